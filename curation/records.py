@@ -152,6 +152,8 @@ class DropReason(StrEnum):
     NO_SOLUTION = "no_solution"
     TOO_FEW_TESTS = "too_few_tests"
     SEVERAL_OUTPUTS = "several_outputs"  # more than one output is right, and no checker tells which
+    # translation
+    UNTRANSLATED = "untranslated"  # no translation of it was accepted; the problem itself stays
     # export
     OVER_QUOTA = "over_quota"
 

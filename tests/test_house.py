@@ -54,9 +54,11 @@ SHARED_ROOMS = {
     "embeddings",
     "filters.dedup.minhash",
     "filters.dedup.sketches",
+    "filters.dedup.tokens",
     "http_server",
     "languages.identification",
     "languages.mixing",
+    "languages.names",
     "languages.stripping",
     "languages.switching",
     "languages.vocabulary",
@@ -108,7 +110,6 @@ BROAD_EXCEPTS: dict[str, str] = {
     "flows/cli/errors.py::ended": "a command ends with a sentence, whatever happens; the trace goes to the log",
     "curation/verify/sandbox/inside/functions/callee.py::_answer": "whatever the judged function raises is its result",
     "curation/verify/sandbox/inside/functions/caller.py::main_caller": "whatever a test program raises is its verdict",
-    "curation/verify/sandbox/inside/functions/trial.py::results": "whatever a program raises, it says nothing",
     "training/engines/verl/inside.py::main": "whatever verl says of a configuration is for the user, in a line",
 }
 """`file::function` of a boundary that may catch everything, and why it must."""

@@ -1,8 +1,7 @@
 """Settings of the trainer: rewards, objective, packing, optimiser, and the asynchronous collector.
 
-Every number that the paper (arXiv 2506.10910) does not print says so. Nothing here computes anything but defaults that
-follow from other fields. Counts of `CollectorSettings` are rollouts (curation's attempts), as in the paper, not groups
-and not tokens.
+"Paper" is arXiv 2506.10910. Nothing here computes anything but defaults that follow from other fields. Counts of
+`CollectorSettings` are rollouts (curation's attempts), as in the paper, not groups and not tokens.
 """
 
 from __future__ import annotations
@@ -11,45 +10,30 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from curation.config import ResponseFormat
 from curation.config.base import Settings
-from curation.config.engines import HeadDtype
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
-from curation.response_formats import BOXED, MEANING
 
 
 class RewardSettings(Settings):
-    """What a rollout is worth (paper, section 2.2)."""
+    """What a rollout is worth beside the format and a correct answer (paper, section 2.2)."""
 
-    format: float = Field(
-        0.1, ge=0, description="For keeping the format; without it the reward is 0. 0.1 in the paper."
-    )
-    correctness: float = Field(0.9, ge=0, description="For a correct final answer. 0.9 in the paper.")
-    response_format: ResponseFormat = Field(
-        BOXED,
-        description=f"How a rollout of math must give its answer: {MEANING}. `boxed` in the paper, and asked for by "
-        "the prompt `solve`.",
-    )
     language: float = Field(
-        0.1, ge=0, description="Where problem, thoughts and answer share one language. 0.1 in the paper; 0 is off."
+        0.1, ge=0, description="If problem, thoughts and answer are in one language; 0 switches it off. Paper: 0.1."
     )
-    length_penalty: float = Field(0.1, ge=0, description="Largest penalty for length. 0.1 in the paper; 0 is off.")
+    length_penalty: float = Field(0.1, ge=0, description="Largest penalty for length; 0 switches it off. Paper: 0.1.")
     max_length: int = Field(
-        20_480, gt=0, description="l_max, in generated tokens: from here on the penalty is full. Not in the paper."
+        20_480, gt=0, description="l_max, the most tokens of a rollout; from here on the penalty is full."
     )
     length_cache: int | None = Field(
         None,
         gt=0,
-        description="l_cache, in tokens: the penalty grows over the last so many before `max_length`. A fifth of "
-        "`max_length`, rounded up, where absent. Not in the paper, which prints l_max - l_cache only: 16k, 24k, 32k.",
+        description="l_cache: the penalty grows over the last tokens before `max_length`. A fifth of it if missing. "
+        "Paper: l_max - l_cache is 16k, 24k, 32k.",
     )
     code: Literal["all_tests", "proportional"] = Field(
         "all_tests",
-        description="`all_tests`: a program counts if it passes every test, as in the paper; `proportional`: by the "
-        "share of tests passed, the paper's failed ablation.",
-    )
-    tests_per_group: int = Field(
-        20, ge=1, description="Tests of a program, the same for a whole group. 20 in the paper."
+        description="`all_tests`: a program counts if it passes every test (paper); `proportional`: by the share of "
+        "tests passed, the paper's failed ablation.",
     )
 
     @property
@@ -72,46 +56,38 @@ class ObjectiveSettings(Settings):
     kind: str = Field(description="Which objective.")
 
     def unsuited(self, _group_size: int, /) -> str | None:
-        """Return why groups of so many rollouts do not suit the objective, and what to change; None where they do."""
+        """Return why groups of this size do not suit the objective, and what to change; None if they do."""
         return None
-
-    def at_step(self, _step: int, /) -> Self:
-        """Return the settings as they are after so many steps of a run."""
-        return self
 
 
 class PackingSettings(Settings):
-    """How sequences become micro-batches, and how their log-probabilities are computed."""
+    """How sequences become micro-batches."""
 
     micro_batch_tokens: int = Field(
-        32_768, gt=0, description="Room of a micro-batch, in tokens of prompt and response. Not in the paper."
-    )
-    shared: bool = Field(
-        True,
-        description="Sequences of one micro-batch that have the same prompt share its one copy; `false`: each has its "
-        "own. Not in the paper.",
+        32_768, gt=0, description="Room of a micro-batch, in tokens of prompt and response: at least the longest."
     )
     single: bool = Field(
         False,
-        description="One sequence per micro-batch, nothing is packed: for layers that carry a state from token to "
-        "token. Slower. Set by itself for models known to have such layers. Not in the paper.",
+        description="One sequence per micro-batch, slower: for a model that fails the check of packing. Models whose "
+        "layers carry a state from token to token have it anyway.",
     )
 
 
 ADAM_BETAS = (0.9, 0.95)
-"""Decay of AdamW's two moments. Not in the paper."""
+"""Decay of AdamW's two moments."""
 
 ADAM_EPS = 1e-8
-"""AdamW's epsilon. Not in the paper."""
+"""AdamW's epsilon."""
+
+MAX_GRAD_NORM = 1.0
+"""Gradients are scaled down to this norm."""
 
 
 class OptimSettings(Settings):
-    """The optimiser: AdamW with a constant rate after a warm-up. Only "constant LR" is in the paper (section 6.3)."""
+    """The optimiser: AdamW without weight decay, with a constant rate after a warm-up (paper, section 6.3)."""
 
-    learning_rate: float = Field(1e-6, gt=0, description="Not in the paper.")
-    weight_decay: float = Field(0.0, ge=0, description="Decoupled weight decay. Not in the paper.")
-    warmup_steps: int = Field(10, ge=0, description="Steps over which the rate rises linearly. Not in the paper.")
-    max_grad_norm: float = Field(1.0, gt=0, description="Gradients are scaled down to this norm. Not in the paper.")
+    learning_rate: float = Field(1e-6, gt=0, description="The rate after the warm-up.")
+    warmup_steps: int = Field(10, ge=0, description="Steps over which the rate rises linearly.")
 
     def learning_rate_at(self, step: int) -> float:
         """Return the learning rate of the optimiser step number ``step``, counted from 0."""
@@ -125,61 +101,34 @@ class ComputeSettings(Settings):
 
     device: str = Field("cpu", min_length=1, description="`cpu`, or `cuda`: one GPU for each process of torchrun.")
     dtype: Literal["float32", "bfloat16"] = Field(
-        "float32",
-        description="Type of activations and of the weights that compute; gradients are reduced in fp32. Not in the "
-        "paper.",
-    )
-    head_dtype: HeadDtype = Field(
-        "model",
-        description="Type in which trainer and generators (`torch`, `vllm`) compute logits: the model's, or `float32`, "
-        "as in arXiv 2506.13585. How a server does it: `curation.policies.vllm.serving`. Not in the paper.",
+        "float32", description="Type of activations and of the weights that compute; gradients are reduced in fp32."
     )
     activation_checkpointing: bool = Field(
         False, description="Keep each layer's input only and compute the rest again in the backward pass."
     )
-    cpu_offload: bool = Field(
-        False,
-        description="Weights, gradients and optimiser lie in the host's memory, and AdamW steps there; a GPU holds "
-        "what it computes with. Slower. With several ranks, or bfloat16. Not in the paper.",
-    )
-    threads: int = Field(1, ge=1, description="Threads of torch on a CPU; set for the whole process.")
 
 
 class LoraSettings(Settings):
-    """Adapters of low rank beside frozen weights, by peft (`pip install 'goldilocks-rl[lora]'`). Not in the paper."""
+    """Adapters of low rank beside frozen weights, by peft (`pip install 'goldilocks-rl[lora]'`)."""
 
-    rank: int = Field(16, ge=1, description="Width of the two matrices beside each linear layer.")
-    alpha: int = Field(32, gt=0, description="What they add is multiplied by alpha / rank.")
-    target_modules: tuple[str, ...] = Field(
-        (),
-        description='Linear layers that get one, as in `["q_proj", "v_proj"]`; all inside the decoder\'s layers where '
-        "empty. Experts, routers, embedding and output layer stay frozen.",
-    )
+    rank: int = Field(16, ge=1, description="Width of the two matrices of each linear layer inside the decoder.")
 
 
 class CollectorSettings(Settings):
     """The asynchronous collector (paper, sections 3 and 6.3)."""
 
-    group_size: int = Field(16, ge=2, description="G, rollouts per problem. Not in the paper.")
-    n_async: int = Field(4096, ge=1, description="Rollouts generated at once. 4096 in the paper's 3B ablation.")
-    n_batch: int = Field(
-        2048, ge=1, description="Rollouts between two updates of the generators. 8k, 4k, 2k in the paper."
-    )
+    group_size: int = Field(16, ge=2, description="G, rollouts per problem.")
+    n_async: int = Field(4096, ge=1, description="Rollouts generated at once. Paper: 4096 in its 3B ablation.")
+    n_batch: int = Field(2048, ge=1, description="Rollouts between two updates of the generators. Paper: 8k, 4k, 2k.")
     n_minibatch: int | None = Field(
-        None, ge=1, description="Rollouts per optimiser step; `n_batch`, as in the paper's final runs, where absent."
-    )
-    queue_size: int | None = Field(
-        None,
-        ge=0,
-        description="Rollouts that may be admitted beyond `n_async` and wait for their group, for a verdict or for the "
-        "trainer; then admission stops. `n_async` + 2 `n_batch` where absent. The paper has a limit, not its size.",
+        None, ge=1, description="Rollouts per optimiser step; `n_batch` if missing, as in the paper's final runs."
     )
     max_staleness: int = Field(
         16,
         ge=0,
-        description="A group is trained on at most so many updates after its first rollout was admitted: admission "
+        description="A group is trained on within this many updates after its first rollout was admitted: admission "
         "stops, or a batch waits, but nothing is dropped for its age. A response of k times the mean length takes "
-        "k `n_async` / `n_batch` updates; 16 lets those of 8 times the mean end while others go on. Not in the paper.",
+        "k `n_async` / `n_batch` updates. 0: generators wait for each step.",
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
@@ -190,8 +139,12 @@ class CollectorSettings(Settings):
 
     @property
     def max_outstanding(self) -> int:
-        """Return how many rollouts may be admitted and not yet handed to the trainer or dropped."""
-        return self.n_async + (self.queue_size if self.queue_size is not None else self.n_async + 2 * self.n_batch)
+        """Return how many rollouts may be admitted and not yet handed to the trainer or dropped.
+
+        Beyond those that are generated, as many again and two batches may wait for their group, for a verdict or for
+        the trainer. The paper has a limit, not its size.
+        """
+        return 2 * (self.n_async + self.n_batch)
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -202,11 +155,6 @@ class CollectorSettings(Settings):
                 )
         if self.n_batch % self.minibatch_size:
             raise ValueError(f"n_minibatch = {self.minibatch_size} does not divide n_batch = {self.n_batch}")
-        if self.max_outstanding < self.n_batch:
-            raise ValueError(
-                f"n_async + queue_size = {self.max_outstanding} can never fill n_batch = {self.n_batch}; "
-                "raise `queue_size`"
-            )
         return self
 
     def warnings(self) -> tuple[str, ...]:
@@ -229,18 +177,14 @@ class CollectorSettings(Settings):
 
 
 class StatedTrainingCosts(Settings):
-    """What a training run is taken to cost (`goldilocks plan --stated`). Every number is its author's assumption."""
+    """What a training run is assumed to cost (`goldilocks plan --stated`)."""
 
-    gpus: int = Field(8, ge=1, description="GPUs of the machine; with verl those of each node, where `auto` is said.")
-    trainer_gpus: int | None = Field(
-        None,
-        ge=1,
-        description="Those that train; where absent as many as make the run shortest by these figures, and as their "
-        "memory is enough for.",
+    gpus: int = Field(
+        8, ge=1, description="GPUs of the machine; with verl those of each node if `verl.gpus_per_node` is `auto`."
     )
     gpu_gb: float = Field(80.0, gt=0, description="Memory of one GPU, in GB of 10^9 bytes.")
     shape: Literal["embedded", "1.5B", "7B", "24B"] | None = Field(
-        None, description="The model's sizes, by name; those of its folder where absent."
+        None, description="The model's sizes, by name; those of its folder if missing."
     )
     tokens_per_rollout: tuple[float, ...] = Field(
         min_length=1, strict=False, description="Mean tokens of a response, stage by stage."
@@ -266,11 +210,6 @@ class StatedTrainingCosts(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.trainer_gpus is not None and self.trainer_gpus >= self.gpus:
-            raise ValueError(
-                f"trainer_gpus = {self.trainer_gpus} of gpus = {self.gpus} leaves none to generate; lower it, or leave "
-                "it out"
-            )
         speeds = {"tokens_per_rollout": self.tokens_per_rollout, "sampled_per_trained": self.sampled_per_trained}
         speeds |= {"generated_tokens_per_s": self.generated_tokens_per_s}
         speeds |= {"trained_tokens_per_s": self.trained_tokens_per_s}

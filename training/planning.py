@@ -107,8 +107,7 @@ def plan_training(recipe: TrainRecipe, folder: Path, subject: str) -> TrainingPl
     stages = tuple(_stage(one, devices, waits=turns or recipe.synchronous) for one in work.stages)
     width = number_bytes(recipe)
     sampled = sum(stage.sampled_tokens for stage in stages) + (work.evaluated_tokens or 0.0)
-    checkpoint = 12.0 * _trained_parameters(recipe, shape)
-    checkpoint += width * shape.num_parameters if recipe.checkpoints.export else 0.0
+    checkpoint = 12.0 * _trained_parameters(recipe, shape) + width * shape.num_parameters
     texts = _text_bytes(recipe, sampled)
     tensor = (
         recipe.verl.rollout_tensor_parallel
@@ -167,7 +166,7 @@ def _trained_parameters(recipe: TrainRecipe, shape: ModelShape) -> int:
     """Return how many parameters have gradients: all, or those of the adapters."""
     if recipe.lora is None:
         return shape.num_parameters
-    return shape.adapter_parameters(recipe.lora.rank, recipe.lora.target_modules)
+    return shape.adapter_parameters(recipe.lora.rank)
 
 
 def _checkpoints_at_once(recipe: TrainRecipe) -> int:

@@ -15,7 +15,6 @@ from curation.config.monitoring import MonitorSettings
 from curation.config.policies import Examples, SolvingPrompt, Thinking
 from curation.config.storage import StorageSettings
 from curation.prompts import Prompt, solving_prompt
-from curation.response_formats import ANY, BOXED
 from curation.thinking import OPEN, ThinkingTags
 from training.config import (
     CollectorSettings,
@@ -42,7 +41,7 @@ class EmbeddedData(Settings):
     """Problems of the embedded family (`training.embedded_model.problems`)."""
 
     kind: Literal["embedded"] = Field(description="`embedded`: short sums, drawn by a seed.")
-    problems: int = Field(2000, ge=1, description="How many. Not in the paper.")
+    problems: int = Field(2000, ge=1, description="How many.")
     seed: int = Field(1, ge=0, description="Which ones.")
 
 
@@ -55,8 +54,8 @@ class CuratedData(Settings):
     )
     hard: bool = Field(
         False,
-        description="Problems of math that were dropped as never solved come in too, as deferred ones of the "
-        "curriculum: the paper's data that were filtered out earlier.",
+        description="Math problems that were dropped as never solved come in too, deferred by the curriculum, as the "
+        "paper adds data filtered out earlier.",
     )
 
 
@@ -67,13 +66,6 @@ class LatentData(Settings):
     folders: tuple[str, ...] = Field(
         min_length=1, description="Folders of curated sets (RUN/curated), whose dropped/ is read."
     )
-    held_out: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="So large a share of them, by their ids, is not trained on: `evaluation.data` with the same "
-        "folders and the same share has those.",
-    )
 
 
 DataSettings = Annotated[EmbeddedData | CuratedData | LatentData, Field(discriminator="kind")]
@@ -82,9 +74,7 @@ DataSettings = Annotated[EmbeddedData | CuratedData | LatentData, Field(discrimi
 class TorchGeneratorSettings(Settings):
     """Generation with torch alone, in the trainer's process; for small models."""
 
-    kind: Literal["torch"] = Field("torch", description="`torch`: without vLLM.")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="Type of weights and activations.")
-    device: str = Field("cpu", min_length=1, description="A torch device.")
+    kind: Literal["torch"] = Field("torch", description="`torch`: without vLLM, where and as the trainer computes.")
 
 
 GeneratorSettings = Annotated[
@@ -109,29 +99,27 @@ class EvaluationSettings(Settings):
     """Pass@1 on problems that are not trained on."""
 
     data: DataSettings | None = Field(
-        None, description="The held-out problems; of the embedded family the held-out split. None: no evaluation."
+        None, description="The held-out problems; of the embedded family the held-out split. No evaluation if missing."
     )
     every: int = Field(20, ge=1, description="Steps between two evaluations; there is one before and one at the end.")
-    attempts: int = Field(4, ge=1, description="Rollouts a problem. 64 for AIME and 16 for LiveCodeBench in the paper.")
-    problems: int | None = Field(None, ge=1, description="At most so many problems, the first of them; all if absent.")
+    attempts: int = Field(4, ge=1, description="Rollouts a problem. Paper: 64 for AIME, 16 for LiveCodeBench.")
+    problems: int | None = Field(None, ge=1, description="Most problems, the first of them; all if missing.")
     keep_best: bool = Field(
         False,
-        description="RUN/best is the model of the step with the best pass@1, as the paper chooses its cold start's.",
+        description="RUN/best is the model of the step with the best pass@1, as the paper chooses its cold start.",
     )
 
 
 class CheckpointSettings(Settings):
     """Checkpoints to go on from, and published versions for others to load."""
 
-    every: int = Field(20, ge=1, description="Steps between two checkpoints; the last step has one. Not in the paper.")
-    keep: int = Field(2, ge=1, description="The last so many are kept. Not in the paper.")
-    export: bool = Field(True, description="Each checkpoint also holds the model in Hugging Face format.")
+    every: int = Field(20, ge=1, description="Steps between two checkpoints; the last step has one.")
+    keep: int = Field(2, ge=1, description="Checkpoints that are kept, the last ones.")
     trajectory: int | None = Field(
         None,
         ge=1,
         description="Steps between two states of the weights that are kept in RUN/trajectory for `goldilocks analyse`, "
-        "in the trainer's numbers, since small steps vanish in bf16; none where absent. Not in the paper, which shows "
-        "such a way.",
+        "in the trainer's numbers, since small steps vanish in bf16; none if missing.",
     )
 
 
@@ -143,8 +131,12 @@ class TrainRecipe(Settings):
     )
     description: str = Field("", description="What it is for.")
     seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
-    steps: int = Field(ge=1, description="Updates of the generators, one batch each. Not in the paper.")
+    steps: int = Field(ge=1, description="Updates of the generators, one batch each.")
     model: str = Field(description="Folder of a Hugging Face model, relative to the recipe's; `embedded`: the shipped.")
+    reference: str | None = Field(
+        None,
+        description="Folder of the reference model, for an objective that has one; `model` if missing.",
+    )
     prompt: SolvingPrompt = Field(
         "solve",
         description="`solve`: the recipe's system prompt; `plain`: the statement alone; "
@@ -152,10 +144,7 @@ class TrainRecipe(Settings):
     )
     thinking: Thinking = OPEN
     examples: Examples = ()
-    temperature: float = Field(1.0, gt=0, description="Sampling temperature. 1.0 for Small in the paper.")
-    max_tokens: int | None = Field(
-        None, ge=1, description="Generated tokens at most; the rewards' `max_length` where absent."
-    )
+    temperature: float = Field(1.0, gt=0, description="Sampling temperature. Paper: 1.0 for Small.")
     engine: Literal["embedded", "verl"] = Field(
         "embedded",
         description="What trains: `embedded`, the exact reference, on one machine; `verl`, on a cluster "
@@ -169,9 +158,7 @@ class TrainRecipe(Settings):
     generator: GeneratorSettings = Field(
         default_factory=TorchGeneratorSettings, description="What generates the rollouts."
     )
-    collector: CollectorSettings = Field(
-        default_factory=CollectorSettings, description="Batches; max_staleness = 0 waits."
-    )
+    collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches.")
     rewards: RewardSettings = Field(default_factory=RewardSettings, description="What a rollout is worth.")
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
@@ -179,12 +166,11 @@ class TrainRecipe(Settings):
     compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Where and how it is computed.")
     lora: LoraSettings | None = Field(
         None,
-        description="Adapters are trained in the place of all weights; generators and exports get them merged.",
+        description="Adapters are trained in place of all weights; generators and exports get them merged.",
     )
     stored: StoredSettings | None = Field(
         None,
-        description="Attempts that lie in stores, to start from and to go on with; without it the run trains on what "
-        "it samples alone.",
+        description="Stored attempts, to start from and to go on with; without it the run trains on what it samples.",
     )
     curriculum: CurriculumSettings | None = Field(
         None, description="Pools and triggers; without it all problems are drawn alike and nothing changes."
@@ -207,13 +193,12 @@ class TrainRecipe(Settings):
     checks: bool = Field(
         True,
         description="Before the first step, and before a run goes on, try whether the model would be trained wrongly: "
-        "packing, generators, weight updates, chat template; seconds. `false`: do not. Not in the paper.",
+        "packing, generators, weight updates, chat template; seconds.",
     )
     costs: StatedTrainingCosts | None = Field(
         None,
-        description="What the run is taken to cost, for `goldilocks plan --stated`.",
+        description="What the run is assumed to cost, for `goldilocks plan --stated`.",
     )
-    verifier_workers: int = Field(1, ge=1, description="Processes that judge answers.")
 
     @property
     def tags(self) -> ThinkingTags:
@@ -228,11 +213,6 @@ class TrainRecipe(Settings):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        adapts = self.curriculum is not None and self.curriculum.adapt_eps_high
-        if adapts and "eps_high" not in type(self.objective).model_fields:
-            raise ValueError(
-                f"curriculum.adapt_eps_high = true needs an objective with `eps_high`; {self.objective.kind} has none"
-            )
         if self.curriculum is not None:
             sizes = [(stage.n_batch, stage.n_async) for stage in self.curriculum.stages]
             if self.stored is not None and any(batch for batch, _ in sizes):
@@ -242,20 +222,16 @@ class TrainRecipe(Settings):
                 present = self.collector.model_dump() | {name: size for name, size in changes.items() if size}
                 CollectorSettings.model_validate(present | ({"n_minibatch": None} if n_batch else {}))
         latent = isinstance(self.data, LatentData)
-        mixed = bool(getattr(self.objective, "mixed", False))
-        if latent != (self.objective.kind == "jepo" and not mixed):
+        if latent != (self.objective.kind == "jepo"):
             raise ValueError(
                 f"objective.kind = {self.objective.kind} and data.kind = {self.data.kind} do not go together; jepo "
-                "trains on latent data, or with mixed = true on problems with a verifier, and nothing else on latent"
-            )
-        if mixed and (self.rewards.response_format not in (ANY, BOXED) or not self.tags.are_used):
-            raise ValueError(
-                "objective.mixed = true says reference answers in a box behind thoughts; set rewards.response_format = "
-                '"boxed", and a prompt in which the model thinks'
+                "trains on latent data, and nothing else does"
             )
         if latent and self.stored is not None:
             raise ValueError("problems without a verifier are no stored ones; leave the table [stored] out")
         if (fault := _unsuited_texts(self.data, self.evaluation)) is not None:
+            raise ValueError(fault)
+        if (fault := _unsuited_reference(self.reference, self.objective)) is not None:
             raise ValueError(fault)
         if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
             raise ValueError(fault)
@@ -291,10 +267,18 @@ def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str |
         return "evaluation.data.kind = latent needs data.kind = latent: it measures what jepo trains; evaluate others"
     if evaluation.keep_best:
         return "evaluation.keep_best chooses by pass@1, which problems without a verifier have not; leave it out"
-    if set(asked.folders) & set(data.folders) and (asked.held_out != data.held_out or not data.held_out):
+    if set(asked.folders) & set(data.folders):
+        return "evaluation.data.folders would ask what is trained on; give other folders"
+    return None
+
+
+def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> str | None:
+    """Return why a reference does not go with an objective, and what to change."""
+    from training.objectives.registry import needs_of
+
+    if reference is not None and not needs_of(objective).uses_reference:
         return (
-            f"evaluation.data.held_out = {asked.held_out} and data.held_out = {data.held_out} would ask what is "
-            "trained on; give both the same share above 0, or other folders"
+            f"reference = {reference!r}: objective.kind = {objective.kind} uses none with these settings; leave it out"
         )
     return None
 

@@ -28,6 +28,9 @@ from curation.verify.extraction import extract_answer
 from curation.verify.programs.extraction import code_blocks
 from training.config import RewardSettings
 
+FORMAT, CORRECTNESS = 0.1, 0.9
+"""What keeping the format and a correct answer are worth (paper: 0.1 and 0.9)."""
+
 CONSISTENCY = ConsistencySettings()
 """When problem, thoughts and answer share a language: a part without a language is ignored, as are passages inside."""
 
@@ -123,7 +126,7 @@ def compute_reward(
     Raises:
         ValueError: the format is kept but there is no verdict, or no share of tests passed where it is needed.
     """
-    failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish, settings.response_format)
+    failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     if failure is not None:
         return Reward(format_error=failure)
     if inputs.outcome is None:
@@ -139,8 +142,8 @@ def compute_reward(
             raise ValueError("code = proportional needs the share of tests passed")
         share = inputs.test_pass_share
     return Reward(
-        format=settings.format,
-        correctness=settings.correctness * share,
+        format=FORMAT,
+        correctness=CORRECTNESS * share,
         length=length_penalty(inputs.tokens, settings),
         language=settings.language if settings.language and _is_one_language(inputs, check_language) else 0.0,
         correct=correct,

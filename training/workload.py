@@ -186,20 +186,18 @@ def number_bytes(recipe: TrainRecipe) -> int:
 
 
 def memory_of(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> MemoryEstimate:
-    """Return what a GPU that trains needs; with offload weights and optimiser lie in the host's memory."""
-    kept = estimate_memory(
+    """Return what a GPU that trains needs."""
+    from training.objectives.registry import needs_of  # needs torch
+
+    return estimate_memory(
         shape,
         trainers,
         recipe.packing.micro_batch_tokens,  # of each GPU, also where verl cuts sequences over several
         checkpointing=recipe.compute.activation_checkpointing,
         dtype_bytes=number_bytes(recipe),
-        reference=bool(getattr(recipe.objective, "kl_coef", 0)) or recipe.objective.kind == "soft",
+        reference=needs_of(recipe.objective).uses_reference,
         lora_rank=recipe.lora.rank if recipe.lora is not None else 0,
-        lora_layers=recipe.lora.target_modules if recipe.lora is not None else (),
     )
-    if recipe.engine == "verl" or not recipe.compute.cpu_offload:
-        return kept
-    return MemoryEstimate(0.0, 0.0, kept.gathered, kept.activations, kept.logits, kept.head)
 
 
 def _value(values: Sequence[float], number: int, name: str, subject: str) -> float:

@@ -93,30 +93,14 @@ class VerifySettings(Settings):
 class NearDedupSettings(Settings):
     """Near duplicates: the same problem in slightly other words."""
 
-    enabled: bool = Field(True, description="Whether near duplicates are looked for. Not in the paper.")
+    enabled: bool = Field(True, description="Whether near duplicates are dropped. Not in the paper.")
     threshold: float = Field(
         0.75,
         gt=0,
         le=1,
-        description="Least Jaccard similarity of the token bigrams of two near duplicates. A change above "
-        "`measured_from` reads no statement again. Not in the paper.",
+        description="Lowest Jaccard similarity of the token bigrams of two near duplicates; their numbers and signs "
+        "are always the same. Not in the paper.",
     )
-    measured_from: float = Field(
-        0.75,
-        gt=0,
-        le=1,
-        description="Least similarity of the pairs that are found and kept, or `threshold` where that is lower. A "
-        "lower one takes more time and disk. Not in the paper.",
-    )
-    figures_agree: bool = Field(
-        True,
-        description="Whether near duplicates must have the same numbers, signs and telling words. Not in the paper.",
-    )
-
-    @property
-    def floor(self) -> float:
-        """Return the least similarity that is measured."""
-        return min(self.threshold, self.measured_from)
 
 
 class Benchmark(Settings):
@@ -130,25 +114,13 @@ class Benchmark(Settings):
     revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")
     files: Names | None = Field(None, description="Files of a Hugging Face data set, as a source's `files`.")
     field: str = Field("problem", description="Dotted path of a row's statement.")
-    solution: str | None = Field(
-        None,
-        description="Of programs: dotted path of a right solution in Python, whole or as it goes on behind the "
-        "statement; one that the statement holds where absent.",
-    )
-    tests: str | None = Field(
-        None,
-        description="Of programs: dotted path of tests: assertions as text or a list of texts, or objects with "
-        "`input` and `output`, also as JSON; examples of the statement are read anyhow.",
-    )
     license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")
 
     _kind = model_validator(mode="before")(with_kind)
 
 
 class DecontaminationSettings(Settings):
-    """Decontamination: problems too close to a benchmark leave. Nothing is looked for where no benchmark is named."""
-
-    undigested: ClassVar[frozenset[str]] = frozenset({"max_failed"})
+    """Decontamination: problems too close to a benchmark are dropped. Without benchmarks it is skipped."""
 
     against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
     benches: tuple[str, ...] = Field(
@@ -159,71 +131,25 @@ class DecontaminationSettings(Settings):
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
         ("ngram", "words"),
         min_length=1,
-        description="What counts as overlap: `ngram` (shared runs of tokens), `words` (shared rare words), `embedding` "
-        "(near sentence vectors; an extra, recommended: it finds paraphrases). Not in the paper.",
-    )
-    ngram: int = Field(13, ge=2, description="Tokens in a shared run. Not in the paper.")
-    whole: int = Field(
-        6, ge=1, description="Fewest tokens of a text shorter than a run that counts as a whole. Not in the paper."
-    )
-    coverage: float = Field(
-        0.5,
-        gt=0,
-        le=1,
-        description="Least part of the runs of the text with fewer runs that the other shares, weighed by their rarity "
-        "in the corpus. Not in the paper.",
-    )
-    words: float = Field(
-        0.6,
-        gt=0,
-        le=1,
-        description="Least cosine of the words, weighed by their rarity; in running text each of up to five shared "
-        "figures adds at most .05 to it. Not in the paper.",
-    )
-    cosine: float = Field(0.77, gt=0, le=1, description="Least cosine of the sentence vectors. Not in the paper.")
-    program_cosine: float = Field(
-        0.72,
-        gt=0,
-        le=1,
-        description="The same in the code pipeline, where vectors are those of docstrings and comments; shared "
-        "examples add .22, a shared function's name .06. Not in the paper.",
-    )
-    behaviour: bool = Field(
-        True,
-        description="Code pipeline: whether a problem and the benchmark rows near it are run on one another (examples, "
-        "tests, solutions in Python; in the sandbox). The same behaviour adds .32 to their score, nearly the same .17, "
-        "another one takes .08. Not in the paper.",
+        description="What counts as overlap: `ngram` (shared runs of 13 tokens, or a short problem as a whole), "
+        "`words` (shared rare words), `embedding` (near sentence vectors; recommended: it finds paraphrases). Not in "
+        "the paper.",
     )
     embedder: EmbedderSettings = Field(
         default_factory=MiniLmEmbedder,
-        description="Who computes sentence vectors; `minilm` where absent. `cosine` fits that model: measure another.",
+        description="The model that computes sentence vectors: `minilm`, a model of yours in ONNX Runtime, or servers.",
     )
-    candidates: float = Field(
-        0.15,
-        ge=0,
-        le=0.35,
-        description="Least cosine of the words of what is embedded, so that only candidates are. Not in the paper.",
-    )
-    figures: float = Field(
-        0.55,
-        ge=0,
-        le=1,
-        description="Least part of the figures that must agree for an overlap, in running text. Of programs nothing is "
-        "asked: their examples change freely. Not in the paper.",
-    )
-    formulas: float = Field(
-        0.95, ge=0, le=1, description="The same where one of the two texts has formulas. Not in the paper."
-    )
-    template: float = Field(
-        0.8,
+    cosine: float = Field(
+        0.77,
         gt=0,
         le=1,
-        description="Least part of the wording that must agree for a template: the same text with other figures. "
-        "Not in the paper.",
+        description="Lowest cosine of two sentence vectors that overlap. It fits `minilm`: measure it for another "
+        "embedder. Not in the paper.",
     )
     templates: Literal["report", "drop"] = Field(
         "report",
-        description="Whether a problem made from a benchmark's template stays, counted, or leaves. Not in the paper.",
+        description="Whether a problem with the words of a benchmark's but other numbers is kept and counted, or "
+        "dropped. Not in the paper.",
     )
 
     max_failed: MaxFailed = DEFAULT_MAX_FAILED

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from math import comb
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.config.mistakes import did_you_mean
+from curation.config.policies import ModelName
 from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
+from curation.languages.names import NAMES
 
 LANGUAGES = ("en", "fr", "es", "it", "de", "zh", "ru")
 """The paper's languages: English, and the six that problems are translated into."""
@@ -80,70 +82,56 @@ class ConsistencySettings(Settings):
 
 
 class TranslationSettings(Settings):
-    """How a share of the problems is translated."""
+    """A share of the problems, translated by a model and read by one; without this table nothing is translated."""
 
-    share: float = Field(0.1, gt=0, le=1, description="Share of the problems that are translated; the paper's 10 %.")
-    targets: tuple[str, ...] = Field(
-        TARGETS,
-        min_length=1,
-        description="ISO 639-1 codes to translate into, evenly; the paper names the six, not how they share.",
-    )
-    seed: int = Field(0, description="Another seed chooses other problems. Not in the paper.")
-    tries: int = Field(
-        3, ge=1, description="Translations asked for of one problem before it is left as it is. Not in the paper."
-    )
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
-    back_translation: bool = Field(
-        False,
-        description="Have each accepted translation translated back, and check that against the original as well. "
-        "Not in the paper.",
-    )
-    back_solving: int = Field(
-        0,
-        ge=0,
-        le=64,
-        description="Attempts that a solver makes at each accepted translation and at its original; a translation is "
-        "refused where the answers to both agree less often than two samples of the original do. 0 does not look; "
-        "fewer than 4 decide nothing at the default level. Of each problem it costs that many attempts at the original "
-        "and as many at its translation; a solver that seldom repeats its answer refuses nothing. Not in the paper.",
-    )
-    back_solving_level: float = Field(
-        0.05,
-        gt=0,
-        lt=1,
-        description="Chance of so little agreement, were both texts the same problem, up to which a translation is "
-        "refused: about that share of true translations is lost. Not in the paper.",
-    )
+    undigested: ClassVar[frozenset[str]] = frozenset({"model", "reader", "max_failed"})
 
-    reads: int = Field(
-        1,
-        ge=1,
-        le=16,
-        description="Votes of a reader on each translation, where one is named (`--reader`): whether it asks the same "
-        "as its original. Not in the paper.",
-    )
-    reader_threshold: float = Field(
-        0.5,
+    share: float = Field(
+        0.1,
         gt=0,
         le=1,
-        description="Share of the reader's votes that call a translation different, from which it is refused. With "
-        "fewer readable votes than `reads` the rules decide. Not in the paper.",
+        description="Share of the English problems that are translated, each drawn by a hash of its own; the paper's "
+        "tenth.",
     )
-    overrule: bool = Field(
+    languages: tuple[str, ...] = Field(
+        TARGETS,
+        min_length=1,
+        description="ISO 639-1 codes of the languages to translate into, about evenly; the paper names these six. Any "
+        "language that fastText tells apart will do, such as `pt` or `ja`.",
+    )
+    model: ModelName = Field(description="The model that translates.")
+    reader: ModelName | None = Field(
+        None,
+        description="The model that reads each translation beside its original and calls both the same or different; "
+        "the one that translates if missing. Not in the paper.",
+    )
+    unread: bool = Field(
         False,
-        description="Have the reader, told what they suspect, overrule rules that weigh words (names, negations, "
-        "comparisons, order, sentences, units, numbers in words), where all of at least 2 `reads` call both texts the "
-        "same. Not in the paper.",
+        description="Publish translations that no model has read; the card says so. Not in the paper.",
     )
+    measure: bool = Field(
+        False,
+        description="Measure the pass rates of translations with the model of the last difficulty stage; otherwise a "
+        "translation has the pass rate of its original, and says so in `pass_rate_of`. Not in the paper.",
+    )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
+
+    @property
+    def reading(self) -> str | None:
+        """Return the name of the model that reads; None if none does."""
+        return None if self.unread else self.reader or self.model
 
     @model_validator(mode="after")
-    def _can_decide(self) -> Self:
-        least = 1 / comb(2 * self.back_solving, self.back_solving) * 2 if self.back_solving else 0.0
-        if least > self.back_solving_level:
-            raise ValueError(
-                f"`back_solving` = {self.back_solving} attempts reach a chance of {least:.3f} at best, above "
-                f"`back_solving_level` = {self.back_solving_level}: give more attempts or a higher level"
-            )
-        if self.overrule and self.reads < 2:
-            raise ValueError(f"`overrule` needs the word of at least 2 reads, not of `reads` = {self.reads}")
+    def _known_languages(self) -> Self:
+        for code in self.languages:
+            if code == LANGUAGES[0]:
+                raise ValueError("`languages` names en, the language that is translated from")
+            if code not in NAMES:
+                raise ValueError(
+                    f"`languages` names {code!r}, which is no code of a language{did_you_mean(code, NAMES)}"
+                )
+        if len(set(self.languages)) != len(self.languages):
+            raise ValueError("`languages` names a language twice")
+        if self.unread and self.reader is not None:
+            raise ValueError("give either `reader` or `unread`: with `unread` no model reads")
         return self

@@ -45,7 +45,12 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.DUPLICATE: (),
     DropReason.CONFLICTING_ANSWERS: (),
     DropReason.NEAR_DUPLICATE: ("near_dedup.threshold", "near_dedup.enabled"),
-    DropReason.CONTAMINATED: ("decontamination.coverage", "decontamination.words", "questions.NAME.threshold"),
+    DropReason.CONTAMINATED: (
+        "decontamination.methods",
+        "decontamination.cosine",
+        "decontamination.templates",
+        "questions.NAME.threshold",
+    ),
     DropReason.FAULTY_PREMISES: ("questions.NAME.threshold",),
     DropReason.REJECTED: (),
     DropReason.SAMPLING_FAILED: ("stage1.sampling.max_failed", "stage1.sampling.retry_failed"),
@@ -59,6 +64,7 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.NO_SOLUTION: ("sources.N.code.solutions.N.path", "code.agreement.min_solutions"),
     DropReason.TOO_FEW_TESTS: ("code.agreement.min_tests", "code.agreement.min_votes", "code.test_generation.enabled"),
     DropReason.SEVERAL_OUTPUTS: ("code.agreement.max_split_share", "sources.N.code.checker"),
+    DropReason.UNTRANSLATED: ("translation.model", "translation.reader"),
     DropReason.OVER_QUOTA: ("export.size",),
 }
 """By reason, the settings that decide how often it is given; none if no setting does."""

@@ -13,6 +13,7 @@ from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, SecondStage
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
 from curation.config.grading import GraderSettings
+from curation.config.languages import TranslationSettings
 from curation.config.monitoring import MonitorSettings
 from curation.config.policies import NamedModels, with_domain
 from curation.config.questions import QuestionSettings
@@ -96,6 +97,7 @@ class Recipe(NamedModels):
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
     )
+    translation: TranslationSettings | None = Field(None, description="A share of the problems of the set, translated.")
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field(
         "local", description="`ray`: shards that are filtered or judged run on a Ray cluster (an extra)."
@@ -124,6 +126,8 @@ class Recipe(NamedModels):
             "stage1.model": self.stage1.model,
             "stage2.model": self.stage2.model if self.stage2 is not None else None,
             **{f"questions.{name}.model": settings.model for name, settings in self.questions.items()},
+            "translation.model": self.translation.model if self.translation is not None else None,
+            "translation.reader": self.translation.reader if self.translation is not None else None,
         }
         return {key: name for key, name in named.items() if name is not None}
 

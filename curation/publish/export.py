@@ -16,7 +16,7 @@ import polars as pl
 from curation.publish.merged_copies import COPIES
 from curation.records import PROBLEM
 
-VERSION = "export@5"
+VERSION = "export@6"
 
 STAGE = "export"
 
@@ -38,6 +38,8 @@ CURATED = pl.Schema(
         "measured_on": pl.String(),  # the day on which these attempts were begun, YYYY-MM-DD in UTC
         "first_policy": pl.String(),  # stage 1 where there are two stages, else null
         "first_pass_rate": pl.Float64(),
+        "translation_of": pl.String(),  # id of the original of a translation, else null
+        "pass_rate_of": pl.String(),  # whose pass rate this is: a translation's original; null: the row's own
         "also_from": COPIES,  # where its merged copies stood, and under which licences; empty where there are none
     }
 )
@@ -47,13 +49,17 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     """Return the kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
 
     Args:
-        problems: kept rows in the `PROBLEM` schema; a column ``also_from`` is taken over where it is there.
+        problems: kept rows in the `PROBLEM` schema; the columns ``also_from``, ``translation_of`` and ``pass_rate_of``
+            are taken over where they are there.
         last: `DECISION` rows of the stage that decided; a column ``measured_on`` is taken over where it is there.
         first: `DECISION` rows of the stage before it, if there was one.
     """
     renamed = {"low": "pass_rate_low", "high": "pass_rate_high"}
     if "also_from" not in problems.columns:
         problems = problems.with_columns(also_from=pl.lit([], COPIES))
+    for name in ("translation_of", "pass_rate_of"):
+        if name not in problems.columns:
+            problems = problems.with_columns(pl.lit(None, pl.String).alias(name))
     if "measured_on" not in last.columns:
         last = last.with_columns(measured_on=pl.lit(None, pl.String))
     last = last.with_columns(decided_by=_decided_by(), informed_by=_informed_by())

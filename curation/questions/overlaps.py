@@ -10,16 +10,15 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from curation.filters.decontamination.behaviour import with_trial_worth
-from curation.filters.decontamination.overlap import OVERLAP, OverlapSettings, agrees, classify_hits
+from curation.filters.decontamination.overlap import OVERLAP, OverlapSettings, classify_hits
 from curation.prompts.base import Prompt
 from curation.questions.votes import Selected, Vote
 from curation.records import Domain, DropReason, PromptRequest, problem_id
 
-ASK_FROM = 0.5
-"""Lowest score from which a problem is asked about, of programs with what running both adds."""
+ASK_FROM = 0.45
+"""Lowest score from which a problem is asked about."""
 
-NEAREST = 2
+NEAREST = 3
 """Rows of benchmarks that a problem is asked about with, at most."""
 
 ASKED_FIGURES, ASKED_FORMULAS = 0.4, 0.8
@@ -59,7 +58,7 @@ def overlap_request(statement: str, benchmark: str, lang: str, domain: str = Dom
 
 
 def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float, nearest: int) -> pl.DataFrame:
-    """Return the pairs to ask about (`PAIR`), by problem, then by falling score with what running both adds.
+    """Return the pairs to ask about (`PAIR`), by problem, then by falling score.
 
     Args:
         scores: in the `overlap.SCORE` schema.
@@ -68,8 +67,8 @@ def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float,
     keys = ["row", "benchmark", "benchmark_row"]
     left = scores.join(hits.filter(pl.col("kind") == OVERLAP).select("row"), on="row", how="anti")
     left = left.join(hits.select(keys), on=keys, how="anti")
-    left = left.filter(agrees(min(settings.figures, ASKED_FIGURES), min(settings.formulas, ASKED_FORMULAS)))
-    best = left.with_columns(score=with_trial_worth()).sort("row", -pl.col("score"), "benchmark", "benchmark_row")
+    best = left.filter(settings.agrees(ASKED_FIGURES, ASKED_FORMULAS))
+    best = best.sort("row", -pl.col("score"), "benchmark", "benchmark_row")
     pairs = best.unique(keys, keep="first", maintain_order=True).filter(pl.col("score") >= ask_from)
     return pairs.filter(pl.int_range(pl.len()).over("row") < nearest).select(PAIR.names())
 

@@ -66,6 +66,10 @@ class Proposal(Generic[T]):
     """From a selected row, what is proposed for it and the stage's tool, to the values of ``result``, or to why it is
     refused."""
 
+    review: Callable[[Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], Any], Sequence[str | None]] | None = None
+    """From all rows with an accepted proposal of one try, each with its result, and the tool, to why each is refused
+    after all, or None."""
+
     result: pl.Schema
     select: Callable[..., Selected]
     apply: Callable[..., dict[str, pl.DataFrame]]
@@ -111,6 +115,12 @@ class Proposal(Generic[T]):
                 if text is not None or number == 0:
                     line.text, line.tries = text, line.tries + 1
                     self._decide(line, subjects[line.at], tool)
+            accepted = [line for line in due if line.accepted]
+            if self.review is not None and accepted:
+                whys = self.review([(subjects[line.at], line.result) for line in accepted], tool)
+                for line, why in zip(accepted, whys, strict=True):
+                    line.accepted, line.why = why is None, why
+                    line.result = line.result if why is None else {}
         lines = sorted([*lines, *asked], key=lambda line: line.at)
         proposed = pl.DataFrame([line.row() for line in lines], schema={**_PROPOSED, **self.result}, orient="row")
         return pl.concat([rows[[line.at for line in lines]], proposed], how="horizontal")

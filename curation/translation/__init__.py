@@ -1,41 +1,9 @@
-"""A share of the problems, translated and checked.
+"""A share of the problems, translated by a model, and read by one before a translation is published.
 
-selection        which problems, into what
-translate        the tries, through any policy
-asking           a live policy as a translator
-replies          its replies, kept as they come
-invariants       what a translation must keep: `check`
-    written_alike, readings                       what is written in two ways, read in one
-    quantities, numerals, number_words, units     numbers and units
-    formulas                                      formulas, variables, code
-    prose                                         language, length, leftovers, added solutions
-    answers                                       the reference
-    equivalence, sentences, names                 what aligned sentences say
-    order, tied_numbers, comparisons              numbers in their places; more, less and not
-reader           a policy that reads both texts
-back_solving     one policy's answers to both texts
+selection     which problems, into what language
+invariants    what can be checked exactly, by `digits`, `formulas` and `prose`
+questions     what the models are asked: for a translation, and whether it sets the same task
+rows          the rows of the set
+
+No rule reads what the words say: that is the reader's question.
 """
-
-from __future__ import annotations
-
-from curation.translation.asking import RenderedPrompt
-from curation.translation.invariants import INVARIANTS, VERSION, CheckedText, check_translation, reasons
-from curation.translation.replies import StoredReplies
-from curation.translation.selection import choose_problems
-from curation.translation.translate import FailedTranslation, Translations, translate
-from curation.translation.violations import Violation
-
-__all__ = [
-    "INVARIANTS",
-    "VERSION",
-    "CheckedText",
-    "FailedTranslation",
-    "RenderedPrompt",
-    "StoredReplies",
-    "Translations",
-    "Violation",
-    "check_translation",
-    "choose_problems",
-    "reasons",
-    "translate",
-]

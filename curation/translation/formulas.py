@@ -1,10 +1,10 @@
-"""Whether a translation has the formulas, variables and code of its original, unchanged.
+"""Whether a translation has the formulas and code of its original, unchanged.
 
 A formula is compared by its symbols: spacing, sizes, fonts, the kind of delimiters, words inside ``\\text{…}``, the
 local names of functions (tg, ctg, sen), and the decimal sign may differ. One formula may be written as two, or as
 plain text; none may be missing, come in, or change.
 
-Invariants: pure functions. Not here: the numbers in them, which are counted with all others (`quantities`).
+Invariants: pure functions. Not here: the numbers in them (`digits`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections import Counter
 
 from curation.languages.stripping import parts
 from curation.languages.words import EVIDENCE
-from curation.translation.violations import Violation
 
 _ENVIRONMENT = re.compile(r"\\begin\s*\{(\w+\*?)\}(?:.*?)\\end\s*\{\1\}", re.DOTALL)
 _MATH_NAMES = re.compile(r"matrix|align|array|cases|equation|gather|split|eqnarray|multline")
@@ -53,28 +52,6 @@ _NAME = re.compile(
     r"(?![A-Za-z\u00c0-\u024f\u0400-\u04ff]|['’](?!s\b)[A-Za-z\u00c0-\u024f])"
 )
 """A whole word of plain letters: neither the n of ``según`` nor the l of ``l'aire``, but the A of ``A's``."""
-_VARIABLE = re.compile(r"(?<![\w'’.\\-])([B-HJ-Zb-df-hj-np-tv-xz])(?![\w'’.-])")
-_UNIT_LETTERS = re.compile(
-    r"(?<=\d)\s?[A-Za-z]{1,4}/[A-Za-z]{1,4}\b|\b[A-Za-z]/[A-Za-z]{2,4}\b|\b[A-Za-z]{2,4}/[A-Za-z]\b"
-    r"|(?<=\()[a-z]{1,4}/[a-z]{1,4}(?=\))|(?<=\d)\s?L(?!\w)|(?<=\d)\s[ghlms](?![\w'’])"
-    r"|\b(?:sq|cu)\.? [mM](?!\w)|\b(?:MPH|KPH|MPG)\b|(?<=degrees )[CF]\b|\b[Mm]&[Mm]s?"
-)
-"""A unit by another: 5 g/ml, kw/h."""
-_PLURAL = re.compile(r"(?<=[\w}]\$)['’]?s(?!\w)")
-"""The ending of a formula that is a noun of several: two or more $E$s."""
-_IN_CYRILLIC = dict(
-    zip(
-        "BCDFGHKLMNPRSTVXZ",
-        ("БВ", "СЦ", "Д", "Ф", "ГЖ", "НХ", "К", "Л", "М", "Н", "П", "Р", "С", "Т", "В", "Х", "З"),
-        strict=True,
-    )
-)
-"""Labels in Latin letters, and those that stand for them: City B is город Б or город В."""
-_FIGURE = re.compile(r"(?<![\w\\-])([A-Z]{2,4})(?![\w-])")
-_GEOMETRY = re.compile(
-    r"\b(?:triangle|quadrilateral|segment|angle|circle|"
-    r"square(?! (?:inch|f[oe]{2}t|yard|mile|met|cent|kilo|unit))|rectangle|trapezoid|polygon|line [A-Z])"
-)
 _WORD_LETTERS = ("a", "e", "i", "o", "u", "y", "I", "Y")
 """Letters that are words of some language: without dollars they are no names."""
 _SHOWN = 4
@@ -84,25 +61,17 @@ _MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
 """A number with its unit, which stands in prose elsewhere: numbers and units are compared apart."""
 
 
-def formulas(original: str, translated: str) -> list[Violation]:
-    """Return violations for formulas that are missing, changed, or new, and for a blank to be filled in that is
-    gone.
-    """
-    violations = _changed_formulas(original, translated)
+def changed_formulas(original: str, translated: str) -> str | None:
+    """Return what is wrong with the formulas of a translation; None if they are those of the original."""
     if _BLANK.search(original) and not _BLANK.search(translated):
-        violations.append(Violation("formulas", "the blank to be filled in is gone"))
-    return violations
-
-
-def _changed_formulas(original: str, translated: str) -> list[Violation]:
-    """Return violations for formulas that only one of the texts has, in whatever way they are written there."""
+        return "the blank to be filled in is gone"
     mine, others = formulas_of(original), formulas_of(translated)
     before, after = Counter(mine), Counter(others)
     if before == after:
-        return []
+        return None
     only_before, only_after = list((before - after).elements()), list((after - before).elements())
     if _symbols(only_before) == _symbols(only_after) and not _run_together(only_before, only_after):
-        return []
+        return None
     plain_after, plain_before = _normal(_unmarked(translated)), _normal(_unmarked(original))
     names_before, names_after = _names(original), _names(translated)
     for letter in _WORD_LETTERS:
@@ -122,12 +91,8 @@ def _changed_formulas(original: str, translated: str) -> list[Violation]:
     missing, extra = _unexplained(missing, only_after), _unexplained(extra, only_before)
     missing = [formula for formula in missing if not _is_said_again(formula, mine, others)]
     extra = [formula for formula in extra if not _is_said_again(formula, others, mine)]
-    violations: list[Violation] = []
-    if missing:
-        violations.append(Violation("formulas", f"missing from the translation: {'; '.join(missing[:_SHOWN])}"))
-    if extra:
-        violations.append(Violation("formulas", f"not in the original: {'; '.join(extra[:_SHOWN])}"))
-    return violations
+    parts_wrong = [("missing from the translation", missing), ("not in the original", extra)]
+    return "; ".join(f"{what}: {'; '.join(some[:_SHOWN])}" for what, some in parts_wrong if some) or None
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
@@ -152,7 +117,7 @@ def _run_together(only_before: list[str], only_after: list[str]) -> bool:
 
 
 def formulas_of(text: str) -> list[str]:
-    """Return the text's formulas in a form that can be compared; those that are a number only are left to `quantities`.
+    """Return the text's formulas in a form that can be compared; those that are a number only are left to `digits`.
 
     Example: ``formulas_of("Let $ x_{1}\\\\le 2 $ and \\\\(y\\\\).") == ["x_1\\\\leq2", "y"]``
     """
@@ -245,41 +210,19 @@ def _unexplained(missing: list[str], others: list[str]) -> list[str]:
     return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 
-_QUOTE = re.compile(r"\\textquotesingle\s?")
-
-
-def variables(original: str, translated: str) -> list[Violation]:
-    """Return a violation for names outside formulas, such as the points A and B or the number n, that the translation
-    lacks.
-    """
-    prose = _UNIT_LETTERS.sub(" ", _prose(_QUOTE.sub("’", _PLURAL.sub("", original))).replace("‘", "’"))
-    before = set(_VARIABLE.findall(prose))
-    if _GEOMETRY.search(prose):
-        before.update(_FIGURE.findall(prose))
-    names_after = set(_NAME.findall(_unmarked(translated)))
-    names_after |= {
-        name for name, letters in _IN_CYRILLIC.items() if re.search(rf"(?<!\w)[{letters}](?!\w)", translated)
-    }
-    missing = sorted(
-        name
-        for name in before
-        if name not in names_after and not any(name in word for word in names_after if word.isupper())
-    )
-    return [Violation("variables", f"missing from the translation: {', '.join(missing[:_SHOWN])}")] if missing else []
-
-
 def _prose(text: str) -> str:
     """Return the text without formulas and code; in it a single letter is a name."""
     text = "".join(" " if is_formula else piece for piece, is_formula in parts(displayed_as_formulas(text)))
     return _INLINE.sub(" ", text)
 
 
-def code(original: str, translated: str) -> list[Violation]:
-    """Return violations for code blocks and inline code that are not there as they were."""
+def changed_code(original: str, translated: str) -> str | None:
+    """Return what of code blocks and inline code is not there as it was; None if all is."""
     before, after = Counter(code_of(original)), Counter(code_of(translated))
     missing, extra = list((before - after).elements()), list((after - before).elements())
-    violations = [Violation("code", f"missing or changed: {block[:80]!r}") for block in missing[:_SHOWN]]
-    return violations + [Violation("code", f"not in the original: {block[:80]!r}") for block in extra[:_SHOWN]]
+    if missing:
+        return f"missing or changed: {missing[0][:80]!r}"
+    return f"not in the original: {extra[0][:80]!r}" if extra else None
 
 
 def code_of(text: str) -> list[str]:

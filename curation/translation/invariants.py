@@ -1,119 +1,145 @@
-"""What a translation must keep of its original: exact checks, each a pure function with a name and its evidence.
+"""What a translation must keep of its original, as far as it can be checked exactly; each a reason in words.
 
-    numbers         every number, in the target's style of digits or in words
-    units           every unit and currency of a number
-    formulas        every LaTeX formula, by its symbols
-    variables       every name outside formulas
-    code            every code block and inline code, to the letter
-    choices         the labels of the options, in order, and as many options
-    answer          the reference answer still verifies, or is translated where it is words
-    language        the whole is in the target's language
-    length          its prose is as long as translations are
-    leftovers       no sentence is left in the original's language
-    added_solution  no answer and no solution came in
-    sentences       no sentence is gone, and none came in
-    order           numbers keep their places and their units
-    polarity        what is denied still is
-    comparisons     more is not less
-    entities        names keep their places
-    notation        thousands are parted as the target's language does
-    verifier        no invariant: the verifier itself failed on the translated answer
+    numbers    every number in digits, in the digits of any language or, if it is small, in a word
+    thousands  no number whose thousands are decimals to a reader of the language
+    formulas   every formula, by its symbols
+    code       code blocks and inline code, byte for byte; of programs the examples and the code to begin with as well
+    options    their labels, and as many of them
+    answer     one in words has its numbers and formulas, and the verifier can use it
+    language   the prose is in the language that was asked for, all of it
+    end        nothing was appended: no answer, no solution
 
-Invariants: `check_translation` looks at all up to `added_solution`, whatever fails first, and at the aligned sentences
-(`equivalence`) where these hold: what they say of a number that is gone would be said twice. It needs no
-model but the language identification. A translation that passes is not thereby a good one.
+A translation that breaks none of them is not thereby right: a model reads it (`questions`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from curation.translation import prose
-from curation.translation.answers import ChecksReferences, check_answer
-from curation.translation.equivalence import check_equivalence
-from curation.translation.formulas import code, formulas, variables
-from curation.translation.half_days import half_days
-from curation.translation.quantities import numbers, units
-from curation.translation.violations import Violation
-from curation.translation.written_alike import written_alike
+from curation.languages.stripping import letters, strip
+from curation.languages.vocabulary import has_decimal_comma
+from curation.records import Domain
+from curation.translation.digits import changed_numbers, misread_thousands
+from curation.translation.formulas import changed_code, changed_formulas, formulas_of
+from curation.translation.prose import appended, left_sentence, other_language
+from curation.translation.selection import SOURCE
+from curation.verify.math_judge import Judge
 
-VERSION = "translation@16"
-"""Changes whenever a translation could pass or fail that did not."""
+VERSION = "translation@17"
+"""Changed if a translation could pass or fail that did not."""
 
-INVARIANTS = (
-    "numbers", "units", "formulas", "variables", "code", "choices", "answer", "language", "length", "leftovers",
-    "added_solution", "sentences", "order", "polarity", "comparisons", "entities", "notation", "verifier",
-)  # fmt: skip
-"""The names of all invariants, as `Violation.invariant` says them."""
-
+_WORDS = 3
+"""Letters of prose from which an answer is in words; with fewer it is the name of a point or a variable."""
 _LABEL = re.compile(
     r"(?:(?<=\s)|^)[(（]?([A-H])[)）.:：、](?=\s|[^\s\w])|[(（]([A-H])[)）]|\\text(?:bf)?\{\(?([A-H])\)?\.?\}",
     re.MULTILINE,
 )
-
-_IN_SENTENCE = re.compile(r"\w[ \t]\Z")
-"""What stands before a letter that ends a sentence: than Machine A. Machine C."""
+_ENDS_SENTENCE = re.compile(r"\w[ \t]\Z")
+"""What is in front of a letter that ends a sentence: than Machine A. Machine C."""
+_WORDLESS = re.compile(r"[^\W\d_]{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedText:
-    """A problem as far as a translation touches it.
+class ProblemText:
+    """What a translation changes of a problem.
 
-    Example: ``CheckedText("How many?", "18", ())``
+    Args:
+        unchanged: texts of the original that must be in the translation as they are, such as a program's examples.
+
+    Example: ``ProblemText("How many?", "18")``
     """
 
     statement: str
     answer: str | None = None
     choices: tuple[str, ...] = ()
+    domain: Domain = Domain.MATH
+    unchanged: tuple[str, ...] = field(default=(), compare=False)
 
 
-def check_translation(
-    original: CheckedText, translated: CheckedText, target: str, judge: ChecksReferences, source: str = "en"
-) -> list[Violation]:
-    """Return everything that a translation broke, in the order of `INVARIANTS`; empty where it passes.
+def is_in_words(answer: str | None) -> bool:
+    """Return whether an answer is in words of a language, and so is translated.
+
+    Example: ``is_in_words("Tuesday")``, not ``is_in_words("\\\\frac{1}{2}")``
+    """
+    prose = strip(answer or "")
+    return letters(prose) >= _WORDS or prose.lower() == "no" or any("\u3400" <= sign <= "\u9fff" for sign in prose)
+
+
+def broken(original: ProblemText, translated: ProblemText, target: str, judge: Judge | None) -> list[str]:
+    """Return what a translation broke, each as ``name: what``; empty if nothing.
 
     Args:
-        original: the problem as it was.
-        translated: the problem in the target's language; an answer that is no words is the original's.
-        target: ISO 639-1 code of one of the seven languages.
-        judge: the verifier; it is called, in its workers, where an answer is words.
-        source: the code of the original's language.
+        judge: checks an answer in words; None for programs, which have none.
     """
-    turned = half_days(original.statement, translated.statement, source, target)
-    statements = written_alike(original.statement, translated.statement, source, target)
-    original, translated = (
-        replace(text, statement=said) for text, said in zip((original, translated), statements, strict=True)
-    )
+    return [f"{name}: {what}" for name, what in _broken(original, translated, target, judge)]
+
+
+def _broken(
+    original: ProblemText, translated: ProblemText, target: str, judge: Judge | None
+) -> Iterator[tuple[str, str]]:
     before, after = _whole(original), _whole(translated)
-    violations = [
-        *turned,
-        *numbers(before, after, source, target),
-        *units(before, after, source, target),
-        *formulas(before, after),
-        *variables(before, after),
-        *code(original.statement, translated.statement),
-        *choices(original, translated),
-        *check_answer(original.answer, translated.answer, source, target, judge),
-        *prose.language(original.statement, translated.statement, target),
-        *prose.length(before, after, source, target),
-        *prose.leftovers(original.statement, translated.statement, source, target),
-        *prose.added_solution(
-            original.statement, translated.statement, translated.answer or original.answer, source, target
-        ),
-    ]
-    return violations or check_equivalence(original.statement, translated.statement, source, target)
+    statements = original.statement, translated.statement
+    if (changed := changed_numbers(before, after)) is not None:
+        yield "numbers", changed
+    is_comma = has_decimal_comma(target)
+    misread = misread_thousands(after, before, decimal_comma=is_comma) if is_comma is not None else None
+    if misread is not None:
+        yield "thousands", f"{misread} is a decimal number in {target}: write its thousands as the language does"
+    if (changed := changed_formulas(before, after)) is not None:
+        yield "formulas", changed
+    if (changed := changed_code(*statements) or _changed_blocks(original, translated.statement)) is not None:
+        yield "code", changed
+    labels_before, labels_after = (" ".join(labels(text)) or "none" for text in statements)
+    if labels_before != labels_after:
+        yield "options", f"the labels were {labels_before}, now {labels_after}"
+    if len(original.choices) != len(translated.choices) or not all(choice.strip() for choice in translated.choices):
+        yield "options", f"{len(original.choices)} options became {len(translated.choices)}, or one is empty"
+    if original.answer is not None and is_in_words(original.answer):
+        yield from _wrong_answer(original.answer, translated.answer, target, judge)
+    if (other := other_language(*statements, target)) is not None:
+        yield "language", f"the translation is in {other}, not in {target}"
+    if (sentence := left_sentence(*statements, SOURCE, target)) is not None:
+        yield "language", f"not translated: {sentence[:120]!r}"
+    if (more := appended(*statements, translated.answer or original.answer)) is not None:
+        yield "end", f"not in the original: {more[:80]!r}"
 
 
-def choices(original: CheckedText, translated: CheckedText) -> list[Violation]:
-    """Return a violation where the labels in the statement, in order, or the number of separate options differ."""
-    before, after = labels(original.statement), labels(translated.statement)
-    if before != after:
-        return [Violation("choices", f"the labels were {' '.join(before) or 'none'}, now {' '.join(after) or 'none'}")]
-    if len(original.choices) != len(translated.choices):
-        return [Violation("choices", f"{len(original.choices)} options became {len(translated.choices)}")]
-    return []
+def _whole(text: ProblemText) -> str:
+    return "\n".join([text.statement, *text.choices])
+
+
+def _changed_blocks(original: ProblemText, statement: str) -> str | None:
+    """Return what of a program's statement did not stay as it is: an example, code to begin with, lines of data."""
+    if original.domain is not Domain.CODE:
+        return None
+    gone = next((text for text in original.unchanged if text not in statement), None)
+    if gone is not None:
+        return f"this must stay as it is: {gone[:200]!r}"
+    before, after = (_lines_of_data(text) for text in (original.statement, statement))
+    return None if before == after else "the lines without words, such as the examples, must stay as they are"
+
+
+def _lines_of_data(statement: str) -> list[str]:
+    return [line.rstrip() for line in statement.splitlines() if line.strip() and not _WORDLESS.search(line)]
+
+
+def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | None) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a translated answer; ``verifier`` if the verifier failed on it, so nothing is known."""
+    if after is None or not after.strip():
+        yield "answer", f"the answer {before!r} is gone"
+        return
+    changed = changed_numbers(before, after)
+    if changed is not None or sorted(formulas_of(before)) != sorted(formulas_of(after)):
+        yield "answer", f"{before!r} became {after!r}: {changed or 'a formula changed'}"
+        return
+    assert judge is not None
+    (check,) = judge.check([(after, target)])
+    if check.failure is not None:
+        yield "verifier", f"checking the answer {after!r} ended as {check.failure.value} ({check.reason})"
+    elif not check.usable:
+        yield "answer", f"{after!r} cannot be verified: {check.reason}"
 
 
 def labels(statement: str) -> list[str]:
@@ -121,19 +147,17 @@ def labels(statement: str) -> list[str]:
 
     Example: ``labels("Which? (A) 1 (B) 2") == ["A", "B"]``
     """
-    letters = [
+    letters_of = [
         next(filter(None, match.groups()))
         for match in _LABEL.finditer(statement)
-        if not (match[0] == "A." and _IN_SENTENCE.search(statement[: match.start()]))
+        if not (match[0] == "A." and _ENDS_SENTENCE.search(statement[: match.start()]))
     ]
-    start = next((at for at in range(len(letters) - 1) if letters[at : at + 2] == ["A", "B"]), None)
-    return letters[start:] if start is not None else []
+    pairs = (at for at in range(len(letters_of) - 1) if letters_of[at : at + 2] == ["A", "B"])
+    start = next(pairs, None)
+    return letters_of[start:] if start is not None else []
 
 
-def _whole(text: CheckedText) -> str:
-    return "\n".join([text.statement, *text.choices])
-
-
-def reasons(violations: Sequence[Violation]) -> str:
-    """Join violations into one text, for the next try and for the counts' evidence."""
-    return "; ".join(f"{violation.invariant}: {violation.evidence}" for violation in violations)
+def kept_texts(statement: str, texts: Sequence[str | None]) -> tuple[str, ...]:
+    """Return those of a program's tests and pieces of code that are in its statement, and so must stay in it."""
+    stripped = (text.strip() for text in texts if text is not None)
+    return tuple(dict.fromkeys(text for text in stripped if text and f"\n{text}\n" in f"\n{statement}\n"))

@@ -1,50 +1,42 @@
-"""Which problems are translated, and into what: a share, spread evenly over the languages, by hash.
+"""Which problems are translated, and into what: each group is drawn by a hash of its own.
 
-Invariants: the choice depends on the problems' groups and the seed only, never on order or shards; of a group one row
-at most is chosen, and none where the group has a row in another language already; the numbers of any two languages
-differ by one at most; a problem that joins or leaves the set moves few others.
+Invariants: the choice depends on the seed and the group alone, so a problem that joins or leaves the set moves no other
+one; of a group one row at most is chosen, and none if it has a row in another language; another language in the
+settings takes problems over from the others, and moves no other one.
 """
 
 from __future__ import annotations
 
 import hashlib
 
-import numpy as np
 import polars as pl
 
-from curation.config.languages import TranslationSettings
+from curation.config import TranslationSettings
+
+SOURCE = "en"
+"""The language of the problems that are translated."""
+
+_DRAWS = 2**64
 
 
-def choose_problems(rows: pl.LazyFrame, settings: TranslationSettings, source: str = "en") -> dict[str, str]:
-    """Return id → language to translate into, for round(share × problems in ``source``) problems.
-
-    Of all problems their ids and groups are held, some 100 bytes each, of chosen ones more.
+def chosen(rows: pl.DataFrame, settings: TranslationSettings, seed: int) -> dict[str, str]:
+    """Return by the id of each chosen problem the language that it is translated into.
 
     Args:
         rows: id, group and lang of every problem of the set.
     """
-    is_own = pl.col("lang").eq_missing(source) | pl.col("lang").is_null()
-    own = rows.filter(is_own).group_by("group").agg(pl.col("id").min()).collect(engine="streaming")
-    excluded = rows.filter(~is_own).select("group").unique().collect(engine="streaming")
-    free = own.join(excluded, on="group", how="anti", nulls_equal=True)
-    draws = (int(_draw(settings.seed, group), 16) for group in free["group"])
-    order = np.argsort(np.fromiter(draws, np.uint64, free.height), kind="stable")
-    picked = free[order[: round(settings.share * own.height)]]
-    room = _room(picked.height, settings)
-    assignment: dict[str, str] = {}
-    for group, name in picked.select("group", "id").iter_rows():
-        wishes = sorted(settings.targets, key=lambda target: _draw(settings.seed, f"{target}|{group}"))
-        target = next(wish for wish in wishes if room[wish])
-        room[target] -= 1
-        assignment[name] = target
-    return assignment
+    is_own = (pl.col("lang").fill_null(SOURCE) == SOURCE).all()
+    groups = rows.group_by("group").agg(pl.col("id").min(), own=is_own).filter("own").sort("id")
+    return {
+        name: _language(group, settings, seed)
+        for group, name in groups.select("group", "id").iter_rows()
+        if _draw(seed, group) < settings.share * _DRAWS
+    }
 
 
-def _room(count: int, settings: TranslationSettings) -> dict[str, int]:
-    """Return how many problems each language takes."""
-    each, rest = divmod(count, len(settings.targets))
-    return {target: each + (place < rest) for place, target in enumerate(settings.targets)}
+def _language(group: str, settings: TranslationSettings, seed: int) -> str:
+    return max(settings.languages, key=lambda code: _draw(seed, f"{code}|{group}"))
 
 
-def _draw(seed: int, text: str) -> str:
-    return hashlib.blake2b(f"{seed}|{text}".encode(), digest_size=8).hexdigest()
+def _draw(seed: int, text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(f"translation|{seed}|{text}".encode(), digest_size=8).digest())

@@ -124,7 +124,7 @@ def plan(
 ) -> None:
     """Say what a run will cost, before it runs: its filters, then a pilot through each stage's policy."""
     from flows.cli.as_json import plan_table, print_json
-    from flows.cli.plan import plan_recipe, print_plan, print_training_warnings
+    from flows.cli.plan import plan_recipe, print_plan, print_training_warnings, print_translation
     from flows.cli.plan_stated import print_stated, stated_plan
     from flows.launch.training import is_training_recipe
 
@@ -141,6 +141,7 @@ def plan(
     else:
         print_plan(plan_recipe(recipe, out, overrides or [], pilot))
     if not json:
+        print_translation(recipe, overrides or [])
         print_training_warnings(recipe, overrides or [])
 
 

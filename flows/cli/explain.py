@@ -33,6 +33,7 @@ from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
 from flows.stages.label_trust import label_trust_of
 from flows.stages.questions import final_verdicts
+from flows.stages.translation import TRANSLATION
 
 _STATEMENT = ("statement", "answer")
 
@@ -66,7 +67,11 @@ def explain_problem(folder: Path, problem: str) -> None:
             _print_difficulty(console, run, part, verifier, attempt_id)
     for attempt_id in attempt_ids:
         explain_versions.print_versions(console, run, attempt_id, _print_attempts)
-    _print_export(console, newest_run(run.folder), attempt_ids)
+    newest = newest_run(run.folder)
+    for attempt_id in attempt_ids if TRANSLATION.enabled(newest) else ():
+        for line in TRANSLATION.explain(newest, TRANSLATION.folder_in(newest), attempt_id):
+            console.print(f"[bold]{TRANSLATION.title}[/bold]: {escape(line)}", soft_wrap=True)
+    _print_export(console, newest, attempt_ids)
 
 
 def _print_export(console: Console, run: Run, attempt_ids: Sequence[str]) -> None:

@@ -134,8 +134,7 @@ def decontaminate_file(
     """Write which rows of a file are contaminated by benchmarks, and print the counts."""
     unknown = [method for method in methods if method not in METHODS]
     if unknown:
-        renamed = "; minhash is now words" if unknown[0] == "minhash" else ""
-        raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}{renamed}.")
+        raise ConfigError(f"--method {unknown[0]}: the methods are {', '.join(METHODS)}.")
     if "embedding" in methods:
         require_embeddings()
     settings = OverlapSettings(methods=tuple(methods)) if methods else OverlapSettings()

@@ -45,6 +45,7 @@ from flows.run.training import training_warnings
 from flows.stages.attempts import stage_learner, stopping_rule
 from flows.stages.decisions import decisions_of
 from flows.stages.judging import open_judge
+from flows.stages.translation import translation_lines
 
 PILOT = 64
 
@@ -214,6 +215,14 @@ def print_plan(plans: Sequence[StagePlan]) -> None:
     for plan in plans:
         if plan.foreseen is not None:
             console.print(f"{plan.stage}, by its pilot: {plan.foreseen}", highlight=False, markup=False)
+
+
+def print_translation(path: Path, overrides: Sequence[str] = ()) -> None:
+    """Print what a recipe will ask for translations; a plan has no figures for it, as it comes after the decisions."""
+    from flows.run.terminal import SafeConsole
+
+    for line in translation_lines(load_recipe(path, overrides)):
+        SafeConsole().print(line)
 
 
 def print_training_warnings(path: Path, overrides: Sequence[str] = ()) -> None:

@@ -33,7 +33,7 @@ from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training
 from flows.stages.attempts import attempts_of
 from flows.stages.decisions import decisions_of
-from flows.stages.export import EXPORT
+from flows.stages.export import PUBLISHED
 from flows.stages.judging import verifier_version
 from flows.stages.label_trust import label_trust_of
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
@@ -87,7 +87,7 @@ def rejudge_run(folder: Path, overrides: Sequence[str]) -> None:
             results = run_pipeline(run, stages, results=filters.plus(*attempts))
             count, total, shown = _write_changes(before, _tables(run, new), folder / "rejudged.jsonl")
         run.save()
-        curated_set.publish(run, run_pipeline(run, [EXPORT], results=results))
+        curated_set.publish(run, run_pipeline(run, PUBLISHED, results=results))
     console.print(f"verifier {old} → {new}: {count} of {total:,} decisions changed")
     _print_changes(console, shown, count)
     if count:

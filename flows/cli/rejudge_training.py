@@ -12,7 +12,7 @@ from flows.run.terminal import SafeConsole
 from flows.run.training import read_run
 from training.rollouts.rejudging import CHANGES, ChangedVerdict, RejudgedRun, outcome_changes, rejudge
 
-_REJUDGED = re.compile(r"verifier_workers|thinking|rewards\.\w+(\.\w+)*")
+_REJUDGED = re.compile(r"thinking|rewards\.\w+(\.\w+)*")
 
 EXAMPLES = 20
 """Changed verdicts that are printed; all of them are written to DIR/rejudged.jsonl."""
@@ -27,7 +27,7 @@ def rejudge_training(folder: Path, overrides: Sequence[str]) -> None:
     for override in overrides:
         if not _REJUDGED.fullmatch(override.partition("=")[0].strip()):
             raise ConfigError(
-                f"--set {override}: rejudge of a training run changes rewards.*, thinking and verifier_workers only; "
+                f"--set {override}: rejudge of a training run changes rewards.* and thinking only; "
                 "its attempts are not made again."
             )
     folder = folder.absolute()

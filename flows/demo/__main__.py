@@ -30,9 +30,8 @@ RECIPE = HERE.parent / "recipes" / "demo_math.toml"
 def row_outcomes(curated: Path) -> pl.DataFrame:
     """Return the outcome of each row of the sources, from the published folder."""
     columns = ["source", "row", "raw_statement", "raw_answer", "statement"]
-    kept = pl.read_parquet(curated / "data" / "*.parquet").select(
-        *columns, pl.lit(EXPORT.name).alias("stage"), pl.lit(None, pl.String).alias("reason")
-    )
+    rows = pl.read_parquet(curated / "data" / "*.parquet").filter(pl.col("translation_of").is_null())
+    kept = rows.select(*columns, pl.lit(EXPORT.name).alias("stage"), pl.lit(None, pl.String).alias("reason"))
     dropped = pl.read_parquet(curated / "dropped" / "*.parquet").select(*columns, "stage", "reason")
     return pl.concat([kept, dropped]).select(
         "source",

@@ -1,6 +1,6 @@
 """One problem's whole way, as `goldilocks explain` tells it: each stage with what it kept, dropped and why.
 
-Translations of the problem stand beside it, sentence by sentence.
+Translations of the problem are shown next to it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from flows.page.marking import AlignedSentence, aligned_sentences, deciding_words, differences
+from flows.page.marking import deciding_words, differences
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
 from flows.pipelines.by_recipe import pipeline_of
@@ -49,7 +49,7 @@ class TranslatedPair:
 
     lang: str
     id: str
-    sentences: tuple[AlignedSentence, ...]
+    statement: str
     answers: tuple[str | None, str | None]
 
 
@@ -76,7 +76,7 @@ def _step(
 ) -> tuple[Step | None, Rows]:
     """Return what a stage did, and the rows that it kept by their source and number."""
     lines = tuple(stage.explain(run, stage.folder_in(run, verifier), name))
-    if stage.kind is Kind.MEASURE:
+    if stage.kind in (Kind.MEASURE, Kind.ADDITION):
         return (Step(stage.title, "measured", None, (), lines, None, (), None) if lines else None), {}
     if stage.kind is Kind.DECISION:
         decision = next(iter(table.get("decisions", ())), None)
@@ -101,7 +101,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def translations_of(run: Run, row: dict[str, Any]) -> list[TranslatedPair]:
-    """Return the translations of a problem that lie in the published set, or the original of a translation."""
+    """Return the translations of a problem in the published set."""
     files = sorted((run.folder / "curated" / "data").glob("*.parquet"))
     columns = ["id", "group", "lang", "statement", "answer"]
     parts = [
@@ -111,8 +111,8 @@ def translations_of(run: Run, row: dict[str, Any]) -> list[TranslatedPair]:
     pairs = []
     for other in (pl.concat(parts) if parts else pl.DataFrame(schema=columns)).iter_rows(named=True):
         if other["lang"] != row["lang"]:
-            sentences = tuple(aligned_sentences(row["statement"], other["statement"], row["lang"], other["lang"]))
-            pairs.append(TranslatedPair(other["lang"], other["id"], sentences, (row["answer"], other["answer"])))
+            answers = row["answer"], other["answer"]
+            pairs.append(TranslatedPair(other["lang"], other["id"], other["statement"], answers))
     return pairs
 
 

@@ -21,6 +21,7 @@ import polars as pl
 from curation.config import Bench, LivePolicy, TorchPolicySettings, VllmPolicy
 from curation.config.loading import parse_settings
 from curation.records import ConfigError, Domain
+from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.evaluate import FOLDER, evaluate
@@ -32,7 +33,9 @@ from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.evaluation.surfaces import LogFit, Point, draw_surfaces, fit_log_length, grid_axes
 from training.recipe import TrainRecipe
+from training.rewards import CORRECTNESS, FORMAT
 from training.rollouts.tasks import load_tasks
+from training.rollouts.verifiers import verifier_workers
 
 if TYPE_CHECKING:
     from training.evaluation.directions import Directions
@@ -131,9 +134,9 @@ def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts
         "attempts": attempts,
         "k": [],
         "consistency": False,
-        "decoding": {"temperature": recipe.temperature, "max_tokens": recipe.max_tokens or recipe.rewards.max_length},
-        "workers": recipe.verifier_workers,
-        "verify": {"response_format": recipe.rewards.response_format},
+        "decoding": {"temperature": recipe.temperature, "max_tokens": recipe.rewards.max_length},
+        "workers": verifier_workers(),
+        "verify": {"response_format": BOXED},
         "sources": [
             {
                 "name": "problems",
@@ -175,7 +178,7 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
     scores = pl.read_parquet(work / "run" / FOLDER / "problems.parquet", glob=False)
     texts = max(int(scores["texts"].sum()), 1)
     formed, rewarded = int(scores["formed"].sum()), int(scores["rewarded"].sum())
-    gained = recipe.rewards.format * formed + recipe.rewards.correctness * rewarded
+    gained = FORMAT * formed + CORRECTNESS * rewarded
     mean = scores["tokens"].mean()
     shutil.rmtree(work)
     return Point(*at, gained / texts, float(mean) if isinstance(mean, float) else 0.0)

@@ -1,7 +1,8 @@
 """The code pipeline: raw rows or problem packages to a curated set. A new stage is one line here.
 
 Solutions run on tests say which tests are believed and which are made; then each problem is asked for once per
-language. Stage 2 re-grades the entire original set, not the survivors of stage 1.
+language. Stage 2 re-grades the entire original set, not the survivors of stage 1. A share of what is kept
+is translated.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.difficulty import difficulty
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.execution_matrix import EXECUTION_MATRIX
-from flows.stages.export import EXPORT
+from flows.stages.export import PUBLISHED
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.programs import PROGRAMS
@@ -37,6 +38,6 @@ CURATE_CODE = Pipeline(
         LANGUAGE_VARIANTS,
         *difficulty("stage1"),
         *difficulty("stage2"),
-        EXPORT,
+        *PUBLISHED,
     ),
 )

@@ -2,7 +2,7 @@
 
 People's verdicts on disputed labels are applied before references are checked. Where the recipe names a model for it,
 hard multiple choice is rewritten first, rows that the format filter is uncertain of are voted on, and premises last.
-Stage 2 re-grades the entire original set, not the survivors of stage 1.
+Stage 2 re-grades the entire original set, not the survivors of stage 1. A share of what is kept is translated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from flows.run.pipeline import Pipeline
 from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.difficulty import difficulty
 from flows.stages.exact_dedup import EXACT_DEDUP
-from flows.stages.export import EXPORT
+from flows.stages.export import PUBLISHED
 from flows.stages.grader import GRADER
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import OVERLAPS, PREMISES, REWRITING
@@ -41,6 +41,6 @@ CURATE_MATH = Pipeline(
         *difficulty("stage1"),
         GRADER,
         *difficulty("stage2"),
-        EXPORT,
+        *PUBLISHED,
     ),
 )

@@ -16,8 +16,13 @@ def filters_of(run: Run) -> list[Stage]:
     return [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.FILTER]
 
 
+def _additions(run: Run) -> list[Stage]:
+    return [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.ADDITION]
+
+
 def find_id(run: Run, beginning: str) -> str:
-    """Return the one id of the run that begins so; a problem that is attempted under other ids is found by these too.
+    """Return the one id of the run that begins so; a problem that is attempted under other ids, or translated, is found
+    by these too.
 
     Raises:
         StoreError: none does, or several do.
@@ -26,6 +31,8 @@ def find_id(run: Run, beginning: str) -> str:
     ids = _matching(run, filters[0], beginning, "id")
     if not ids and len(originals := _matching(run, filters[-1], beginning, "group")) == 1:
         return originals.pop()
+    if not ids:
+        ids = set().union(*(_matching(run, stage, beginning, "group") for stage in _additions(run)))
     if not ids:
         raise StoreError(f"{run.folder} holds no problem whose id begins with {beginning!r}; ids stand in curated/.")
     if len(ids) > 1:

@@ -30,6 +30,7 @@ from flows.stages.export import EXPORT
 from flows.stages.judging import open_judge
 from flows.stages.label_trust import label_trust_of
 from flows.stages.questions import doubtful_verdicts_of
+from flows.stages.translation import TRANSLATION
 from flows.stages.verdicts import judge_rows, verdicts_of
 
 _MADE_ANEW = (
@@ -92,6 +93,8 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
         for part in run.parts:
             for stage in (label_trust_of(part), decisions_stage(part)):
                 results = results.plus(run_stage(stage, beside, results)) if stage.enabled(run) else results
+        if TRANSLATION.enabled(run):  # as it is: no model is asked
+            results = results.plus(*read_results(run, [TRANSLATION]))
         exported = run_stage(EXPORT, beside, results)
         table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1]))
         sentences += _differing_decisions(scan_decisions(run.folder, version.number), table)

@@ -125,7 +125,7 @@ def _of_run(folder: Path) -> Iterator[TrainedSet]:
         rows = [(task.id, task.request.statement) for task in tasks.values()]
         yield TrainedSet(f"the {recipe.data.kind} problems of {folder.name}", _frame(rows), drawn=drawn)
     if recipe.stored is not None and recipe.stored.general is not None:
-        path = home / Path(recipe.stored.general.path).expanduser()
+        path = home / Path(recipe.stored.general).expanduser()
         said = [" ".join(one["content"] for one in chat[:-1]) for chat in read_chats(path)]
         yield TrainedSet(f"the instruction data of {folder.name}", _frame([(text, text) for text in said]))
     if recipe.model != EMBEDDED and (before := home / Path(recipe.model).expanduser()).is_dir():

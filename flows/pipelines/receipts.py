@@ -25,13 +25,12 @@ from flows.pipelines.judged_again import judged_again
 from flows.publish.curated_set import published_folder, published_mark, published_verifier
 from flows.publish.receipt_figures import Digests, precision_figures, stored_digests
 from flows.publish.receipts import OF_FILES, make_receipt, with_contents
-from flows.publish.translation_figures import SECTION
 from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, shard_counts
 from flows.stages.decisions import decisions_of as decisions_stage
-from flows.stages.export import EXPORT
+from flows.stages.export import EXPORT, PUBLISHED
 from flows.stages.judging import verifier_version
 
 PlantAgain = Callable[[Run, Results], list[Figure]]
@@ -80,7 +79,8 @@ def read_published(folder: Path) -> PublishedRun:
     if verifier is None or version is None:
         raise StoreError(f"{folder} holds no finished run yet; finish it with `goldilocks run`.")
     decided = [decisions_stage(part) for part in run.parts]
-    results = read_results(run, filters_of(run)).plus(*read_results(run, [*decided, EXPORT], verifier))
+    last = [stage for stage in PUBLISHED if stage.enabled(run)]
+    results = read_results(run, filters_of(run)).plus(*read_results(run, [*decided, *last], verifier))
     return PublishedRun(run, version, verifier, results)
 
 
@@ -150,17 +150,9 @@ def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
         if stated.columns.get(name) != own.columns.get(name) and own.rows == stated.rows:
             found.differing.append(f"data/: column {name} does not hold what was published.")
     figures = [figure for figure in (*stated.figures, *own.figures) if figure.section in OF_FILES]
-    translated = {figure.name for figure in figures if figure.section == SECTION}
-    names = {figure.name for figure in figures} - translated
-    if translated and stated.goldilocks != package_version("goldilocks-rl"):
-        found.unchecked.append(f"{SECTION}: their invariants are those of Goldilocks {stated.goldilocks}")
-    else:
-        names |= translated
+    names = {figure.name for figure in figures}
     found.differing += receipts.differing_figures(stated, own, names)
-    said = f", {len(translated)} kinds of broken translations" if translated & names else ""
-    found.checked.append(
-        f"{len(stated.files):,} files, {len(stated.columns):,} columns, {len(names - translated):,} licences{said}"
-    )
+    found.checked.append(f"{len(stated.files):,} files, {len(stated.columns):,} columns, {len(names):,} licences")
 
 
 def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:

@@ -25,6 +25,12 @@ from flows.stages.statements import FINDINGS_TABLE
 _MEASURED = {"decisions": "problem", "verdicts": "problem", FINDINGS_TABLE: "id"}
 """Tables of the stages that measure, and the column that names the problem."""
 
+_KEYS = {
+    Kind.FILTER: {"kept": "id", "dropped": "id"},
+    Kind.EXPORT: {"kept": "id", "dropped": "id"},
+    Kind.ADDITION: {"kept": "translation_of", "dropped": "id"},
+}
+
 
 def status_table(folder: Path) -> dict[str, Any]:
     """Return the funnel of a run folder, its newest version, its disputed labels and its last command."""
@@ -70,8 +76,7 @@ def explain_table(folder: Path, problem: str) -> dict[str, Any]:
     stages: list[dict[str, Any]] = []
     for stage in pipeline_of(run.recipe).stages_of(run):
         place = stage.folder_in(run, verifier)
-        by_id = stage.kind in (Kind.FILTER, Kind.EXPORT)
-        keys = {"kept": "id", "dropped": "id"} if by_id else _MEASURED
+        keys = _KEYS.get(stage.kind, _MEASURED)
         found = {table: rows_of(place, table, name, key).to_dicts() for table, key in keys.items()}
         stages.append({"name": stage.name, **{table: rows for table, rows in found.items() if rows}})
     return {"problem": name, "recipe": run.recipe.name, "stages": stages}

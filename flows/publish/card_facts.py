@@ -29,6 +29,7 @@ from flows.stages.export import EXPORT
 from flows.stages.label_shards import LabelShards, deciding_shards
 from flows.stages.questions import question_lines
 from flows.stages.sources import SOURCES, read_states
+from flows.stages.translation import TRANSLATION, translation_facts
 
 _IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value
 
@@ -51,7 +52,8 @@ def card_facts(
     suspicion, label_notes = _suspicion(run, results)
     rates = {part: _pass_rates(result, exported) for part, result in zip(run.parts, decided, strict=True)}
     settings = {part: difficulty_stage(recipe, part) for part in run.parts}
-    per_source, merged = _by_source(curated), _by_source(copies_of(curated))
+    originals = curated.filter(pl.col("translation_of").is_null()) if exported.manifest.kept else curated
+    per_source, merged = _by_source(originals), _by_source(copies_of(curated))
     read = _rows_read(results)
     return cards.CardFacts(
         name=recipe.name,
@@ -89,6 +91,7 @@ def card_facts(
         **suspicion,
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
         code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
+        translations=translation_facts(results[TRANSLATION], recipe.translation) if recipe.translation else None,
         set_version=version.number,
         changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
         compared=_compared(decided[0], decided[-1], exported) if len(decided) > 1 and exported.manifest.kept else None,

@@ -29,13 +29,13 @@ from flows.publish.card_facts import card_facts
 from flows.publish.mark import altered_files, read_mark, write_mark
 from flows.run import mirroring, retries
 from flows.run.mirroring import CURATED, MARK
-from flows.run.pipeline import run_stage
+from flows.run.pipeline import run_pipeline
 from flows.run.progress import warn
 from flows.run.recipe import as_printed
 from flows.run.run_folder import PARTS, Run, as_written, stage_model
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
-from flows.stages.export import EXPORT
+from flows.stages.export import EXPORT, PUBLISHED
 from flows.stages.label_shards import keep_labels
 from flows.stages.sources import SOURCES, read_states
 
@@ -70,7 +70,7 @@ def republish(run: Run, version: versions.Version, results: Results) -> Path:
     filters = Results(results.filters)
     applied = versions.apply_version(refreshed, filters, table, version.verifier)
     decided = filters.plus(*results.decisions[:-1], applied)
-    return _publish(refreshed, version, decided.plus(run_stage(EXPORT, refreshed, decided)))
+    return _publish(refreshed, version, run_pipeline(refreshed, PUBLISHED, decided))
 
 
 @keep_labels()

@@ -50,8 +50,6 @@ BESIDE = (TESTS_TABLE, JUDGING_TABLE)
 _STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
 """Of the card's header: what is in the files, by which `datasets` tells one state of a folder from another."""
 
-_LEFT_BEHIND = ("translations",)  # replies and attempts hold texts, too
-
 
 @dataclass(frozen=True, slots=True)
 class Restored:
@@ -65,7 +63,7 @@ def make_public(run: Run) -> Path:
     """Write DIR/public from DIR/curated and return it; it is made anew each time."""
     curated, target, aside = run.folder / "curated", run.folder / FOLDER, run.folder / f".aside-{FOLDER}"
     shutil.rmtree(aside, ignore_errors=True)
-    shutil.copytree(curated, aside, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
+    shutil.copytree(curated, aside)
     sources, licenses = read_table(SOURCES.folder_in(run), "kept"), run.recipe.export.withhold
     hidden, is_code = _withheld_ids(curated, licenses), run.recipe.flow == "curate-code"
     notes, left_out = [WITHHELD.to_frame()], 0

@@ -90,7 +90,7 @@ def made_from(run: Run, results: Results) -> str:
         mode="json",
         exclude={
             *("name", "description", "workers", "runner", "refresh", "schedule", "costs", "export"),
-            *("monitor", "storage"),
+            *("monitor", "storage", "translation"),
         },
     )
     rows = results[SOURCES]

@@ -28,14 +28,13 @@ from curation.storage.stages import atomic_write, file_digest
 from flows.publish import receipt_figures
 from flows.publish.audits import FILE as AUDIT
 from flows.publish.receipt_figures import Digests
-from flows.publish.translation_figures import SECTION, translation_figures
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results
 
 FOLDER, PLANTED, COUNTERFACTUAL = "receipt", "planted.json", "counterfactual.json"
 
-OF_FILES = frozenset({"licences", SECTION})
+OF_FILES = frozenset({"licences"})
 """Sections of figures that a set's own files give."""
 
 _LEDGER = ["source", "license", "raw_statement", "raw_answer", "also_from"]
@@ -74,15 +73,14 @@ def make_receipt(
 
 
 def with_contents(receipt: Receipt, folder: Path) -> Receipt:
-    """Return a receipt with the rows, digests, licences and translations of the set as it lies in a folder."""
+    """Return a receipt with the rows, digests and licences of the set as it lies in a folder."""
     files = sorted((folder / "data").glob("train-*.parquet"))
     rows, columns = receipts.column_digests(files)
     tables = (pl.scan_parquet(file, glob=False).select(_LEDGER) for file in files)
     ledger = receipts.licence_figures(cards.license_counts(*tables), card_license(folder))
-    translated = translation_figures(folder)
     others = [figure for figure in receipt.figures if figure.section not in OF_FILES]
     place = next((at for at, figure in enumerate(others) if figure.section == "digests"), len(others))
-    figures = (*others[:place], *translated, *ledger, *others[place:])
+    figures = (*others[:place], *ledger, *others[place:])
     return replace(receipt, rows=rows, columns=columns, files=receipts.file_digests(folder), figures=figures)
 
 

@@ -104,10 +104,12 @@ class ModelSession:
         self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None, *, is_kept: bool
     ) -> None:
         self._models, self._is_local = models, isinstance(settings, VllmPolicy | TorchPolicySettings)
+        self._opens = settings, folder, prompt
         self._name = model_key(settings, folder)
-        running: Any = models.running(self._name)
-        self.is_open = running is not None
-        self.policy: Policy = open_policy(settings, folder, prompt) if running is None else running.asking(prompt)
+        self._started: Policy | None = None
+        self.policy: Policy
+        if not self._join():
+            self.policy = open_policy(*self._opens)
         self._is_kept = is_kept and hasattr(self.policy, "asking")
 
     def __enter__(self) -> Self:
@@ -118,13 +120,29 @@ class ModelSession:
     ) -> None:
         if not self._is_kept and self.is_open:
             self._models.end(self._name, error)
-            self.is_open = False
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the model runs, and this session's policy is what asks it."""
+        return self._started is not None and self._models.running(self._name) is self._started
 
     def open(self) -> None:
-        """Start the model; a second call does nothing."""
-        if not self.is_open:
-            self._models.start(self._name, self.policy, is_local=self._is_local)
-            self.is_open = True
+        """Start the model, unless it runs. Another model on this machine may have ended it since it was asked last."""
+        if self.is_open or self._join():
+            return
+        self._models.end(self._name)  # one that cannot take another prompt
+        if self._started is not None:
+            self.policy = open_policy(*self._opens)
+        self._models.start(self._name, self.policy, is_local=self._is_local)
+        self._started = self.policy
+
+    def _join(self) -> bool:
+        """Ask the running model with this session's prompt, if it runs and can take one; return whether it does."""
+        running: Any = self._models.running(self._name)
+        if running is None or not hasattr(running, "asking"):
+            return False
+        self._started, self.policy = running, running.asking(self._opens[2])
+        return True
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of work in the model's event loop."""

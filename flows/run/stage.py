@@ -33,6 +33,7 @@ class Kind(StrEnum):
     FILTER = "filter"  # what it keeps is what the stages behind it read
     MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
     DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
+    ADDITION = "addition"  # adds rows to what the last decision keeps
     EXPORT = "curated set"  # what is published
 
 
@@ -145,7 +146,7 @@ class Stage:
     def folder_in(self, run: Run, verifier: str = "") -> Path:
         """Return where the stage keeps its tables in a run; a refreshed version keeps its own last difficulty stage."""
         place = run.folder / self.folder
-        is_refreshed = self.kind is Kind.EXPORT or self.part == run.parts[-1]
+        is_refreshed = self.kind in (Kind.ADDITION, Kind.EXPORT) or self.part == run.parts[-1]
         if run.version_folder is not None and is_refreshed:
             place = run.version_folder / self.name.rpartition(".")[2]
         return place / verifier if self.by_verifier else place
@@ -267,8 +268,8 @@ class StageRun:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result of the stage whose kept rows are the problems now."""
-        return self.results.problems
+        """Return the result of the stage whose kept rows are the problems now; for an addition the last decision."""
+        return self.results.decisions[-1] if self.stage.kind is Kind.ADDITION else self.results.problems
 
     def open(
         self,
@@ -302,12 +303,19 @@ class StageRun:
         return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept)
 
     def by_groups(
-        self, folder: StageFolder, work: Callable[[Sequence[int]], Sequence[Shard]], rows: int
+        self,
+        folder: StageFolder,
+        work: Callable[[Sequence[int]], Sequence[Shard]],
+        rows: int,
+        rows_in: int | None = None,
     ) -> StageResult:
         """Compute the same as `shard_by_shard`, with the shards of about ``rows`` problems in one piece of work.
 
         That is for work whose every call costs much, however few rows it has, and whose shards do not depend on each
         other. Only unfinished shards are grouped; a run that is killed loses a group at most.
+
+        Args:
+            rows_in: rows that the shards take in all, if these are not all problems.
         """
         if (result := self.finished(folder)) is not None:
             return result
@@ -323,7 +331,8 @@ class StageRun:
                 for index, shard in zip(groups[number], shards, strict=True):
                     folder.write(index, shard)
                     advance(counts[index])
-        return StageResult(self.stage, folder.folder, folder.close(len(counts), self.problems.manifest.kept))
+        handed_over = self.problems.manifest.kept if rows_in is None else rows_in
+        return StageResult(self.stage, folder.folder, folder.close(len(counts), handed_over))
 
     def compute(
         self,

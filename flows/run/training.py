@@ -170,7 +170,7 @@ def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
     from training.engines.verl.stages import all_stages
 
     refuse_what_differs(settings)
-    interpreter = require_interpreter(settings.verl.python)
+    interpreter = require_interpreter()
     with tempfile.TemporaryDirectory() as name:
         out = Path(name)
         prepare(settings, recipe_folder, out)
@@ -247,7 +247,7 @@ def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
         from training.engines.verl.environment import require_interpreter
 
         refuse_what_differs(settings)
-        require_interpreter(settings.verl.python)
+        require_interpreter()
 
 
 def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:

@@ -21,7 +21,7 @@ import polars as pl
 from curation.difficulty.unanswered import ResponseTally
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
-from curation.records import ATTEMPT, Completion, PromptRequest, RequestRefused
+from curation.records import ATTEMPT, Completion, Policy, PromptRequest, RequestRefused
 from curation.storage import attempts
 from curation.storage.stages import Shard, StageFolder
 from flows.run import retries
@@ -83,6 +83,7 @@ class PolicySession:
         work: the stage or the command that asks, as warnings name it.
         model: the name of the model that answers.
         budget: how many requests may be refused.
+        prompt: what is asked; None for that of the model's settings.
         is_readable: says whether a response holds what is asked for.
     """
 
@@ -92,7 +93,7 @@ class PolicySession:
         work: str,
         model: str,
         budget: FailureBudget,
-        prompt: Prompt,
+        prompt: Prompt | None,
         is_readable: Callable[[str], bool],
     ) -> None:
         self._watch = ResponseWatch(run, work, model, is_readable)
@@ -100,8 +101,17 @@ class PolicySession:
         self._refused: set[str] = set()
         self._stack = ExitStack()
         self._session = self._stack.enter_context(model_session(run.recipe.models[model], run.recipe_folder, prompt))
-        self.policy = self._session.policy
         self._store = attempts.AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
+
+    @property
+    def policy(self) -> Policy:
+        """Return what is asked."""
+        return self._session.policy
+
+    @property
+    def refused(self) -> set[str]:
+        """Return the requests that were refused since the caller emptied it."""
+        return self._refused
 
     @classmethod
     def of_stage(

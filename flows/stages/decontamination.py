@@ -2,13 +2,10 @@
 
 A problem that an embedder's servers refuse is set aside as `sampling_failed`, under a failure budget, and asked for
 again by later runs, as attempts are. A benchmark's row that they refuse is compared by the other methods alone.
-
-In the code pipeline a problem and the benchmark rows that are near it are run on one another, in the sandbox.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,25 +15,21 @@ import polars as pl
 
 from curation.config import Benchmark, ProblemColumns, Recipe, Source
 from curation.embeddings.base import Embedder
+from curation.embeddings.factory import open_embedder
 from curation.embeddings.kept import KeptVectors
 from curation.filters import decontamination
-from curation.filters.decontamination.behaviour import Side, side_of, with_trials
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.policies.failure_budget import FailureBudget
 from curation.records import DropReason, RequestRefused
 from curation.sources import problems as sources
 from curation.sources.places import place_of
 from curation.storage.stages import Shard, StageFolder, read_optional_shard, read_shard
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.tools import Runner
 from flows.run import retries
 from flows.run.benches import as_benchmarks
-from flows.run.embedders import open_embedder
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.stage import Stage, StageResult, StageRun, refusal_retries, shard_counts
 from flows.stages.base import require_not_written
-from flows.stages.units import units
 
 
 def find_contamination(job: StageRun) -> StageResult:
@@ -104,32 +97,16 @@ def benchmark_statements(run: Run) -> list[str]:
 def overlap_settings(recipe: Recipe) -> OverlapSettings:
     """Return how overlap is measured in a run of the recipe."""
     settings = recipe.decontamination
-    of_programs = recipe.flow == "curate-code"
-    return OverlapSettings(
-        methods=settings.methods,
-        ngram=settings.ngram,
-        whole=settings.whole,
-        coverage=settings.coverage,
-        words=settings.words,
-        cosine=settings.program_cosine if of_programs else settings.cosine,
-        programs=of_programs,
-        behaviour=settings.behaviour,
-        candidates=settings.candidates,
-        figures=0.0 if of_programs else settings.figures,
-        formulas=0.0 if of_programs else settings.formulas,
-        template=settings.template,
-    )
+    return OverlapSettings(settings.methods, settings.cosine, programs=recipe.flow == "curate-code")
 
 
 class _Measuring:
-    """All scores that could count, in a folder beside the stage's: with other thresholds nothing is measured again."""
+    """All scores that could count, in a folder next to the stage's: another threshold measures nothing again."""
 
     def __init__(self, job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]) -> None:
         place, self._embedder = job.stage.folder_in(job.run), _embedder(job.run)
         self._job, self._overlap = job, overlap
         self._vectors = place.with_name(place.name + "-vectors")
-        self._runner: Runner | None = None
-        self._tasks: dict[tuple[str, int], Side] = {}
         self.folder = StageFolder(
             scores_folder(job.run),
             "decontamination.scores",
@@ -139,28 +116,16 @@ class _Measuring:
         )
 
     def measure(self) -> None:
-        """Measure what is missing; nothing where an earlier run has measured all."""
+        """Measure what is missing; nothing if an earlier run has measured all."""
         if self.folder.manifest() is None:
-            with self._running():
-                self._job.shard_by_shard(self.folder, self._work())
+            self._job.shard_by_shard(self.folder, self._work())
 
     def measure_again(self, shards: Sequence[int]) -> None:
         """Measure some shards of a finished folder again."""
         self.measure()
         if shards:
             work = self._work(len(shards))
-            with self._running():
-                self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """Hold what runs programs ready, where any are run; the sandbox is opened when it is first needed."""
-        if not self._overlap.runs_programs:
-            yield
-            return
-        with Runner(self._job.recipe.workers) as self._runner:
-            yield
-        self._runner = None
+            self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
 
     def _work(self, again: int = 0) -> Callable[[int], Shard]:
         """Return what measures a shard; ``again`` says how many finished ones are, whose refusals do not count."""
@@ -185,22 +150,12 @@ class _Measuring:
                 budget.count_refusal(frame["id"][row], why)
 
             scores = index.scores(frame["statement"], note)
-            if self._runner is not None and scores.height:
-                scores = with_trials(scores, self._sides(shard), self._tasks, self._runner)
             tables = {"scores": scores}
             if refused:
                 tables["refused"] = pl.DataFrame(sorted(refused), decontamination.REFUSED, orient="row")
             return Shard(frame.height, tables, frame.height, {"refused": len(refused)} if refused else {})
 
         return work
-
-    def _sides(self, shard: int) -> list[Side]:
-        """Return what can be run of each problem of a shard, in order."""
-        sides = []
-        for unit in units(self._job.run, self._job.problems.folder, shard):
-            right = unit.solutions.filter((pl.col("lang") == CodeLang.PYTHON.value) & pl.col("right").fill_null(True))
-            sides.append(side_of(unit.row["statement"], right["code"].to_list(), unit.problem(self._job.run)))
-        return sides
 
     def _index(self) -> BenchmarkIndex:
         """Return the benchmarks, indexed, with the rarity of words in all problems."""
@@ -209,9 +164,6 @@ class _Measuring:
         for benchmark, home in benchmarks_of(job.run):
             for frame in sources.read_source(source_of(benchmark), home, job.recipe.shard_rows):
                 frames.append(frame.select("row", "statement", benchmark=pl.lit(benchmark.name)))
-                if self._overlap.runs_programs:
-                    rows = frame.select("row", "statement", "meta").iter_rows()
-                    self._tasks |= {(benchmark.name, row): _task(benchmark, text, meta) for row, text, meta in rows}
         benchmarks = pl.concat(frames)
         refusals: list[RequestRefused] = []
         share, setting = job.recipe.decontamination.max_failed, "decontamination.max_failed"
@@ -233,13 +185,6 @@ class _Measuring:
         return index
 
 
-def _task(benchmark: Benchmark, statement: str | None, meta: str | None) -> Side:
-    """Return what can be run of a benchmark's row."""
-    cells = json.loads(meta) if meta else {}
-    solution, tests = (cells.get(path) if path else None for path in (benchmark.solution, benchmark.tests))
-    return side_of(statement, [solution] if isinstance(solution, str) else [], tests=tests)
-
-
 def _unread(count: int, rows: int, last: RequestRefused) -> str:
     return (
         f"{count:,} of {rows:,} rows of benchmarks were refused by the embedder's servers and have no vector, so that "
@@ -248,7 +193,7 @@ def _unread(count: int, rows: int, last: RequestRefused) -> str:
 
 
 def _embedder(run: Run) -> Embedder | None:
-    """Return who computes vectors in a run; None where none are asked for."""
+    """Return the embedder of a run; None if no vectors are compared."""
     settings = run.recipe.decontamination
     return open_embedder(settings.embedder, run.recipe_folder) if "embedding" in settings.methods else None
 
@@ -260,7 +205,7 @@ def scores_folder(run: Run) -> Path:
 
 
 def source_of(benchmark: Benchmark) -> Source:
-    """Return a benchmark as a source of statements, with its solutions and tests where it has any."""
+    """Return a benchmark as a source of statements."""
     return Source(
         name=benchmark.name,
         kind=benchmark.kind,
@@ -270,9 +215,7 @@ def source_of(benchmark: Benchmark) -> Source:
         revision=benchmark.revision,
         files=benchmark.files,
         license=benchmark.license,
-        columns=ProblemColumns(
-            statement=benchmark.field, meta=tuple(path for path in (benchmark.solution, benchmark.tests) if path)
-        ),
+        columns=ProblemColumns(statement=benchmark.field),
     )
 
 

@@ -1,4 +1,6 @@
-"""The curated set: the kept problems with their pass rates; those over the recipe's size leave here."""
+"""The curated set: the kept problems with their pass rates, and their translations; those over the recipe's size
+leave here.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ import polars as pl
 from curation.publish import export
 from curation.publish.merged_copies import merged_copies, with_copies
 from curation.records import DROPPED, DropReason
-from curation.storage.stages import Shard, read_shard, read_table
+from curation.storage.stages import Shard, read_optional_shard, read_shard, read_table
+from curation.translation.rows import TRANSLATED, with_decisions
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.translation import TRANSLATION
 
 
 def export_problems(job: StageRun) -> StageResult:
@@ -27,7 +31,8 @@ def export_problems(job: StageRun) -> StageResult:
     measured = measured_on(job.run, job.run.parts[-1])
     merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
     settings = f"{recipe.export.size} {recipe.seed} {measured}"
-    folder = job.open(export.VERSION, settings, job.problems, *merging, *decided)
+    added = job.results.get(TRANSLATION)
+    folder = job.open(export.VERSION, settings, job.problems, *merging, *decided, *([added] if added else []))
     if (result := job.finished(folder)) is not None:
         return result
     copies = _merged_copies(job)
@@ -37,19 +42,30 @@ def export_problems(job: StageRun) -> StageResult:
         if "measured_on" not in decisions.columns:
             decisions = decisions.with_columns(measured_on=pl.lit(measured))
         evidence = kept.select("id").join(over_quota, on="id", how="left", maintain_order="left")["evidence"]
-        curated = export.curate(
-            with_copies(kept.filter(evidence.is_null()), copies),
-            decisions,
-            read_shard(first, "decisions", index) if first is not None else None,
-        )
+        stays = with_copies(kept.filter(evidence.is_null()), copies)
+        before = read_shard(first, "decisions", index) if first is not None else None
+        new = TRANSLATED.to_frame()
+        if added is not None:
+            new = read_shard(added.folder, "kept", index).join(
+                stays, left_on="translation_of", right_on="id", how="semi"
+            )
+            own = read_optional_shard(added.folder, "decisions", index)
+            if own is not None:
+                own = own.with_columns(measured_on=pl.lit(measured)).select(decisions.columns)
+                decisions = pl.concat([decisions, own])
+            decisions = with_decisions(decisions, new)
+            before = (
+                with_decisions(before, new.with_columns(pass_rate_of="translation_of")) if before is not None else None
+            )
+        curated = export.curate(pl.concat([stays, new], how="diagonal"), decisions, before)
         reason = DropReason.OVER_QUOTA.value
         dropped = kept.with_columns(evidence, pl.lit(export.STAGE).alias("stage"), pl.lit(reason).alias("reason"))
         over = dropped.filter(evidence.is_not_null()).select(DROPPED.names())
-        return Shard(kept.height, {"kept": curated, "dropped": over})
+        return Shard(kept.height + new.height, {"kept": curated, "dropped": over})
 
     counts = shard_counts(last)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-    return job.compute(folder, shards, total=sum(counts), rows_in=decided[-1].manifest.kept)
+    return job.compute(folder, shards, total=sum(counts), rows_in=None if added else decided[-1].manifest.kept)
 
 
 def _merged_copies(job: StageRun) -> pl.DataFrame:
@@ -71,3 +87,6 @@ def _merged_copies(job: StageRun) -> pl.DataFrame:
 
 
 EXPORT = Stage(name="export", title="Curated set", folder="stages/10-export", work=export_problems, kind=Kind.EXPORT)
+
+PUBLISHED = (TRANSLATION, EXPORT)
+"""The stages after the last decisions."""

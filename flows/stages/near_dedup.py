@@ -19,7 +19,7 @@ from flows.stages.judging import open_judge, verifier_version
 
 
 def find_near_duplicates(job: StageRun) -> StageResult:
-    """Drop near duplicates; keep the members of each group beside them."""
+    """Drop near duplicates; keep the members of each group next to them."""
     run, settings, problems = job.run, job.recipe.near_dedup, job.problems.folder
     accepted = [name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None]
     settings_text = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
@@ -62,10 +62,11 @@ class StageShards:
 def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: Sequence[str]) -> pl.DataFrame:
     """Return all pairs that are similar enough to be kept, measured now or in an earlier run with another threshold.
 
-    They lie in a folder of their own beside the stage's. A killed run goes on behind the last shard that it sketched.
+    They are in a folder of their own next to the stage's. A killed run resumes after the last shard that it sketched.
     """
     settings, sources = job.recipe.near_dedup, [source.name for source in job.recipe.sources]
-    measured_with = f"{settings.floor} {settings.figures_agree} {sources} {sorted(accepted)}"
+    floor = min(settings.threshold, near.FLOOR)
+    measured_with = f"{floor} {sources} {sorted(accepted)}"
     place = job.stage.folder_in(job.run)
     read = {job.problems.name: job.problems.manifest.digest}
     folder = StageFolder(place.with_name(place.name + "-pairs"), "near_dedup.pairs", near.VERSION, measured_with, read)
@@ -73,9 +74,7 @@ def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: S
         folder.prepare()
         scratch = folder.folder / "sketches"
         with bar(f"{job.stage.title}: sketches", job.problems.manifest.kept, is_part=True) as advance:
-            pairs = near.similar_pairs(
-                shards, ranks, scratch, settings.floor, figures_agree=settings.figures_agree, advance=advance
-            )
+            pairs = near.similar_pairs(shards, ranks, scratch, floor, advance=advance)
         folder.write(0, Shard(len(ranks), {"pairs": pairs}, kept_rows=len(ranks)))
         folder.close(1)
         shutil.rmtree(scratch, ignore_errors=True)

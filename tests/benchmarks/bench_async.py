@@ -51,7 +51,6 @@ def print_bias(batches: int = 40, seeds: int = 10, group: int = 16) -> None:
             n_async=places,
             n_batch=n_batch,
             max_staleness=bound,
-            queue_size=(bound + 1) * n_batch - places,
         )
         runs = [
             simulate_asynchronous(sizes, wide_lengths(seed, group), batches=batches, warmup=batches // 8)

@@ -47,7 +47,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         for step in range(parsed.rounds):
             began = time.perf_counter()
-            pending = PendingCheckpoint(Path(place), step, trainer, {"logs": {}}, tokenizer, keep=1, export=True)
+            pending = PendingCheckpoint(Path(place), step, trainer, {"logs": {}}, tokenizer, keep=1)
             blocked.append(time.perf_counter() - began)
             folder = pending.finish()
             whole.append(time.perf_counter() - began)

@@ -8,9 +8,6 @@ rows, each without its own original in the benchmark; ``disjoint`` ones are othe
 same problem all the same (MBPP and HumanEval both ask whether a number is prime). Rephrased rows without any text are
 counted apart. ``--disjoint`` adds a benchmark and rows of your own: .json (a list) or .jsonl, statements in `problem`.
 
-Programs near each other are run on one another, in the sandbox: rephrased ones by what stands in their text, MBPP also
-by its code and its tests, as the code pipeline has them (``with code``); ``--no-behaviour`` leaves that out.
-
 Settings are the recipe's defaults; figures in per cent of the rows, rows per second of CPU time. Each benchmark's
 corpus is all rows that are shown with it.
 """
@@ -31,8 +28,7 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from curation.config.embeddings import MiniLmEmbedder  # noqa: E402
-from curation.embeddings.factory import open_embedder  # noqa: E402
+from curation.embeddings.minilm import MiniLm  # noqa: E402
 from curation.filters.decontamination import (  # noqa: E402
     METHODS,
     OVERLAP,
@@ -41,15 +37,12 @@ from curation.filters.decontamination import (  # noqa: E402
     OverlapSettings,
     classify_hits,
 )
-from curation.filters.decontamination.behaviour import Side, side_of, with_trials  # noqa: E402
-from curation.verify.programs.tools import Runner  # noqa: E402
 
 MBPP = "code/mbpp_sanitized"
-WITH_CODE = f"{MBPP}, with code"
 DISJOINT = {"gsm8k_rephrased": ("math/svamp",), "humaneval_rephrased": (MBPP,)}
 LOOKED_AT = {"humaneval_rephrased": lambda pair: int(pair["id"].split("/")[1]) % 2 == 0}
 """Pairs on which a threshold was chosen; the others were only scored."""
-OF_PROGRAMS = OverlapSettings(figures=0.0, formulas=0.0, cosine=0.72, programs=True)
+OF_PROGRAMS = OverlapSettings(programs=True)
 """What `flows.stages.decontamination.overlap_settings` says in the code pipeline."""
 
 
@@ -58,12 +51,6 @@ def statements(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     rows = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.split("\n") if line]
     return [text for row in rows for text in [row.get("problem") or row.get("prompt")] if text]
-
-
-def sides_of(path: Path) -> list[Side]:
-    """Return what can be run of a file of rows with `code` and `test_list`."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
-    return [side_of(row["prompt"], [row["code"]], tests=row["test_list"]) for row in rows if row["prompt"]]
 
 
 def line(name: str, scores: pl.DataFrame, count: int, settings: OverlapSettings, seconds: float) -> dict[str, object]:
@@ -97,22 +84,6 @@ def measured(
         scores[name] = index.scores(pl.Series(texts))
         seconds[name] = time.process_time() - start
     return scores, seconds
-
-
-def tried(
-    data: Path, originals: list[str], texts: list[str], scores: dict[str, pl.DataFrame]
-) -> dict[str, pl.DataFrame]:
-    """Return scores with what running the pairs on one another came to; print what that took."""
-    benchmarks = {("b", place): side_of(text) for place, text in enumerate(originals)}
-    rows = {"rephrased": [side_of(text) for text in texts], MBPP: sides_of(data / f"{MBPP}.jsonl")}
-    found = {}
-    with Runner() as runner:
-        runner.open()
-        for name, sides in rows.items():
-            begun, pairs = time.perf_counter(), scores[name].select("row", "benchmark_row").n_unique()
-            found[name if name == "rephrased" else WITH_CODE] = with_trials(scores[name], sides, benchmarks, runner)
-            print(f"{name}: {pairs:,} pairs run on one another in {time.perf_counter() - begun:.1f} s by the clock")
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +120,7 @@ def scored_pairs(data: Path, name: str, settings: OverlapSettings) -> Scored:
     originals = list(tasks) or [pair["original"] for pair in pairs]
     ids = pl.Series(list(tasks.values()) or [pair["id"] for pair in pairs])
     # many hits of a row, so that those on its own original can be told from the others
-    most = settings.most if settings.runs_programs else 100
-    scores, seconds = measured(originals, sets, replace(settings, most=most))
-    if settings.runs_programs:
-        scores |= tried(data, originals, sets["rephrased"], scores)
+    scores, seconds = measured(originals, sets, replace(settings, most=100))
     found = scores["rephrased"]
     is_own = pl.Series([pair["id"] for pair in some])[found["row"]] == ids[found["benchmark_row"]]
     return Scored(pairs, some, originals, sets, scores, seconds, is_own)
@@ -176,14 +144,12 @@ def rephrased(data: Path, name: str, settings: OverlapSettings) -> pl.DataFrame:
             table.append(line(f"own row, {half}", own.filter(chosen[own["row"]]), count, settings, 0))
             table.append(line(f"left out, {half}", others.filter(chosen[others["row"]]), count, settings, 0))
     table += [line(path, scores[path], len(sets[path]), settings, seconds[path]) for path in DISJOINT[name]]
-    if WITH_CODE in scores:
-        table.append(line(WITH_CODE, scores[WITH_CODE], len(sets[MBPP]), settings, 0))
     return pl.DataFrame(table)
 
 
 def texts_per_second(data: Path, count: int = 200) -> float:
     """Return how many statements the recipe's default embedder takes per CPU second."""
-    embedder = open_embedder(MiniLmEmbedder(), data)
+    embedder = MiniLm()
     texts = statements(data / "math" / "gsm8k.jsonl")[:count]
     embedder.embed(texts[:1])  # the weights
     start = time.process_time()
@@ -197,7 +163,6 @@ def main() -> None:
     parser.add_argument("data", nargs="?", type=Path, default=default)
     parser.add_argument("--disjoint", nargs=2, type=Path, action="append", default=[], metavar=("BENCH", "ROWS"))
     parser.add_argument("--no-embeddings", action="store_true")
-    parser.add_argument("--no-behaviour", action="store_true", help="programs are not run on one another")
     parser.add_argument("--only", choices=list(DISJOINT), help="one file of pairs")
     arguments = parser.parse_args()
     methods = METHODS[:2] if arguments.no_embeddings else METHODS
@@ -205,9 +170,7 @@ def main() -> None:
     with pl.Config(tbl_rows=20, tbl_cols=12, tbl_width_chars=160, fmt_str_lengths=40, tbl_hide_dataframe_shape=True):
         for name in [arguments.only] if arguments.only else DISJOINT:
             of_set = OF_PROGRAMS if name.startswith("humaneval") else settings
-            print(
-                rephrased(arguments.data, name, replace(of_set, methods=methods, behaviour=not arguments.no_behaviour))
-            )
+            print(rephrased(arguments.data, name, replace(of_set, methods=methods)))
         for benchmark, rows in arguments.disjoint:
             texts = statements(rows)
             scores, seconds = measured(statements(benchmark), {"rows": texts}, settings)

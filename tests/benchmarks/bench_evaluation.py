@@ -44,7 +44,7 @@ def timed(given: argparse.Namespace, staleness: int, *, beside: bool) -> dict[st
         checks=False,
         evaluation=evaluation,
         collector={"max_staleness": staleness},
-        checkpoints={"every": given.steps, "export": False},
+        checkpoints={"every": given.steps},
     )
     usual = Evaluations.is_beside
     with patch.object(Evaluations, "is_beside", usual if beside else False), tempfile.TemporaryDirectory() as folder:

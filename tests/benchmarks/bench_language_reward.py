@@ -62,14 +62,13 @@ def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any
         "steps": steps,
         "model": "model",
         "prompt": "plain",
-        "max_tokens": TOKENS,
         "data": {"kind": "curated", "folders": ("problems",)},
         "collector": {"group_size": 8, "n_async": 128, "n_batch": 128, "max_staleness": 1},
         "objective": {"advantage_normalisation": normalise},
         "rewards": {"max_length": TOKENS, "length_penalty": 0.0, "language": bonus},
         "optim": {"learning_rate": 3e-4, "warmup_steps": 5},
         "packing": {"micro_batch_tokens": 4096},
-        "checkpoints": {"every": steps, "export": False},
+        "checkpoints": {"every": steps},
     }
 
 

@@ -14,6 +14,7 @@ alone took before and what is looked at now.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import random
 import re
@@ -27,8 +28,8 @@ from curation.config.languages import LANGUAGES, LanguageSettings
 from curation.languages.identification import identify, identify_prose
 from curation.languages.mixing import language_shares, strip_lines, windows
 from curation.languages.stripping import letters, strip
-from tests.benchmarks.bench_translation import ROOT
-from tests.benchmarks.translation_sets import shared
+from tests.gates.translations import parallel_problems
+from tests.places import ROOT
 
 SHARE, TOGETHER = 0.1, 3
 THRESHOLDS = (0.0, 0.01, 0.02, 0.05, 0.1)
@@ -55,9 +56,9 @@ def problems(data: Path) -> dict[int, list[dict[str, str]]]:
     parallel: dict[str, dict[str, str]] = {}
     halves: dict[str, int] = {}
     for name in ("mgsm", "polymath"):
-        for pair in shared(data / "math" / f"{name}.jsonl"):
+        for pair in parallel_problems(data / "math" / f"{name}.jsonl"):
             parallel.setdefault(name + pair.original, {"en": pair.original})[pair.target] = pair.translated
-            halves[name + pair.original] = pair.half
+            halves[name + pair.original] = hashlib.blake2b(pair.original.encode(), digest_size=1).digest()[0] % 2
     return {half: [texts for key, texts in parallel.items() if halves[key] == half] for half in (0, 1)}
 
 

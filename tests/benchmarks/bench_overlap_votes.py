@@ -32,8 +32,8 @@ from curation.questions.overlaps import ASK_FROM, OVERLAPS, near_pairs, overlap_
 from curation.records import PromptRequest  # noqa: E402
 from tests.benchmarks.bench_decontamination import (  # noqa: E402
     LOOKED_AT,
+    MBPP,
     OF_PROGRAMS,
-    WITH_CODE,
     measured,
     scored_pairs,
     statements,
@@ -71,7 +71,7 @@ def program_sets(data: Path) -> Iterator[RowSet]:
             part = frame.filter(chosen[frame["row"]])
             yield RowSet(f"{name}, {kind}, {half}", texts, scored.benchmark, part, settings, wanted, int(chosen.sum()))
     (mbpp,) = (rows for set_name, rows in scored.sets.items() if set_name != "rephrased")
-    yield RowSet(WITH_CODE, mbpp, scored.benchmark, scored.scores[WITH_CODE], settings)
+    yield RowSet(MBPP, mbpp, scored.benchmark, scored.scores[MBPP], settings)
 
 
 def problem_sets(data: Path) -> Iterator[RowSet]:

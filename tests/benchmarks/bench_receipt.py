@@ -1,14 +1,10 @@
 """What a receipt is worth: does an audit's interval cover the truth, and what does a recipe find of planted defects?
 
     python -m tests.benchmarks.bench_receipt [RUN …] [--sets 10]
-    python -m tests.benchmarks.bench_receipt --translations mgsm [--draw 3/24]
 
 Audits: sets of 1,000 problems with wrong labels planted by probabilities, more than the probabilities say in half
 of them; of each set 100 draws of 60 and of 120 rows, judged rightly. The interval is held against the share of wrong
 labels, and once more, after what was found was corrected or taken out, against the share that is left.
-
---translations: the figures on broken translations of a receipt whose set are parallel problems (`translation_sets`):
-those of the English problems that the invariants accept.
 
 RUN: folders of finished runs; known defects are planted at the recipe of each, and its receipt is verified.
 """
@@ -16,8 +12,6 @@ RUN: folders of finished runs; known defects are planted at the recipe of each, 
 from __future__ import annotations
 
 import argparse
-import json
-import tempfile
 import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -27,14 +21,8 @@ import polars as pl
 
 from curation.publish.audit import draw_audit, estimate_audit
 from curation.publish.receipts import Figure
-from curation.records import problem_id
-from curation.translation import CheckedText, check_translation
-from curation.verify.math_judge import MathJudge
 from flows.pipelines.planted_defects import planted_figures
 from flows.pipelines.receipts import read_published, verify_receipt
-from flows.publish.translation_figures import translation_figures
-from tests.benchmarks.translation_sets import Draw, parallel_problems
-from tests.places import SHARED_DATA
 
 DRAWS = 100
 
@@ -69,27 +57,6 @@ def covered(labels: pl.DataFrame, wrong: set[str], size: int, mend: str) -> tupl
     return hits, float(np.mean(widths))
 
 
-def translated_set(name: str, draw: Draw, folder: Path) -> Path:
-    """Return the folder of a set with those translations of parallel problems that the invariants accept."""
-    (folder / "data").mkdir(parents=True)
-    rows, translated = dict[str, dict[str, str | None]](), []
-    with MathJudge(workers=1) as judge:
-        for pair in (pair for pair in parallel_problems(name, SHARED_DATA, None) if draw.holds(pair)):
-            before, after = CheckedText(pair.original, pair.answer), CheckedText(pair.translated, pair.answer)
-            if check_translation(before, after, pair.target, judge):
-                continue
-            of = problem_id(pair.original)
-            row = {"id": of, "lang": "en", "statement": pair.original, "answer": pair.answer, "meta": None}
-            rows[of] = row
-            meta = json.dumps({"translation": {"of": of}})
-            own = {"id": problem_id(pair.translated), "lang": pair.target, "statement": pair.translated, "meta": meta}
-            translated.append(row | own)
-    pl.DataFrame(list(rows.values())).write_parquet(folder / "data" / "train-00000-of-00001.parquet")
-    pl.DataFrame(translated).write_parquet(folder / "data" / "translated-00000-of-00001.parquet")
-    print(f"{name}: {len(rows):,} problems, {len(translated):,} accepted translations", flush=True)
-    return folder
-
-
 def print_figures(figures: Iterable[Figure]) -> None:
     """Print one line for each."""
     for figure in figures:
@@ -101,15 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="*")
     parser.add_argument("--sets", type=int, default=10)
-    parser.add_argument("--translations", help="mgsm, polymath, olymmath")
-    parser.add_argument("--draw", type=Draw.of, default=Draw(0, 1), help="3/24: the fourth of 24 shares")
     options = parser.parse_args()
-    if options.translations:
-        with tempfile.TemporaryDirectory() as place:
-            folder, began = translated_set(options.translations, options.draw, Path(place) / "set"), time.process_time()
-            print_figures(translation_figures(folder))
-        print(f"  {time.process_time() - began:.1f} CPU s of this process")
-        return
     for size in (60, 120):
         for mend in ("", "corrected", "gone"):
             counts, widths = [], []

@@ -17,7 +17,7 @@ does and goes on with the same objective, half of each batch stored, as long as 
 tokens: what a new token is worth. `cold` is `rl` of above; `sft first` goes on from the model of `sft`, and `soft
 first` from stored attempts to fresh ones with a replay share by age (`half_life`) and ratio (`max_distance`), each for
 half of its steps; so does `known first`, with the values of the set's pass rates and the cross-entropy
-(`soft-entropy` of above). The table has held-out pass@1 at a quarter, half and all of the tokens that `cold` samples,
+(`soft-prior` of above). The table has held-out pass@1 at a quarter, half and all of the tokens that `cold` samples,
 as far as an arm samples so many: of its last checkpoint before.
 
 All models are asked the same ``--held-out`` problems ``--attempts`` times under the same seeds. Intervals: 95 % over
@@ -43,7 +43,6 @@ PLAIN = (
     "collector.max_staleness=0",
     "checks=false",
     "checkpoints.every=1000",
-    "checkpoints.export=false",
 )
 SHARES = (0.25, 0.5, 1.0)
 ARMS = ("cold", "sft first", "soft first", "known first")
@@ -52,7 +51,6 @@ SOFT = ("objective={ kind = 'soft' }",)
 KINDS_OF_SOFT = {
     "soft-prior": ("objective.value='prior'",),
     "soft-learned": ("objective.value='learned'",),
-    "soft-entropy": ("objective.value='prior'", "objective.loss='entropy'"),
 }
 """What `soft` alone is tried with besides its group's value and its square."""
 
@@ -120,14 +118,14 @@ def tokens(options: argparse.Namespace, seed: int, folder: Path) -> dict[str, Pa
     """Return the runs of the arms of one seed, each with a checkpoint a step."""
     run = curated_run(options, seed, folder / "set", 0.5, None)
     data = [f"data={{ kind = 'curated', folders = [{json.dumps(str((run / 'curated').resolve()))}] }}"]
-    data += ["attempt_store='none'", "checkpoints.every=1", "checkpoints.keep=200", "checkpoints.export=true"]
+    data += ["attempt_store='none'", "checkpoints.every=1", "checkpoints.keep=200"]
     half = options.steps // 2
     only, rate = f"stored={{ epochs = {options.epochs}, only = true }}", f"optim.learning_rate={options.sft_rate}"
     sft = trained(folder / "sft", seed, 1000, options.batch, [*data, *SFT, only, rate])
     by_age = f"half_life = {half}, max_distance = {options.distance}"
     replay = f"stored={{ epochs = {options.epochs}, share = 0.5, {by_age} }}"
     soft = [*data, *SOFT, f"objective.tau={options.tau}", replay]
-    known = [*soft, *KINDS_OF_SOFT["soft-entropy"]]
+    known = [*soft, *KINDS_OF_SOFT["soft-prior"]]
     size = options.batch
     alone = trained(folder / "soft", seed, 1000, size, [*soft[:-1], only])  # says how many steps sample nothing
     offline = int(json.loads((alone / "summary.json").read_text())["steps"])

@@ -11,8 +11,8 @@ optimiser step a batch, temperature 1. They take turns, each in a process of its
 A token counts as trained on when it is a response token of a trained batch. TRL also trains on groups whose rewards are
 all equal, where there is nothing to learn; ours drops them and samples others in their place. So ours is timed twice:
 
-  - ``ours, every group``: none is dropped (``objective.group_filter = "none"``). Both sides sample and train on a batch
-    a step: the ratio to all of TRL's tokens is that of the same work;
+  - ``ours, every group``: none is dropped (the variant's ``group_filter`` is ``none``). Both sides sample and train on
+    a batch a step: the ratio to all of TRL's tokens is that of the same work;
   - ``ours``: as it is by default. The ratio to TRL's tokens of groups that can teach compares what is learnt from; that
     to all of TRL's tokens is the lowest there is: ours samples about two tokens then for each it trains on.
 
@@ -46,7 +46,7 @@ OURS, EVERY = "ours", "ours, every group"
 GROUP, BATCH, TOKENS, RATE, WARM = 8, 128, 112, 5e-4, 4
 
 
-def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
+def recipe(kind: str, steps: int, seed: int) -> dict[str, Any]:
     """Return our side's recipe; the collector's staleness is the embedded recipe's."""
     generator: dict[str, Any] = {"kind": kind}
     if kind == "vllm":
@@ -57,21 +57,20 @@ def recipe(kind: str, steps: int, seed: int, diversity: str) -> dict[str, Any]:
         "steps": steps,
         "model": "embedded",
         "prompt": "plain",
-        "max_tokens": TOKENS,
         "data": {"kind": "embedded", "problems": 2000, "seed": 11},
         "generator": generator,
         "collector": {"group_size": GROUP, "n_async": BATCH, "n_batch": BATCH, "max_staleness": 2},
-        "objective": {"group_filter": diversity},
         "rewards": {"max_length": TOKENS, "length_penalty": 0.0, "language": 0.0},
         "optim": {"learning_rate": RATE, "warmup_steps": 1},
         "packing": {"micro_batch_tokens": 4096},
-        "checkpoints": {"every": steps, "export": False},
+        "checkpoints": {"every": steps},
     }
 
 
 def ours(kind: str, steps: int, seed: int, folder: Path, diversity: str = "reward") -> dict[str, float]:
     """Return our loop's figures over the steps that count."""
-    (folder / "recipe.json").write_text(json.dumps(recipe(kind, steps, seed, diversity)))
+    (folder / "recipe.json").write_text(json.dumps(recipe(kind, steps, seed)))
+    (folder / "diversity").write_text(diversity)
     command = [sys.executable, "-m", "tests.benchmarks.bench_trainer", "--side", str(folder)]
     execute(command, folder, threads=1)
     rows = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -100,8 +99,10 @@ def min_step(spent: dict[int, float]) -> int:
 def train_ours(folder: Path) -> None:
     """Run the process of our side."""
     from training.engines.embedded.run import train
+    from training.objectives.grpo import GrpoSettings
     from training.recipe import TrainRecipe
 
+    GrpoSettings.presets = {"paper": {"group_filter": (folder / "diversity").read_text()}}
     spent: list[tuple[int, float]] = []
     over = threading.Event()
     watch = threading.Thread(target=watch_steps, args=(folder / "run" / "metrics.jsonl", spent, over))

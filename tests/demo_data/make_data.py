@@ -6,6 +6,7 @@
     attempts_strong.jsonl   the same of a strong one: question, options, attempts [{text, model, correct}]
     planted.jsonl           what was planted where: source, row, uid, question, kind, expected, stage, note; and
                             stage1_alone, what the weak model alone would have said
+    translations.jsonl      recorded answers of an imaginary model that translates, then reads: asked, answer
     benchmark.jsonl         an imaginary benchmark, which contaminates some rows: id, problem, answer
 
 The problems are made by this project from its own templates; the planted texts are hand-written for it. The attempts
@@ -45,6 +46,7 @@ from tests.demo_data.responses import Plan, record
 from tests.demo_data.rows import Planted, Row, by_level, row_of
 from tests.demo_data.supply import Supply
 from tests.demo_data.templates import ENGLISH
+from tests.demo_data.translations import recorded_translations
 
 HERE = Path(flows.demo.__file__).parent
 SOURCE_ROWS, SOURCE_SHEET = "problems", "worksheet"
@@ -55,6 +57,7 @@ FILES = (
     "attempts_strong.jsonl",
     "planted.jsonl",
     "benchmark.jsonl",
+    "translations.jsonl",
 )
 
 SEED_PROBLEMS, SEED_ORDER, SEED_WEAK, SEED_STRONG = 2506, 10910, 16, 61
@@ -184,7 +187,7 @@ def _jsonl(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def write_demo(folder: Path) -> list[Path]:
-    """Write the six files into the folder and return their paths."""
+    """Write the files into the folder and return their paths."""
     rows, sheet = demo_rows()
     both = [*rows, *sheet]
     texts = (
@@ -194,6 +197,7 @@ def write_demo(folder: Path) -> list[Path]:
         _jsonl(attempt_lines(both, "strong", SEED_STRONG)),
         _jsonl([*planted_lines(SOURCE_ROWS, rows), *planted_lines(SOURCE_SHEET, sheet)]),
         _jsonl(benchmark_lines()),
+        _jsonl(recorded_translations()),
     )
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in FILES]

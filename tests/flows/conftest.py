@@ -121,10 +121,10 @@ def refusal(*arguments: str | Path) -> str:
 
 
 OPTIONAL = (
-    *("rewriting", "doubtful_rows", "review", "decontamination", "overlaps", "premises"),
+    *("rewriting", "doubtful_rows", "review", "decontamination", "overlaps", "premises", "translation"),
     *(f"stage{n}.doubtful_verdicts" for n in (1, 2)),
 )
-"""Stages of a run with verdicts of people, benchmarks, or a model asked beside attempts."""
+"""Stages of a run with verdicts of people, benchmarks, translations, or a model asked beside attempts."""
 
 STAGES = {stage.name: stage for stage in CURATE_MATH.stages}
 TITLES = [stage.title for stage in CURATE_MATH.stages if stage.name not in OPTIONAL]

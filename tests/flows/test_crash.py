@@ -25,6 +25,7 @@ MOMENTS = {
     "storing attempts": "attempts/*/part-*.parquet",
     "judging": "verdicts/stage1/*/shards/00001.json",
     "deciding": "decisions/stage2/*/shards/00003.json",
+    "translating": "stages/10-translation/stage.json",
     "publishing": ".aside-curated/data",
 }
 FAST = "judging"

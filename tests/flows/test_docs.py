@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.config import Recipe, TranslationSettings
+from curation.config import Recipe
 from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS
 from curation.records import DropReason
@@ -101,7 +101,6 @@ def test_the_reference_has_every_setting_command_reason_and_column() -> None:
     assert all(f"| `{reason.value}` |" in text["drop-reasons.md"] for reason in DropReason)
     settings = [one for recipe in (Recipe, TrainRecipe) for one in settings_of(recipe) if one.kind != "table"]
     assert all(f"| `{one.key.rpartition('.')[2]}`" in text["settings.md"] for one in settings)
-    assert all(f"| `{one.key}` |" in text["translation-settings.md"] for one in settings_of(TranslationSettings))
     assert all(f"| `{column}` |" in text["records.md"] for column in CURATED)
 
 

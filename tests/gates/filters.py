@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings, classify_hits
+from curation.filters.decontamination import OVERLAP, TEMPLATE, BenchmarkIndex, OverlapSettings, classify_hits
 from curation.filters.dedup import near
 from curation.filters.statements import apply_rules
 from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs
@@ -127,6 +127,19 @@ Give the final answer as a single number.
 Do not use a calculator or any code.
 
 """
+WRAPPERS = (
+    ("Homework 4, Q3(b), due Friday 12:00. ", ""), ("[Source: NYCIML F08B14, 2008] ", ""), ("Ex. 7.2.15* ", ""),
+    ("ID=883201 | level 5 | algebra\n", ""), ("Задание №17. ", ""), ('<problem id="42">\n', "\n</problem>"),
+    ("User: ", "\nAssistant:"), ("VII.3) ", ""), ("问题12：", ""), ("# 12 #\n", ""), ("", " [5 marks]"),
+    ("You are a careful mathematician who has won 3 gold medals. ", " Think for at most 2000 tokens."),
+    ("", "\n\n(A) 1 (B) 2 (C) 3 (D) 4 (E) none of these"), ("", " Round to 2 decimal places if needed."),
+    ("", "\n\nLet's think step by step and output the final answer within \\boxed{}."),
+    ("", "\nHint: consider n = 1, 2, 3 first."), ("2019 BMO Round 1, Problem 2 (time allowed: 3.5 hours)\n\n", ""),
+    ("Given the following problem, reason and give a final answer to the problem.\nProblem: ",
+     '\nYour response should end with "The final answer is [answer]" where [answer] is the response to the problem.'),
+    ("Warm-up 0: compute $1+1$. Then: ", ""), ("\\textbf{Problem 3.14 (IMO 1988/6).} ", ""),
+)  # fmt: skip
+"""Texts around a problem that no rule was made with."""
 NOTATIONS = (
     (r"Compute $\binom{8}{4}$.", r"Compute $\dbinom{8}{4}$."),
     (r"Compute $\binom{8}{4}$.", r"Compute ${8 \choose 4}$."),
@@ -167,7 +180,7 @@ def benchmark_items() -> list[str]:
     return list(dict.fromkeys(texts))[:40]
 
 
-@gate("copies-under-numbers-missed", Limit("==", 0), until="part 4")
+@gate("copies-under-numbers-missed", Limit("==", 0))
 def copies_under_numbers_missed() -> Measured:
     """A benchmark's problems word for word with a numbering in front or an instruction after them."""
     field = r"Let $a$ be a positive real number such that all the roots of $x^3 + ax^2 + ax + 1 = 0$ are real. "
@@ -176,13 +189,26 @@ def copies_under_numbers_missed() -> Measured:
     return missed(items, [*rows, *(f"{text}{suffix}" for text in items for suffix in SUFFIXES)])
 
 
-@gate("copies-in-other-notation-missed", Limit("==", 0), until="part 4")
+@gate("copies-in-wrappers-missed", Limit("==", 0))
+def copies_in_wrappers_missed() -> Measured:
+    """Problems of five benchmarks inside 20 texts that no rule was made with."""
+    wrong = count = 0
+    for name in ("imo_answerbench", "polymath", "gsm8k", "olymmath", "minif2f_informal"):
+        items = list(dict.fromkeys(row["problem"] for row in shared_rows("math", f"{name}.jsonl") if row["problem"]))[
+            :60
+        ]
+        rows = [f"{before}{text}{after}" for before, after in WRAPPERS for text in items]
+        wrong, count = wrong + int(missed(items, rows).value), count + len(rows)
+    return Measured(wrong, count)
+
+
+@gate("copies-in-other-notation-missed", Limit("==", 0))
 def copies_in_other_notation_missed() -> Measured:
     """A benchmark's problems in another notation."""
     return missed([first for first, _ in NOTATIONS], [second for _, second in NOTATIONS])
 
 
-@gate("copies-in-instructions-missed", Limit("==", 0), until="part 4")
+@gate("copies-in-instructions-missed", Limit("==", 0))
 def copies_in_instructions_missed() -> Measured:
     """Short problems of a benchmark inside lines of instructions, among rows without any."""
     problems = [row["problem"] for row in shared_rows("math", "polymath.jsonl") if row["lang"] == "en"]
@@ -200,7 +226,7 @@ def near_members(statements: Sequence[str]) -> int:
     return near.near_duplicates(frame, ["a"]).height
 
 
-@gate("copies-under-numbers-kept", Limit("==", 2), until="part 4")
+@gate("copies-under-numbers-kept", Limit("==", 2))
 def copies_under_numbers_kept() -> Measured:
     """Of 2 problems under 20 numberings each, the rows that near dedup keeps."""
     words = [row["problem"] for row in shared_rows("math", "gsm8k.jsonl")[:1]]
@@ -209,7 +235,7 @@ def copies_under_numbers_kept() -> Measured:
     return Measured(len(rows) - near_members(rows), len(rows))
 
 
-@gate("strangers-in-instructions-dropped", Limit("==", 0), until="part 4")
+@gate("strangers-in-instructions-dropped", Limit("==", 0))
 def strangers_in_instructions_dropped() -> Measured:
     """Different short problems inside the same instructions, of which near dedup drops one."""
     short = ["How many edges does a regular tetrahedron have?", "How many faces does a cube have?",
@@ -219,6 +245,10 @@ def strangers_in_instructions_dropped() -> Measured:
 
 
 # Overlap with benchmarks, paraphrased: rules and a model's votes
+
+
+REPHRASED = ("humaneval_rephrased, own row, held out", "gsm8k_rephrased, own row")
+INNOCENT = ("humaneval_rephrased, left out, all", "gsm8k_rephrased, left out", "math/svamp")
 
 
 @cache
@@ -238,8 +268,9 @@ def pairs_of(rows: RowSet) -> pl.DataFrame:
 
 @prompts("overlaps")
 def overlap_prompts() -> Asked:
-    """Return what is asked about all sets."""
-    return [(OVERLAPS.prompt, request) for rows in row_sets() for request in requests_of(rows, pairs_of(rows))]
+    """Return what is asked about the sets of the gates."""
+    sets = [rows for rows in row_sets() if rows.name in {*REPHRASED, *INNOCENT}]
+    return [(OVERLAPS.prompt, request) for rows in sets for request in requests_of(rows, pairs_of(rows))]
 
 
 @cache
@@ -267,20 +298,39 @@ def _share(name: str) -> Measured:
 @gate("humaneval-rephrased", Limit(">=", 98.1, "%"), tier="room")
 def humaneval_rephrased() -> Measured:
     """Rephrased rows of HumanEval that are found, of the held-out half."""
-    return _share("humaneval_rephrased, own row, held out")
+    return _share(REPHRASED[0])
 
 
 @gate("gsm8k-rephrased", Limit(">=", 98.4, "%"), tier="room")
 def gsm8k_rephrased() -> Measured:
     """Rephrased rows of GSM8K that are found."""
-    return _share("gsm8k_rephrased, own row")
+    return _share(REPHRASED[1])
+
+
+@gate("templates-gain", Limit("<=", 0.5, "%"), tier="room")
+def templates_gain() -> Measured:
+    """Rephrased rows of GSM8K that only `templates = "drop"` finds; the note has what it takes of a source's own rows.
+
+    Of each source the first 200 problems are the benchmark, and all others the rows.
+    """
+    (rows,) = (one for one in row_sets() if one.name == REPHRASED[1])
+    assert rows.own is not None
+    hits = classify_hits(rows.scores, rows.settings)
+    hits = hits.filter(pl.col("benchmark_row") == rows.own[hits["row"]])
+    found = set(hits["row"]) - set(hits.filter(pl.col("kind") == OVERLAP)["row"])
+    taken = []
+    for name in ("svamp", "hardmath_mini", "minif2f_informal", "umwp", "gsm8k"):
+        texts = list(dict.fromkeys(row["problem"] for row in shared_rows("math", f"{name}.jsonl") if row["problem"]))
+        kinds = kinds_of(texts[:200], texts[200:])
+        taken.append(f"{name} {kinds.count(TEMPLATE)} of {len(kinds):,}")
+    count = len(rows.rows)
+    return Measured(100 * len(found) / count, interval=wilson(len(found), count, scale=100), note="; ".join(taken))
 
 
 @gate("innocents", Limit("<=", 0.5, "%"), tier="room")
 def innocents() -> Measured:
     """Rows of disjoint sets, and rephrased rows without their original in the benchmark: the worst set."""
-    names = ("humaneval_rephrased, left out, all", "gsm8k_rephrased, left out", "math/svamp")
-    found = {name: overlapping(name) for name in names}
+    found = {name: overlapping(name) for name in INNOCENT}
     worst = max(found, key=lambda name: found[name][0] / found[name][1])
     hits, count = found[worst]
     note = "; ".join(f"{name} {some} of {all_}" for name, (some, all_) in found.items())

@@ -95,7 +95,7 @@ def by_the_trainer(rollouts: list[Rollout]) -> tuple[float, list[float]]:
     from training.objectives.grpo import GrpoSettings, grpo_loss
     from training.rewards import Reward
 
-    settings = GrpoSettings(eps_low=EPS_LOW, eps_high=EPS_HIGH)
+    settings = GrpoSettings(eps_high=EPS_HIGH)
     rewards = [Reward(correctness=one.reward, correct=one.reward > 0.5) for one in rollouts]
     members: defaultdict[int, list[Reward]] = defaultdict(list)
     for one, reward in zip(rollouts, rewards, strict=True):
@@ -180,7 +180,7 @@ def resume_to_the_bit() -> Measured:
     )
 
 
-@gate("two-ranks", Limit("==", 10, "tests"), tier="room")
+@gate("two-ranks", Limit("==", 9, "tests"), tier="room")
 def two_ranks() -> Measured:
     """Count tests whose two processes find gradients, steps, weights or a whole run of one process."""
     return tests_pass(
@@ -191,7 +191,6 @@ def two_ranks() -> Measured:
         "tests/training/objectives/test_objective_seam.py::test_two_ranks_have_the_gradient_and_the_statistics_of_one",
         "tests/training/objectives/test_objective_seam.py::test_two_ranks_run_as_one_does",
         "tests/training/objectives/test_soft.py::test_two_ranks_take_the_step_of_one",
-        "tests/training/objectives/test_importance.py::test_two_ranks_have_the_gradient_of_one",
         "tests/training/engines/embedded/test_resume.py"
         "::test_two_processes_have_the_loss_curve_of_one_and_can_hand_over_to_it",
     )

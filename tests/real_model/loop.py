@@ -77,7 +77,6 @@ prompt = "plain"
 thinking = "none"
 examples = [{shown}]
 temperature = {temperature}
-max_tokens = {tokens}
 [data]
 kind = "curated"
 folders = ["run/curated"]
@@ -107,7 +106,6 @@ kind = "curated"
 folders = ["held_out"]
 [checkpoints]
 every = {steps}
-export = false
 """
 
 

@@ -18,13 +18,11 @@ import polars as pl
 from typer.main import get_command
 
 from curation import records
-from curation.config import TranslationSettings
 from curation.config.reasons import SETTINGS_OF
 from curation.filters.dedup import near
 from curation.publish import export, merged_copies, review, withheld
 from curation.publish.cards.words import COLUMN_WORDS, REASON_WORDS
 from flows.cli import app
-from flows.cli.settings import settings_of
 from tests.places import ROOT
 from tests.reference_pages.settings import settings_page
 
@@ -65,16 +63,6 @@ def commands_page() -> str:
     return _page(parts)
 
 
-def translation_page() -> list[str]:
-    """Return the settings of translations."""
-    rows = [(f"`{one.key}`", one.kind, f"`{one.default}`", one.meaning) for one in settings_of(TranslationSettings)]
-    return [
-        "# Settings of `goldilocks translate`",
-        f"{MADE} Those without an option of their own are changed by `--set KEY=VALUE`, such as `--set tries=5`.",
-        _table(("setting", "type", "default", "what it means"), rows),
-    ]
-
-
 def records_page() -> str:
     """Return the tables that a run and a published set consist of, column by column."""
     parts = ["# Records", f"{MADE} Tables are parquet; a column without words says what its name says."]
@@ -106,7 +94,6 @@ def reasons_page() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "settings.md": lambda: _page(settings_page(MADE, _table)),
-    "translation-settings.md": lambda: _page(translation_page()),
     "records.md": records_page,
     "drop-reasons.md": reasons_page,
 }

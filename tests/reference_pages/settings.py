@@ -45,7 +45,7 @@ EVERYDAY = {
         "model": "Folder of the model to train",
         "data.folders": "Curated sets to train on",
         "steps": "Updates of the generators, one batch each",
-        "max_tokens": "Max tokens of one rollout",
+        "rewards.max_length": "Max tokens of one rollout",
         "generator.kind": "How rollouts are generated",
         "collector.n_batch": "Rollouts per batch",
         "collector.group_size": "Rollouts per problem",

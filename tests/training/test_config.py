@@ -1,26 +1,11 @@
-"""The trainer's settings: described, marked where the paper is silent, and refused where they cannot work."""
+"""The trainer's settings: what follows from other fields, and what is refused."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 from pydantic import ValidationError
 
-from curation.config.base import Settings
-from training.config import CollectorSettings, OptimSettings, PackingSettings, RewardSettings
-from training.objectives.grpo import GrpoSettings
-
-ALL = (CollectorSettings, GrpoSettings, OptimSettings, PackingSettings, RewardSettings)
-
-
-@pytest.mark.parametrize("kind", ALL)
-def test_every_field_is_described_and_every_number_has_a_source(kind: type[Settings]) -> None:
-    for name, field in kind.model_fields.items():
-        assert field.description, name
-        if isinstance(field.default, int | float) and not isinstance(field.default, bool):
-            assert re.search(r"in the paper|the paper\'s", field.description, re.IGNORECASE), name
-    assert kind().digest() == kind().digest()
+from training.config import CollectorSettings, OptimSettings, RewardSettings
 
 
 def test_the_rate_warms_up_and_stays() -> None:
@@ -36,4 +21,4 @@ def test_a_penalty_longer_than_the_length_is_refused() -> None:
 
 def test_defaults_that_follow_from_other_fields() -> None:
     sizes = CollectorSettings(group_size=8, n_async=32, n_batch=16)
-    assert (sizes.minibatch_size, sizes.max_outstanding) == (16, 32 + 32 + 32)
+    assert (sizes.minibatch_size, sizes.max_outstanding) == (16, 2 * (32 + 16))

@@ -12,6 +12,7 @@ from tests.places import ROOT
 from training.engines.placement import VerlPlacement, place_embedded
 from training.engines.verl.configuration import VerlFiles, compile_recipe
 from training.engines.verl.differences import refuse_what_differs
+from training.engines.verl.settings import MAX_PROMPT_TOKENS
 from training.engines.verl.stages import all_stages
 from training.optimisation.memory import MODEL_SHAPES
 from training.recipe import TrainRecipe
@@ -54,7 +55,7 @@ def test_the_stages_of_24b_are_the_papers_and_verl_takes_each() -> None:
     for stage in stages:
         one = stage.recipe
         room = one.packing.micro_batch_tokens * one.verl.sequence_parallel
-        assert room >= one.rewards.max_length + one.verl.max_prompt_tokens
+        assert room >= one.rewards.max_length + MAX_PROMPT_TOKENS
         compiled = compile_recipe(
             one, files, VerlPlacement(2, 8, 2, 8), experts=False, gpus_per_node=8, ends_at=stage.ends_at
         )

@@ -5,7 +5,7 @@ forward pass: attention, positions, boundaries and output layer are all in it, a
 *Sequences apart* packs twice, with other tokens in the other sequences: the same operations on the same shapes, so that
 next to nothing rounds differently and a small leak is seen in half precision too.
 
-Where one fails, packings that are slower are tried, and the first that passes is the advice.
+Where one fails, one sequence per micro-batch is tried, and is the advice if it passes.
 
 Not here: how sequences are packed (`training.optimisation.packing`).
 """
@@ -35,12 +35,6 @@ second of a prompt directly behind the first."""
 
 _LONGEST_WINDOW = 1024
 """A window of attention is tried with a sequence that is longer where it has at most so many tokens."""
-
-_SLOWER: Mapping[str, Mapping[str, bool]] = {
-    "set packing.shared = false": {"shared": False},
-    "set packing.single = true": {"single": True},
-}
-"""Packings to try, from quick to slow."""
 
 _RANDOM = ("dropout", "pdrop", "jitter")
 """Parts of the names under which configurations keep what is random in a forward pass."""
@@ -94,9 +88,9 @@ def check_packing(
 
     (packed, apart), advice = figures(scorer.packing), ""
     if packed > tolerances[0] or apart > tolerances[1]:
-        slower = {text: scorer.packing.model_copy(update=dict(update)) for text, update in _SLOWER.items()}
-        working = (text for text, packing in slower.items() if packing != scorer.packing and passes(packing))
-        advice = next(working, None) or _other_advice(config)
+        single = scorer.packing.model_copy(update={"single": True})
+        mends = single != scorer.packing and passes(single)
+        advice = "set packing.single = true" if mends else _other_advice(config)
     return [
         CheckResult(
             "packed = unpacked",

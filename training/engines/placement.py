@@ -92,15 +92,15 @@ def place_embedded(
         return EmbeddedPlacement(1, tuple(gpus))
     if not isinstance(generator, VllmGeneratorSettings):
         return EmbeddedPlacement(trainers or len(gpus), tuple(gpus[:trainers]))
-    if len(gpus) == 1 and generator.transfer != "nccl":
+    if len(gpus) == 1:
         return EmbeddedPlacement(1, tuple(gpus))
     training, why = _trainers(recipe, generator, len(gpus), trainers, shape)
     servers = (len(gpus) - training) // generator.tensor_parallel
     if training < 1 or servers < 1:
         raise ConfigError(
             f"recipe {recipe.name}: of {len(gpus)} GPUs {training} would train and {len(gpus) - training} are left for "
-            f"generators of {generator.tensor_parallel} each; give more GPUs, or state how many train (--trainer-gpus "
-            "or costs.trainer_gpus). A single GPU does both."
+            f"generators of {generator.tensor_parallel} each; give more GPUs, or state "
+            "how many train (--trainer-gpus). A single GPU does both."
         )
     shares = gpu_shares(gpus[training:], servers, generator.tensor_parallel)
     return EmbeddedPlacement(training, tuple(gpus[:training]), tuple(shares), why)
@@ -111,10 +111,8 @@ def _trainers(
 ) -> tuple[int, str]:
     """Return how many GPUs train, and why."""
     costs, unit = recipe.costs, generator.tensor_parallel
-    if said is None and costs is not None and costs.gpus == gpus:
-        said = costs.trainer_gpus
     if said is not None:
-        return said, f"{said} of {gpus} GPUs train, as is said"
+        return said, f"{said} of {gpus} GPUs train, as stated"
     half = gpus - gpus // 2 // unit * unit
     if costs is None:
         return half, f"{half} of {gpus} GPUs train: half, for the recipe states no [costs] to share them out by"
@@ -155,7 +153,7 @@ def _fits(recipe: TrainRecipe, costs: StatedTrainingCosts, shape: ModelShape | N
 def place_verl(
     recipe: TrainRecipe, gpus_per_node: int, *, experts: bool, shape: ModelShape | None = None
 ) -> VerlPlacement:
-    """Return where verl trains and generates: as the recipe says, or as makes the run shortest by its figures.
+    """Return where verl trains and generates: what makes the run shortest by its figures, half and half without.
 
     Args:
         gpus_per_node: of each node.
@@ -167,7 +165,7 @@ def place_verl(
     """
     settings, costs, synchronous = recipe.verl, recipe.costs, recipe.synchronous
     half = place_verl_by_settings(settings, gpus_per_node, synchronous=synchronous, experts=experts)
-    if synchronous or settings.rollout_share != "auto":
+    if synchronous:
         return half
     total, begun = settings.nodes * gpus_per_node, f"{half.trainers} of {settings.nodes * gpus_per_node} GPUs train: "
     if costs is None:
@@ -200,15 +198,16 @@ def _verl_placements(settings: VerlSettings, gpus_per_node: int, *, experts: boo
     """Yield the ways in which verl's GPUs can be shared out."""
     parts = settings.nodes if settings.nodes > 1 else gpus_per_node
     for generating in range(1, parts):
-        share = settings.model_copy(update={"rollout_share": generating / parts})
         with contextlib.suppress(ConfigError):
-            yield place_verl_by_settings(share, gpus_per_node, synchronous=False, experts=experts)
+            yield place_verl_by_settings(
+                settings, gpus_per_node, synchronous=False, experts=experts, share=generating / parts
+            )
 
 
 def place_verl_by_settings(
-    settings: VerlSettings, gpus_per_node: int, *, synchronous: bool, experts: bool
+    settings: VerlSettings, gpus_per_node: int, *, synchronous: bool, experts: bool, share: float = 0.5
 ) -> VerlPlacement:
-    """Return where verl trains and generates by its settings alone, where `auto` is half.
+    """Return where verl trains and generates by its settings alone.
 
     Several nodes are shared out whole; one node's GPUs are. Both parts are multiples of what one copy of the model is
     cut over.
@@ -217,13 +216,13 @@ def place_verl_by_settings(
         gpus_per_node: of each node.
         synchronous: whether the generators wait for each step; then all GPUs do both.
         experts: whether the model is a mixture of experts.
+        share: of the GPUs that only generate.
 
     Raises:
         ConfigError: the GPUs cannot be shared out so.
     """
     nodes, trainer_unit = settings.nodes, training_unit(settings, gpus_per_node, experts=experts)
     rollout_unit = settings.rollout_tensor_parallel
-    share = 0.5 if settings.rollout_share == "auto" else settings.rollout_share
     if synchronous:
         _require_multiple("train", nodes * gpus_per_node, trainer_unit)
         _require_multiple("generate", nodes * gpus_per_node, rollout_unit)
@@ -277,5 +276,5 @@ def _require_multiple(what: str, gpus: int, unit: int) -> None:
     if gpus % unit:
         raise ConfigError(
             f"{gpus} GPUs would {what}, and one copy of the model is cut over {unit}, which does not divide them; "
-            "change verl.rollout_share, verl.nodes, or what cuts the model."
+            "change verl.nodes, verl.gpus_per_node, or what cuts the model."
         )

@@ -11,8 +11,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from training.config import ADAM_BETAS
+from training.config import ADAM_BETAS, MAX_GRAD_NORM
 from training.engines.placement import VerlPlacement
+from training.engines.verl.settings import MAX_PROMPT_TOKENS
 from training.recipe import TrainRecipe
 
 TASKSET = "goldilocks-taskset"
@@ -31,8 +32,8 @@ def prime_rl_configuration(recipe: TrainRecipe, placement: VerlPlacement, model:
         out: where prime-rl writes, a folder by the recipe's name.
     """
     collector, optim = recipe.collector, recipe.optim
-    max_tokens = recipe.max_tokens or recipe.rewards.max_length
-    length = recipe.verl.max_prompt_tokens + max_tokens + _SPARE
+    max_tokens = recipe.rewards.max_length
+    length = MAX_PROMPT_TOKENS + max_tokens + _SPARE
     source = {
         "name": recipe.name,
         "env": {
@@ -55,8 +56,8 @@ def prime_rl_configuration(recipe: TrainRecipe, placement: VerlPlacement, model:
                 "lr": optim.learning_rate,
                 "betas1": ADAM_BETAS[0],
                 "betas2": ADAM_BETAS[1],
-                "weight_decay": optim.weight_decay,
-                "max_norm": optim.max_grad_norm,
+                "weight_decay": 0.0,
+                "max_norm": MAX_GRAD_NORM,
             },
             "scheduler": {"type": "linear", "warmup_steps": optim.warmup_steps, "decay_steps": 0},
             "model": {

@@ -54,7 +54,7 @@ class Ablation(NamedModels):
     description: str = Field("", description="What it asks, and what the paper saw.")
     recipe: str = Field(description="The training recipe, relative to this file.")
     set: tuple[str, ...] = Field((), description="Changes to it in every arm.")
-    seeds: tuple[int, ...] = Field((1, 2, 3), min_length=1, description="Seeds of training. Not in the paper.")
+    seeds: tuple[int, ...] = Field((1, 2, 3), min_length=1, description="Seeds of training.")
     benches: tuple[str, ...] = Field(
         min_length=1, description="Benches: ready ones by their names, or files relative to this one."
     )

@@ -31,14 +31,12 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from torch import Tensor
 
-from curation.config.engines import HeadDtype
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
 from training.generation.decoding_meter import DecodingTotals, added_up
 from training.optimisation.model import Dtype, load_model, load_tokenizer
-from training.optimisation.output_layer import set_fp32_head
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -102,7 +100,6 @@ class TorchGenerator:
         capacity: requests decoded together.
         temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
         dtype, device: of weights and activations.
-        head_dtype: in which the output layer computes.
     """
 
     def __init__(
@@ -113,11 +110,10 @@ class TorchGenerator:
         temperature: float = 1.0,
         dtype: Dtype = "float32",
         device: str = "cpu",
-        head_dtype: HeadDtype = "model",
     ) -> None:
         self._folder, self._capacity, self._temperature = folder, capacity, temperature
         self._dtype: Dtype = dtype
-        self._device, self._head_dtype = device, head_dtype
+        self._device = device
         self._condition = threading.Condition()
         self._inbox: deque[_PendingRequest] = deque()
         self._unsubmitted: list[_PendingRequest] = []
@@ -208,8 +204,6 @@ class TorchGenerator:
     def _load(self) -> DecodingEngine:
         model = load_model(self._folder, dtype=self._dtype, device=self._device)
         model.requires_grad_(False)
-        if self._head_dtype == "float32":
-            set_fp32_head(model)
         tokenizer = self._tokenizer
         assert tokenizer is not None
         return DecodingEngine(

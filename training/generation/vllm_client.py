@@ -69,7 +69,7 @@ class TrainingVllmClient(ServerClient):
         broadcast: WeightBroadcast | None = None,
     ) -> None:
         urls = [url.rstrip("/").removesuffix("/v1") for url in settings.urls]
-        super().__init__(settings, settings.model, welcome=self._welcome, urls=urls, models="/v1/models")
+        super().__init__(settings, None, welcome=self._welcome, urls=urls, models="/v1/models")
         self.settings = settings
         self._meter, self._handed_out, self._broadcast = meter or RequestMeter(1), handed_out, broadcast
         self._run = secrets.token_hex(4)
@@ -88,12 +88,11 @@ class TrainingVllmClient(ServerClient):
         prompt = tuple(prompt_ids)
 
         def body() -> dict[str, Any]:
-            request: dict[str, Any] = {
+            return {
                 "token_ids": prompt,
                 "sampling_params": {**sampling, "logprobs": 0, "detokenize": False},
                 "cache_salt": self._label(self._newest[0]),  # a prompt's cached keys are shared by one version only
             }
-            return {**request, "model": self.settings.model} if self.settings.model else request
 
         def read(server: Server, response: ServerResponse) -> TokenCompletion:
             return self._read(server, response, prompt)

@@ -12,12 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from curation.config.engines import HeadDtype
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.policies.vllm.engine import VllmEngine, sampling_params
-from curation.policies.vllm.startup import Launch
-from curation.policies.vllm.weight_updates import BACKENDS, WeightUpdates
+from curation.policies.vllm.startup import FOLDER_TRANSFER, Launch
+from curation.policies.vllm.weight_updates import WeightUpdates
 from curation.records import PolicyError, RequestRefused
 from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
@@ -35,7 +34,6 @@ class VllmGenerator:
         settings: the engine's.
         temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
         capacity: requests decoded together.
-        head_dtype: in which the output layer computes.
 
     Raises:
         PolicyError: there is no such folder; on entering: vLLM is not installed, or cannot load the model.
@@ -48,26 +46,17 @@ class VllmGenerator:
         *,
         temperature: float = 1.0,
         capacity: int = _CAPACITY,
-        head_dtype: HeadDtype = "model",
     ) -> None:
         self._folder, self._temperature = folder.expanduser().resolve(), temperature
         if not self._folder.is_dir():
             raise PolicyError(f"model {folder}: there is no folder {self._folder}; training needs a local one.")
         self._capacity = capacity
-        launch = Launch(
-            str(self._folder),
-            self._folder.name,
-            self._capacity,
-            transfer=BACKENDS[settings.own_transfer],
-            head_dtype=head_dtype,
-        )
+        launch = Launch(str(self._folder), self._folder.name, self._capacity, transfer=FOLDER_TRANSFER)
         self.engine = VllmEngine(launch, settings)
         self._meter = RequestMeter(self._capacity)
         self._updates = WeightUpdates(
             self.engine,
             self._folder,
-            settings.own_transfer,
-            settings.address,
             on_pause=lambda paused: self._meter.hold() if paused else self._meter.release(),
         )
 

@@ -22,18 +22,6 @@ class VllmGeneratorSettings(EngineSettings):
     """Generation with vLLM, in processes of its own that take new weights while they generate."""
 
     kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
-    transfer: Literal["auto", "folder", "nccl"] = Field(
-        "auto",
-        description="How weights reach the engine: `folder`, safetensors in a file system in memory, which always "
-        "works on one machine; `nccl`, from another GPU than the engine's. `auto`: `nccl` to engines on GPUs of their "
-        "own, else `folder`.",
-    )
-    address: str = Field("127.0.0.1", description="Of the trainer's machine, as the engine reaches it; for `nccl`.")
-
-    @property
-    def own_transfer(self) -> Literal["folder", "nccl"]:
-        """Return how weights reach an engine in the trainer's own process."""
-        return "folder" if self.transfer == "auto" else self.transfer
 
 
 class EndpointGeneratorSettings(ServerSettings):
@@ -45,29 +33,25 @@ class EndpointGeneratorSettings(ServerSettings):
         description="The servers' addresses, as in `http://gpu-1:8000`. All hold a model of the shape of the recipe's, "
         "started with `python -m curation.policies.vllm.serving MODEL`; they get the run's own weights at once.",
     )
-    model: str | None = Field(None, description="Name under which the servers hold it; the first they list if absent.")
     folder: str | None = Field(
         None,
-        description="Folder for new weights, which all servers see under the same absolute path; where absent, a file "
+        description="Folder for new weights, which all servers see under the same absolute path; if missing, a file "
         "system in this machine's memory, for servers on it.",
     )
     transfer: Literal["auto", "folder", "http", "nccl", "gloo"] = Field(
         "auto",
-        description="How new weights reach the servers: `folder`, they read them where they lie; `http`, they fetch "
-        "them from this machine, at `address`; `nccl`, from this machine's GPU to theirs; `gloo`, the same between "
-        "CPUs. `auto`: `nccl` where the trainer is on a GPU and all servers are on this machine, else `folder` where "
-        "one is named or all servers are on this machine, else `http`. A server that cannot be reached by `nccl` or "
-        "`gloo` gets a folder, and a line says why.",
+        description="How new weights reach the servers: `folder`, they read them; `http`, they fetch them from this "
+        "machine; `nccl`, from this machine's GPU to theirs; `gloo`, the same between CPUs. `auto`: `nccl` if the "
+        "trainer is on a GPU and all servers are on this machine, else `folder` if one is named or all servers are "
+        "on this machine, else `http`. A server that `nccl` or `gloo` cannot reach gets a folder, with a warning.",
     )
     address: str | None = Field(
-        None,
-        description="Of this machine, as the servers reach it, for `http`, `nccl` and `gloo`; found by the way to the "
-        "first where absent.",
+        None, description="Of this machine, as the servers reach it; found by the way to the first if missing."
     )
     per_server: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         128,
         description="Most requests in flight per server; fewer where one refuses some for now. `auto`: as many as "
-        "raise its throughput, up to 1,024. Not in the paper.",
+        "raise its throughput, up to 1,024.",
     )
     request_s: float = Field(7200.0, gt=0, description="Seconds for one answer.")
 

@@ -22,7 +22,7 @@ Normalisation = Literal["minibatch", "group", "mean", "none"]
 Diversity = Literal["reward", "correctness", "none"]
 
 STD_FLOOR = 1e-6
-"""Smallest deviation by which advantages are divided, in reward. Not in the paper."""
+"""Smallest deviation by which advantages are divided, in reward."""
 
 REWARD_TOLERANCE = 1e-9
 """Rewards that differ by no more are equal: their components are added in floating point."""

@@ -1,6 +1,6 @@
 """AIPO: the policy gradient with importance weights that are capped, and not clipped (LlamaRL, arXiv 2505.24034).
 
-    w_t = min( pi(y_t) / mu(y_t), ratio_cap ), detached;      L = - sum_i sum_t weight_i · w_t · A_i · log pi(y_t)
+    w_t = min( pi(y_t) / mu(y_t), RATIO_CAP ), detached;      L = - sum_i sum_t weight_i · w_t · A_i · log pi(y_t)
 
 mu is the generator's probability. The cap has one side: no token ever loses its gradient, where GRPO's clip gives it 0.
 With advantages over their group's deviation this is CISPO without a lower bound (MiniMax-M1, arXiv 2506.13585).
@@ -19,33 +19,26 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from training.objectives.advantages import Normalisation
 from training.objectives.base import Objective, ObjectiveInputs, Statistic
 from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
 from training.objectives.presets import AIPO_PRESETS
 from training.objectives.step_statistics import counted, mean_of
 
+RATIO_CAP = 5.0
+"""rho, the largest importance weight of a token; 2 to 10 in LlamaRL."""
+
 
 class AipoSettings(GroupCreditSettings):
     """AIPO, and CISPO as a preset."""
 
-    kind: Literal["aipo"] = Field(
-        "aipo", description="`aipo`: capped importance weights instead of a clip. Not in the paper."
-    )
+    kind: Literal["aipo"] = Field("aipo", description="`aipo`: importance weights that are capped, not clipped.")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = AIPO_PRESETS
-    preset: Literal["cispo"] | None = Field(
-        None,
-        description="Another paper's settings (`training/objectives/presets.py`), for all keys not named here.",
-    )
-    ratio_cap: float = Field(
-        5.0, gt=0, description="rho, the largest importance weight of a token. 2 to 10 in LlamaRL. Not in the paper."
-    )
-    advantage_normalisation: Normalisation = Field(
-        "none", description="What the group-centred advantages are divided by; nothing in LlamaRL."
+    preset: Literal["llama_rl", "cispo"] = Field(
+        "llama_rl", description="Whose objective: AIPO of LlamaRL (arXiv 2505.24034), or CISPO (arXiv 2506.13585)."
     )
 
 
-def aipo_loss(inputs: ObjectiveInputs, settings: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
+def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return the loss of one micro-batch (to be minimised, 0-d), the share of its tokens whose weight is capped, and
     the means of the capped weights and of their squares: `weight_mean`² / `weight_square_mean` is the share of the
     sample that counts with the cap, beside ``ess`` without it (`training.objectives.step_statistics`).
@@ -53,12 +46,12 @@ def aipo_loss(inputs: ObjectiveInputs, settings: AipoSettings) -> tuple[Tensor, 
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
     log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)
-    weights = log_ratio.clamp(max=math.log(settings.ratio_cap)).exp()
+    weights = log_ratio.clamp(max=math.log(RATIO_CAP)).exp()
     share = torch.where(counts, inputs.token_weights.to(weights.dtype)[inputs.sequence_index], 0.0)
     advantage = inputs.advantages.to(weights.dtype)[inputs.sequence_index]
     logprobs = torch.where(counts, inputs.logprobs, 0.0)
     own = {
-        "weight_capped": mean_of(log_ratio > math.log(settings.ratio_cap), counts),
+        "weight_capped": mean_of(log_ratio > math.log(RATIO_CAP), counts),
         "weight_mean": mean_of(weights, counts),
         "weight_square_mean": mean_of(weights.square(), counts),
     }

@@ -60,8 +60,6 @@ class ObjectiveInputs:
     reference_logprobs: Tensor | None = (
         None  # [tokens] log-probabilities of the reference policy, where `ObjectiveNeeds` asks for one
     )
-    old_logprobs: Tensor | None = None
-    """[tokens] under the trainer's weights at the start of the batch; None where those are the present ones."""
     on_policy: Tensor | None = None
     """[tokens] bool: drawn in a rollout that was made with the trainer's present weights alone; None: not known."""
     drawn: Tensor | None = None
@@ -87,6 +85,8 @@ class CreditInputs:
     """[sequences] whether it was cut off at the most tokens; empty: not known."""
     values: Sequence[float | None] = ()
     """[sequences] their problem's value, None where there is none yet; empty: there is none at all."""
+    max_tokens: int | None = None
+    """The most tokens of a rollout of the run (`rewards.max_length`); None: not known."""
     has_text: Sequence[bool] = ()
     """[sequences] whether a reference text lies behind it; empty: there is none at all."""
 
@@ -111,7 +111,6 @@ class ScoredGroups:
     scores: Tensor  # [sequences] float64
     groups: Tensor  # [sequences] int64, a number per group
     values: Tensor | None = None  # [sequences] float64, their problem's value, NaN where there is none yet
-    has_text: Tensor | None = None  # [sequences] bool, whether there is a reference text; None: of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,25 +126,19 @@ class GroupWeights:
 class ObjectiveNeeds:
     """What must be computed for an objective beside the policy's log-probabilities.
 
-    ``reference_model`` is the reference's folder, or the name of a shipped model; None for the model that the run
-    starts from. ``old_logprobs`` are those of the weights at the start of a batch (`ObjectiveInputs.old_logprobs`).
-    ``generator_logprobs`` says that the loss reads those under which tokens were drawn; where it does not, attempts may
-    be trained on of which nobody knows them. ``reference_ema``: the reference follows the policy, keeping so much of
-    itself after a step; None: it is frozen. ``scores_answers``: the second pass is given the log-probability of each
-    sequence's reference text in place of its log-ratio to a reference. ``second_pass``: whether there is one with these
-    settings, where the objective has one. ``answer_texts``: rollouts that a verifier judged keep how the reference
-    answer could be said behind their thoughts (`Objective.by_text`).
+    ``uses_reference``: the recipe's reference, or the model that the run starts from. ``generator_logprobs``: the loss
+    reads those under which tokens were drawn; otherwise attempts without them can be trained on. ``reference_ema``: the
+    reference follows the policy and keeps this share of itself at each step; None: it is frozen. ``scores_answers``:
+    the second pass is given the log-probability of each sequence's reference text in place of its log-ratio to a
+    reference. ``second_pass``: whether there is one with these settings, where the objective has one.
     """
 
     entropy_gradient: bool = False
     uses_reference: bool = False
-    reference_model: str | None = None
-    old_logprobs: bool = False
     generator_logprobs: bool = True
     reference_ema: float | None = None
     scores_answers: bool = False
     second_pass: bool = True
-    answer_texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +176,6 @@ class Objective(Generic[S]):
     credit: Callable[[CreditInputs, S], GroupCredit]
     loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
     needs: Callable[[S], ObjectiveNeeds] = needs_nothing
-    by_text: Callable[[Sequence[Reward], S], bool] | None = None
-    """(rewards of a group) → whether its rollouts teach by what their thoughts make of the reference text."""
     second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
     """Where it is set, and needed, every step scores its whole minibatch without gradient first."""
     values: Callable[[S, Sequence[MeasuredProblem], RewardSettings, str], ProblemValues | None] | None = None

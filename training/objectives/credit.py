@@ -17,135 +17,74 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from curation.config.base import Settings
 from training.config import ObjectiveSettings
 from training.objectives.advantages import (
     NO_CREDIT,
     REWARD_TOLERANCE,
-    Diversity,
-    Normalisation,
     advantages,
     filter_group,
     scale_gains,
 )
 from training.objectives.attempt_sets import MAX_SUBSETS, best_of_k_credit, majority_credit
 from training.objectives.base import CreditInputs, GroupCredit
-from training.objectives.presets import with_preset
+from training.objectives.presets import LossAggregation, Variant, variant_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
-LossAggregation = Literal["group", "batch", "sequence", "constant"]
 Credit = Literal["reward", "pass_at_k", "majority"]
 
 
-class ChangingK(Settings):
-    """A k that goes from one number to another during a run, in equal steps of the run, and stays there."""
-
-    start: int = Field(ge=1, description="k at the run's first step.")
-    end: int = Field(ge=1, description="k after `steps` steps.")
-    steps: int = Field(ge=1, description="Steps until then.")
-
-    def after(self, step: int) -> int:
-        """Return k after so many steps, rounded to the nearest whole number, halves up."""
-        way = min(step / self.steps, 1.0)
-        return math.floor(self.start + way * (self.end - self.start) + 0.5)
-
-
 class GroupCreditSettings(ObjectiveSettings):
-    """Which groups teach, and how far."""
+    """How far the rollouts of a group teach."""
 
-    loss_aggregation: LossAggregation = Field(
-        "group",
-        description="`group`: token sum over the group's tokens, then the mean over groups, as printed in the paper; "
-        "`batch`: token sum over the minibatch's tokens; `sequence`: mean over a sequence's tokens, then sequences; "
-        "`constant`: a sequence's token sum over `constant_tokens`, then the mean over sequences.",
-    )
-    constant_tokens: int | None = Field(
-        None,
-        gt=0,
-        description="Divides token sums where `loss_aggregation` is `constant`; Dr. GRPO (arXiv 2503.20783) has the "
-        "most tokens of a rollout. Not in the paper.",
-    )
-    mask_truncated: bool = Field(
-        False,
-        description="Rollouts that ended at the most tokens weigh nothing in the loss; they count in their group's "
-        "mean. DAPO's overlong filtering (arXiv 2503.14476). Not in the paper.",
-    )
-    advantage_normalisation: Normalisation = Field(
-        "minibatch",
-        description="What the group-centred advantages are divided by: their deviation over the minibatch, as in the "
-        "paper, over their group, or nothing; or their group's mean reward (`mean`, arXiv 2602.02710).",
-    )
-    group_filter: Diversity = Field(
-        "reward",
-        description="A group is dropped where all its total rewards are equal, or (`correctness`) where all its "
-        "rollouts are correct or none is. The paper's formula says the first, its prose the second. `none`: no group "
-        "is, for ablation.",
-    )
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    preset: str
     credit: Credit = Field(
         "reward",
         description="`reward`: a rollout's reward minus its group's mean, as in the paper; `pass_at_k`, `majority`: "
         "what it adds to the largest reward, or to the vote, of `k` rollouts (arXiv 2503.19595, 2505.15201).",
     )
-    k: Annotated[int, Field(ge=1)] | ChangingK = Field(
-        8,
-        description="Rollouts of `pass_at_k` and `majority`; 1 is the reward without a baseline. `{ start = 8, end = "
-        "1, steps = 200 }` changes it during the run. Not in the paper.",
-    )
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`; 1 is the reward without a baseline.")
 
     @model_validator(mode="before")
     @classmethod
     def _preset(cls, values: Any) -> Any:
-        return with_preset(values, cls.presets)
+        if not isinstance(values, dict):
+            return values
+        name = values.get("preset", cls.model_fields["preset"].default)
+        preset = cls.presets.get(name, {}) if isinstance(name, str) else {}
+        return {key: value for key, value in preset.items() if key in cls.model_fields} | values
+
+    @property
+    def variant(self) -> Variant:
+        """Return what the preset changes beside the settings."""
+        return variant_of(self.presets[self.preset], dict(self))
 
     @model_validator(mode="after")
-    def _whole(self) -> Self:
-        if (self.loss_aggregation == "constant") != (self.constant_tokens is not None):
-            raise ValueError(
-                f"loss_aggregation = {self.loss_aggregation} and constant_tokens = {self.constant_tokens} do not go "
-                "together; `constant` (of the preset dr_grpo too) needs constant_tokens, others have none"
-            )
-        if self.advantage_normalisation == "mean" and self.credit != "reward":
+    def _has_meaning(self) -> Self:
+        if self.variant.advantage_normalisation == "mean" and self.credit != "reward":
             raise ValueError(f"advantage_normalisation = mean has no meaning with credit = {self.credit}; change one")
         return self
 
-    def at_step(self, step: int, /) -> Self:
-        """Return the settings with the k of that moment."""
-        return self.model_copy(update={"k": self.k.after(step)}) if isinstance(self.k, ChangingK) else self
-
-    @property
-    def present_k(self) -> int:
-        """Return k; where it changes, that of the first step."""
-        return self.k if isinstance(self.k, int) else self.k.start
-
-    @property
-    def ks(self) -> Sequence[int]:
-        """Return every k of the run, in rising order."""
-        if isinstance(self.k, int):
-            return (self.k,)
-        return range(min(self.k.start, self.k.end), max(self.k.start, self.k.end) + 1)
-
     @property
     def min_judged(self) -> int:
-        """Return how many judged rollouts a group needs: two to compare, or the most that k ever is."""
-        return 2 if self.credit == "reward" else max(2, self.ks[-1])
+        """Return how many judged rollouts a group needs: two to compare, or k."""
+        return 2 if self.credit == "reward" else max(2, self.k)
 
     def unsuited(self, group_size: int, /) -> str | None:
-        """Return why groups of so many rollouts do not suit the credit, and what to change."""
+        """Return why groups of this size do not suit the credit, and what to change."""
         if self.min_judged > group_size:
-            return f"objective.k = {self.ks[-1]} is more than collector.group_size = {group_size}; lower k or raise it"
-        subsets, k = max((math.comb(group_size, k), k) for k in self.ks)
+            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
+        subsets = math.comb(group_size, self.k)
         if self.credit == "majority" and subsets > MAX_SUBSETS:
             return (
-                f"objective.credit = majority goes over {subsets} subsets of k = {k} of collector.group_size = "
+                f"objective.credit = majority goes over {subsets} subsets of k = {self.k} of collector.group_size = "
                 f"{group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
             )
         return None
@@ -157,28 +96,30 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Gr
     With another credit than `reward`, groups are also dropped in which no rollout has any; a vote, which knows answers
     and not totals, takes those in which some rollout is correct and some is not.
     """
-    if settings.group_filter == "none" or settings.credit == "reward":
-        return filter_group(rewards, settings.group_filter, settings.min_judged)
-    diversity = "correctness" if settings.credit == "majority" else settings.group_filter
+    group_filter = settings.variant.group_filter
+    if settings.credit == "reward":
+        return filter_group(rewards, group_filter, settings.min_judged)
+    diversity = "correctness" if settings.credit == "majority" else group_filter
     decision = filter_group(rewards, diversity, settings.min_judged)
     if decision.drop_reason is not None or settings.credit == "majority":
         return decision
-    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.present_k)
+    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.k)
     return replace(decision, drop_reason=NO_CREDIT) if abs(gains).max() <= REWARD_TOLERANCE else decision
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
     """Return the minibatch's normalised advantages and token weights."""
-    normalisation = settings.advantage_normalisation
+    variant = settings.variant
+    normalisation = variant.advantage_normalisation
     if settings.credit == "reward":
         totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
         gains = advantages(totals, sequences.groups, normalisation=normalisation)
     else:
         gains = scale_gains(_gains_of_sets(sequences, settings), sequences.groups, normalisation)
     lengths = sequences.lengths
-    if settings.mask_truncated:
+    if variant.mask_truncated:
         lengths = torch.where(torch.tensor(sequences.truncated), 0, lengths)
-    weights = token_weights(lengths, sequences.groups, settings.loss_aggregation, settings.constant_tokens)
+    weights = token_weights(lengths, sequences.groups, variant.loss_aggregation, sequences.max_tokens)
     return GroupCredit(gains, weights)
 
 
@@ -188,12 +129,11 @@ def _gains_of_sets(sequences: CreditInputs, settings: GroupCreditSettings) -> Te
     for number in torch.unique(sequences.groups).tolist():
         places = (sequences.groups == number).nonzero().flatten()
         rewards = [sequences.rewards[place] for place in places.tolist()]
-        k = min(settings.present_k, len(rewards))  # fewer: admitted before k rose
         if settings.credit == "pass_at_k":
-            own = best_of_k_credit([reward.total for reward in rewards], k)
+            own = best_of_k_credit([reward.total for reward in rewards], settings.k)
         else:
             answers = [_one_line(sequences.answers[place]) for place in places.tolist()]
-            own = majority_credit(answers, [reward.correct for reward in rewards], k)
+            own = majority_credit(answers, [reward.correct for reward in rewards], settings.k)
         gains[places] = torch.from_numpy(own)
     return gains
 
@@ -221,7 +161,7 @@ def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, const
     tokens = lengths.to(torch.float64)
     if scale == "constant":
         if constant is None:
-            raise ValueError("loss_aggregation = constant needs constant_tokens")
+            raise ValueError("loss_aggregation = constant needs a constant")
         per_token = torch.full_like(tokens, 1 / (constant * len(tokens)))
     elif scale == "batch":
         per_token = (1 / tokens.sum()).expand(len(tokens))

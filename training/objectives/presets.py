@@ -1,24 +1,55 @@
-"""Objectives of other papers that are `grpo` or `aipo` with some settings changed, by name.
+"""Objectives of other papers as `grpo` or `aipo` with some values changed, by name: `objective.preset`.
 
-`objective.preset` sets these; a key that the recipe names itself stays the recipe's. What a paper does outside the loss
-(rewards, batches, sampling) is not here.
+A preset changes settings, which a recipe may set itself instead, and the `Variant`, which only a preset changes. What a
+paper does outside the loss (rewards, batches, sampling) is not here.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from training.objectives.advantages import Diversity, Normalisation
+
+LossAggregation = Literal["group", "batch", "sequence", "constant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What of an objective only a preset changes.
+
+    Args:
+        advantage_normalisation: what the group-centred advantages are divided by.
+        loss_aggregation: see `training.objectives.credit.token_weights`; `group` is the paper's.
+        group_filter: which groups are dropped (`filter_group`). The paper's formula has `reward`, its prose
+            `correctness`.
+        mask_truncated: whether rollouts that were cut off at the token limit weigh nothing in the loss; they count in
+            their group's mean.
+        ratio_level: `sequence`: all tokens of a sequence have the geometric mean of their ratios.
+        eps_low: ratios below 1 - `eps_low` are clipped.
+        max_log_ratio: log-ratios are clamped to this; where A < 0, tokens beyond it have no gradient.
+    """
+
+    advantage_normalisation: Normalisation = "minibatch"
+    loss_aggregation: LossAggregation = "group"
+    group_filter: Diversity = "reward"
+    mask_truncated: bool = False
+    ratio_level: Literal["token", "sequence"] = "token"
+    eps_low: float = 0.2
+    max_log_ratio: float = 10.0
+
 
 GRPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # arXiv 2503.20783: no division by deviation or length, one constant divides the token sums (`constant_tokens`)
+    "paper": {},
+    # arXiv 2503.20783: no division by deviation or length, the most tokens of a rollout divide the token sums
     "dr_grpo": {"advantage_normalisation": "none", "loss_aggregation": "constant", "eps_high": 0.2},
     # arXiv 2503.14476: clip-higher, dynamic sampling, token-level loss, overlong filtering
     "dapo": {
         "advantage_normalisation": "group",
         "loss_aggregation": "batch",
         "group_filter": "correctness",
-        "eps_low": 0.2,
         "eps_high": 0.28,
         "mask_truncated": True,
     },
@@ -37,14 +68,14 @@ GRPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # MiniMax-M1, arXiv 2506.13585: no lower bound; its upper one is not printed, so `ratio_cap` stays
-    "cispo": {"advantage_normalisation": "group", "loss_aggregation": "group"},
+    # arXiv 2505.24034
+    "llama_rl": {"advantage_normalisation": "none"},
+    # MiniMax-M1, arXiv 2506.13585: no lower bound; its upper one is not printed, so that of `llama_rl` stays
+    "cispo": {"advantage_normalisation": "group"},
 }
 
 
-def with_preset(values: Any, presets: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return the settings' table with those of its preset that it does not name itself."""
-    if not isinstance(values, dict):
-        return values
-    name = values.get("preset")
-    return {**presets[name], **values} if isinstance(name, str) and name in presets else values
+def variant_of(preset: Mapping[str, Any], settings: Mapping[str, Any]) -> Variant:
+    """Return a preset's variant; a setting of the same name takes precedence."""
+    values = {**preset, **settings}
+    return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})

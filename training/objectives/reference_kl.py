@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs
 
-KLForm = Literal["reward", "square"]
 
-
-def reference_kl(inputs: ObjectiveInputs, counts: Tensor, form: KLForm, ratio_cap: float) -> Tensor:
+def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> Tensor:
     """Return a term (0-d) with the expected gradient of the sequences' KL(policy | reference), weighted as the loss is.
 
-    ``reward``: sum_t (log-ratio to go, detached) · log pi(y_t); ``square``: half the square of the sequence's log-ratio
-    (arXiv 2506.09477; the per-token forms k1 and k3 have other gradients). Samples of another policy count by their
-    sequence's importance ratio, detached and capped.
+    It is sum_t (log-ratio to go, detached) · log pi(y_t); the per-token forms k1 and k3 have other gradients (arXiv
+    2506.09477). Samples of another policy count by their sequence's importance ratio, detached and capped.
 
     Args:
         counts: [tokens] bool, which tokens count.
@@ -32,8 +27,6 @@ def reference_kl(inputs: ObjectiveInputs, counts: Tensor, form: KLForm, ratio_ca
     importance = per_sequence(log_ratio, inputs).exp().clamp(max=ratio_cap)
     # one weight per sequence: that of its counted tokens
     own = inputs.token_weights.to(importance.dtype)
-    if form == "square":
-        return (own * importance * 0.5 * per_sequence(excess, inputs).square()).sum()
     to_go = _to_go(excess.detach(), inputs)
     logprobs = torch.where(counts, inputs.logprobs, 0.0)
     weight = torch.where(counts, own[inputs.sequence_index], 0.0)

@@ -31,12 +31,7 @@ class SftSettings(ObjectiveSettings):
     """Mean log-likelihood of the tokens of correct rollouts."""
 
     kind: Literal["sft"] = Field(
-        "sft", description="`sft`: the likelihood of correct rollouts. The paper's cold start of Small."
-    )
-    loss_aggregation: Literal["batch", "sequence"] = Field(
-        "batch",
-        description="`batch`: the mean over all tokens; `sequence`: over a sequence's tokens, then over sequences. Not "
-        "in the paper.",
+        "sft", description="`sft`: the likelihood of correct rollouts; the paper's cold start."
     )
 
 
@@ -46,9 +41,9 @@ def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:
     return GroupDecision(None if None in reasons else "none_correct", reasons)
 
 
-def sft_credit(sequences: CreditInputs, settings: SftSettings) -> GroupCredit:
+def sft_credit(sequences: CreditInputs, _: SftSettings) -> GroupCredit:
     """Return 1 for every sequence, and token weights that sum to 1 over the minibatch."""
-    weights = token_weights(sequences.lengths, sequences.groups, settings.loss_aggregation)
+    weights = token_weights(sequences.lengths, sequences.groups, "batch")
     return GroupCredit(torch.ones(len(sequences.rewards), dtype=torch.float64), weights)
 
 

@@ -2,8 +2,8 @@
 
     l_i = sum_t (log pi(y_t) - log ref(y_t))
     g_i = r_i - V - tau l_i
-    L_i = g_i^2 / 2                                                        loss = square
-        = - [ t log e^Q + (1 - t) log(1 - e^Q) ]                           loss = entropy
+    L_i = g_i^2 / 2                                                        AGRO, DRO
+        = - [ t log e^Q + (1 - t) log(1 - e^Q) ]                           SPO
           with Q = (V - c) / tau + l_i, t = e^((r_i - c) / tau), and c a reward that none exceeds
 
 The best policy for E r - tau KL(policy | reference) is ref · e^(r / tau) / Z. There V = tau log Z and g = 0 for every
@@ -50,45 +50,28 @@ from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
 MARGIN = 0.05
-"""Q is taken as at most minus this by `entropy`, whose slope has no bound at 0."""
+"""Q is taken as at most minus this by the cross-entropy, whose slope has no bound at 0."""
 
 CEILING = 1.1
-"""c of `entropy`, a reward that no rollout exceeds; larger ones count as it. Format, correctness and language of the
-paper."""
+"""c of the cross-entropy, a reward that no rollout exceeds; larger ones count as it. Format, correctness and language
+of the paper."""
 
 VALUE_RATE = 0.3
-"""Part of the way to its group's value that a `learned` one takes in a step. Not in the paper."""
+"""Part of the way to its group's value that a `learned` one takes in a step."""
 
 
 class SoftSettings(ObjectiveSettings):
     """The error of the soft value's consistency."""
 
     kind: Literal["soft"] = Field(
-        "soft", description="`soft`: rewards against a reference, without importance weights. Not in the paper."
+        "soft", description="`soft`: rewards against a reference, without importance weights."
     )
-    tau: float = Field(
-        0.1,
-        gt=0,
-        description="Temperature: what a nat of distance to the reference costs, in reward. Not in the paper.",
-    )
-    reference: str | None = Field(
-        None,
-        description="Folder of the reference model, relative to the recipe's, or `embedded`; where absent, the model "
-        "that the run starts from. Not in the paper.",
-    )
+    tau: float = Field(0.1, gt=0, description="Temperature: what a nat of distance to the reference costs, in reward.")
     value: Literal["group", "prior", "learned"] = Field(
         "group",
-        description="V: `group`, the mean of the group's own (arXiv 2503.19612); `prior`, from the reference's pass "
-        "rate that the set holds (2503.05453); `learned`, a number per problem (2405.19107).",
-    )
-    measured_by: str | None = Field(
-        None,
-        description="With `prior`: the policy of the set's pass rates (its column `policy`), where that is the "
-        "reference under another name.",
-    )
-    loss: Literal["square", "entropy"] = Field(
-        "square",
-        description="Of the consistency's error: its square, or a cross-entropy (arXiv 2503.05453).",
+        description="V: `group`, the mean of the group's own (AGRO, arXiv 2503.19612); `prior`, from the reference's "
+        "pass rate in the set (SPO, 2503.05453, whose loss is a cross-entropy); `learned`, a number per problem (DRO, "
+        "2405.19107).",
     )
 
 
@@ -129,7 +112,7 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
     """Return the loss of one micro-batch (to be minimised, 0-d), and the mean size of r - V - tau l.
 
     Raises:
-        ValueError: there are no log-probabilities of a reference, or `entropy` has no rewards.
+        ValueError: there are no log-probabilities of a reference, or `prior` has no rewards.
     """
     if inputs.reference_logprobs is None:
         raise ValueError("objective soft needs the reference policy's log-probabilities")
@@ -139,10 +122,10 @@ def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, 
     log_ratios = zeros.index_add(0, inputs.sequence_index, excess)
     errors = inputs.advantages.to(excess.dtype) - settings.tau * log_ratios
     own = {"soft_error": mean_of(errors.abs(), inputs.token_weights > 0)}
-    if settings.loss == "square":
+    if settings.value != "prior":
         losses = 0.5 * errors.square()
     elif inputs.rewards is None:
-        raise ValueError("objective soft with loss = entropy needs the rewards")
+        raise ValueError("objective soft with value = prior needs the rewards")
     else:
         losses = _cross_entropy(inputs.rewards.to(excess.dtype), errors, settings)
     return (inputs.token_weights.to(excess.dtype) * losses).sum(), own
@@ -162,7 +145,6 @@ def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
     """Return that a reference is needed, and with `prior` no second pass."""
     return ObjectiveNeeds(
         uses_reference=True,
-        reference_model=settings.reference,
         generator_logprobs=False,
         second_pass=settings.value != "prior",
     )
@@ -179,7 +161,7 @@ def soft_values(
     if settings.value == "group":
         return None
     if settings.value == "prior":
-        require_measured(tasks, reference, settings.measured_by)
+        require_measured(tasks, reference)
     return ProblemValues(tasks, settings.tau, VALUE_RATE if settings.value == "learned" else None, rewards)
 
 

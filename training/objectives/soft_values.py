@@ -23,6 +23,7 @@ from typing import Any, Protocol
 
 from curation.records import ConfigError
 from training.config import RewardSettings
+from training.rewards import CORRECTNESS, FORMAT
 
 
 class MeasuredProblem(Protocol):
@@ -44,11 +45,11 @@ class MeasuredProblem(Protocol):
 def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
     """Return V of a problem that the reference solved in ``correct`` of ``judged`` attempts, in units of reward.
 
-    Example: with rewards 0 and 1, tau 1 and 1 of 2: log((1 + e) / 2) = 0.620.
+    Example: with 0.1 for the format, 0.9 for a correct answer, tau 1 and 1 of 2: 0.1 + log((1 + e^0.9) / 2) = 0.648.
     """
     rate = (correct + 0.5) / (judged + 1)
-    wrong = rewards.format + rewards.language
-    odds = math.log(1 - rate), math.log(rate) + rewards.correctness / tau
+    wrong = FORMAT + rewards.language
+    odds = math.log(1 - rate), math.log(rate) + CORRECTNESS / tau
     most = max(odds)
     return wrong + tau * (most + math.log(sum(math.exp(one - most) for one in odds)))
 
@@ -91,12 +92,11 @@ class ProblemValues:
         self._values |= {problem: float(value) for problem, value in state.items()}
 
 
-def require_measured(tasks: Sequence[MeasuredProblem], reference: str, also: str | None) -> None:
+def require_measured(tasks: Sequence[MeasuredProblem], reference: str) -> None:
     """Refuse problems without a pass rate, or with one of another policy than the reference.
 
     Args:
         reference: `model@revision`; a policy of the same revision is the same.
-        also: a policy that is the reference under another name.
 
     Raises:
         ConfigError: there is such a problem.
@@ -107,9 +107,8 @@ def require_measured(tasks: Sequence[MeasuredProblem], reference: str, also: str
                 f"objective.value = prior reads pass rates, and problem {task.id} has none; train on curated sets, or "
                 "take `group` or `learned`"
             )
-        if task.policy != also and task.policy.rpartition("@")[2] != reference.rpartition("@")[2]:
+        if task.policy.rpartition("@")[2] != reference.rpartition("@")[2]:
             raise ConfigError(
                 f"objective.value = prior needs pass rates of the reference {reference}, and problem {task.id} was "
-                f"measured with {task.policy}; name that model in objective.reference, say objective.measured_by = "
-                f'"{task.policy}" if the two are the same, or take `group` or `learned`'
+                f"measured with {task.policy}; name that model in `reference`, or take `group` or `learned`"
             )

@@ -22,7 +22,7 @@ def deal_samples(
 ) -> list[list[list[int]]]:
     """Return the indices of the samples in each rank's micro-batches (`distribute_micro_batches`)."""
     lengths = [sample.length for sample in samples]
-    prompts = [tuple(sample.prompt_ids) for sample in samples] if settings.shared and ranks > 1 else None
+    prompts = [tuple(sample.prompt_ids) for sample in samples] if ranks > 1 else None
     return distribute_micro_batches(micro_batches, lengths, ranks, settings.micro_batch_tokens, prompts)
 
 

@@ -33,7 +33,7 @@ from training.optimisation.trainer import Trainer
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CHECKPOINT_FORMAT = 2
+CHECKPOINT_FORMAT = 3
 """Layout of a checkpoint; another one is refused."""
 
 MARK = "DONE.json"
@@ -53,7 +53,7 @@ class PendingCheckpoint:
 
     `finish` writes the rest, on any thread, while training goes on. ``state`` is the loop's, as JSON can hold it; the
     trainer's steps and the RNG are added. The copies take the memory of this rank's weights and optimiser once more
-    until they are written, on a GPU's host; with ``export`` rank 0 has the model's as well. No other checkpoint may be
+    until they are written, on a GPU's host; rank 0 has the model's as well. No other checkpoint may be
     begun meanwhile.
     """
 
@@ -66,7 +66,6 @@ class PendingCheckpoint:
         tokenizer: PreTrainedTokenizerBase,
         *,
         keep: int,
-        export: bool,
     ) -> None:
         self.step = step
         self._run, self._trainer, self._tokenizer, self._keep = run, trainer, tokenizer, keep
@@ -84,7 +83,7 @@ class PendingCheckpoint:
         }
         if trainer.adapters is not None:
             self._state |= {"lora": trainer.adapters.described(), "base": trainer.base_revision}
-        self._model = _copies(trainer.full_state_dict()) if export else None
+        self._model = _copies(trainer.full_state_dict())
         self._adapters = trainer.adapter_tensors()
         self._weights = trainer.begin_save(self._aside / "weights")
 
@@ -92,9 +91,8 @@ class PendingCheckpoint:
         """Write what is left, flush and rename; return the checkpoint's folder."""
         self._weights.result()
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
-        if self._model is not None:
-            save_model(self._trainer.model, self._tokenizer, self._aside / "hf", state=self._model)
-            self._model = None
+        save_model(self._trainer.model, self._tokenizer, self._aside / "hf", state=self._model)
+        del self._model
         if self._adapters:
             self._trainer.write_adapters(self._aside / "adapter", self._adapters)
         (self._aside / MARK).write_text(json.dumps({"step": self.step}) + "\n", encoding="utf-8")
@@ -116,10 +114,9 @@ def save_checkpoint(
     tokenizer: PreTrainedTokenizerBase,
     *,
     keep: int,
-    export: bool,
 ) -> Path:
     """Write the checkpoint after ``step`` steps and return its folder; see `PendingCheckpoint`."""
-    return PendingCheckpoint(run, step, trainer, state, tokenizer, keep=keep, export=export).finish()
+    return PendingCheckpoint(run, step, trainer, state, tokenizer, keep=keep).finish()
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:

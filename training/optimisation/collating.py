@@ -50,7 +50,6 @@ class SampleArrays:
     prompts: tuple[int, ...] | None  # [sequences]
     generator_logprobs: Floats  # [targets]
     mask: Marks | None  # [targets]; None: all count
-    old_logprobs: Floats | None  # [targets]
     on_policy: Marks | None  # [sequences]
     drawn: Marks | None  # [targets]
     answer: Marks | None  # [targets]
@@ -108,7 +107,6 @@ class SampleArrays:
             mask=torch.ones(len(before_targets), dtype=torch.bool) if mask is None else mask,
             advantages=torch.from_numpy(self.advantages),
             weights=torch.from_numpy(self.weights),
-            old_logprobs=_tensor(self.old_logprobs),
             on_policy=None if on_policy is None else on_policy.repeat_interleave(response_lengths),
             drawn=_tensor(self.drawn),
             answer=_tensor(self.answer),
@@ -119,26 +117,25 @@ class SampleArrays:
         )
 
 
-def gather(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...], *, shared: bool = True) -> SampleArrays:
+def gather(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> SampleArrays:
     """Return the samples as arrays, in this order; ``sample_indices`` goes into them as it is.
 
-    ``shared``: samples with the same prompt share one copy of it.
+    Samples with the same prompt share one copy of it.
 
     Raises:
-        PackingError: some have ``old_logprobs`` or ``on_policy`` and others have not.
+        PackingError: some have ``on_policy`` and others have not.
     """
     first: dict[tuple[int, ...], int] = {}
     numbers = [first.setdefault(tuple(sample.prompt_ids), place) for place, sample in enumerate(samples)]
-    olds, marks = _all_or_none(samples, "old_logprobs"), _all_or_none(samples, "on_policy")
+    marks = _all_or_none(samples, "on_policy")
     masked = any(sample.mask is not None for sample in samples)
     return SampleArrays(
         ids=np.concatenate([_ids(part) for sample in samples for part in (sample.prompt_ids, sample.response_ids)]),
         prompt_lengths=np.array([len(sample.prompt_ids) for sample in samples]),
         response_lengths=np.array([len(sample.response_ids) for sample in samples]),
-        prompts=tuple(numbers) if shared and len(first) < len(samples) else None,
+        prompts=tuple(numbers) if len(first) < len(samples) else None,
         generator_logprobs=np.concatenate([_logprobs(sample) for sample in samples]),
         mask=np.concatenate([_mask(sample) for sample in samples]) if masked else None,
-        old_logprobs=np.concatenate([_values(part) for part in olds]) if olds else None,
         on_policy=np.array(marks, np.bool_) if marks else None,
         drawn=_drawn(samples),
         answer=_answer(samples),
@@ -150,9 +147,9 @@ def gather(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...], *
     )
 
 
-def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...], *, shared: bool = True) -> MicroBatch:
+def collate(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> MicroBatch:
     """Return one micro-batch of these samples; see `gather`."""
-    return gather(samples, sample_indices, shared=shared).micro_batch()
+    return gather(samples, sample_indices).micro_batch()
 
 
 def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[MicroBatch]:
@@ -162,7 +159,7 @@ def pack_samples(samples: Sequence[TrainingSample], settings: PackingSettings) -
         PackingError: a sample is longer than a micro-batch.
     """
     return [
-        collate([samples[index] for index in indices], tuple(indices), shared=settings.shared)
+        collate([samples[index] for index in indices], tuple(indices))
         for indices in plan_micro_batches(samples, settings)
     ]
 

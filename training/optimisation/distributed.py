@@ -33,6 +33,9 @@ RankTask = Callable[[Any, Any], Any]
 _STOP = "stop"
 _NOT_MADE = "not made"
 
+CPU_THREADS = 1
+"""Threads of torch on a CPU: with more of them sums are rounded in another order."""
+
 PROCESS_GROUP_TIMEOUT = timedelta(days=7)
 """How long the others wait for rank 0, which may have to wait for a slow batch. Within a task it is `HangWatch` that
 ends a wait."""
@@ -68,8 +71,7 @@ class DistributedContext:
         if cuda:
             torch.cuda.set_device(self.device)
         else:
-            torch.set_num_threads(compute.threads)
-        self.cpu_offload = compute.cpu_offload
+            torch.set_num_threads(CPU_THREADS)
         self.sharded = self.world_size > 1 or compute.dtype != "float32"
         self.watch = HangWatch(self.rank, hang_s if self.world_size > 1 else 0.0)
         self._owner = self.sharded and not dist.is_initialized()

@@ -23,7 +23,7 @@ HUNG = 70
 """Exit status of a rank that hung."""
 
 HANG_S = 900.0
-"""Seconds without a micro-batch done within a task after which a rank hangs. Not in the paper."""
+"""Seconds without a micro-batch done within a task after which a rank hangs."""
 
 
 class HangWatch:

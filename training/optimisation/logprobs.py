@@ -5,8 +5,7 @@ predict generated tokens, and once more per chunk in the backward pass. So no te
 one of chunk x vocabulary, and prompts cost no logits at all. On a CPU a chunk is worked on in pieces that stay in its
 cache, and the gradient with respect to logits is written out (`_Scored`): it takes fewer passes than autograd's.
 
-Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32,
-with ``head_dtype = "float32"`` the output layer too (`training.optimisation.output_layer`).
+Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32.
 What a family does to its logits behind the output layer is done here too (`training.optimisation.text_part.logits_of`).
 
 Not here: the loss (`training.objectives`), and sharding. `PackedPolicy` is the module to shard: its ``forward`` is the
@@ -22,10 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from curation.config.engines import HeadDtype
 from training.optimisation.attention import attention_kwargs, register_packed_attention, require_known_attention
 from training.optimisation.memory import LOGIT_ELEMENTS
-from training.optimisation.output_layer import accumulating_head, fp32_head
+from training.optimisation.output_layer import accumulating_head
 from training.optimisation.packing import MicroBatch
 from training.optimisation.recurrent_layers import as_transformers_has_them, keep_sequences_apart
 from training.optimisation.text_part import decoder_of, logits_of
@@ -57,13 +55,12 @@ class PackedPolicy(nn.Module):
         self,
         model: nn.Module,
         temperature: float = 1.0,
-        head_dtype: HeadDtype = "model",
         logit_elements: int = LOGIT_ELEMENTS,
     ) -> None:
         super().__init__()
         self.model = model
         self.temperature = temperature
-        self._elements, self._head_dtype = logit_elements, head_dtype
+        self._elements = logit_elements
         causal: Any = model
         logits_of(causal)  # is refused here where it is not known
         require_known_attention(causal.config)
@@ -85,9 +82,7 @@ class PackedPolicy(nn.Module):
             use_cache=False,
             **attention_kwargs(batch),
         ).last_hidden_state
-        fp32 = self._head_dtype == "float32"
-        output_layer = causal.get_output_embeddings()
-        head = logits_of(causal, fp32_head(output_layer) if fp32 else accumulating_head(output_layer))
+        head = logits_of(causal, accumulating_head(causal.get_output_embeddings()))
         rows = max(self._elements // int(causal.config.vocab_size), 1)
         piece = None
         if hidden.device.type == "cpu":

@@ -93,7 +93,7 @@ class Collation:
             shortest = min(self._samples, key=lambda sample: sample.length)
             unmarked = [False] * len(shortest.response_ids)
             samples = [replace(shortest, advantage=0.0, token_weight=0.0, mask=unmarked)]
-        return gather(samples, tuple(indices), shared=self._settings.shared)
+        return gather(samples, tuple(indices))
 
 
 class Arrivals:

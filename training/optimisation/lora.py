@@ -16,7 +16,7 @@ Not here: training them (`training.optimisation.trainer`). peft is imported wher
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,9 @@ _BASE, _NAME = ".base_layer.", "default"
 """How peft calls the layer that an adapter stands beside, and the one adapter that there is."""
 
 
+ALPHA_PER_RANK = 2
+"""alpha / rank, by which what an adapter adds is multiplied."""
+
 _OF_EXPERTS = frozenset(("gate", "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"))
 """Names that peft takes for the experts and the router of a mixture, wherever they stand in it."""
 
@@ -44,11 +47,11 @@ class Adapters:
 
     Args:
         model: its layers are wrapped by peft's; its class stays what it is.
-        settings: rank, scale, which layers.
+        settings: the rank.
         seed: of the matrices that begin random.
 
     Raises:
-        ConfigError: peft is not installed, cannot adapt this model, or a named layer is not there.
+        ConfigError: peft is not installed, or cannot adapt this model.
     """
 
     def __init__(self, model: PreTrainedModel, settings: LoraSettings, seed: int) -> None:
@@ -61,12 +64,12 @@ class Adapters:
                 "leave the table out"
             ) from error
         self.settings = settings
-        self._scale = settings.alpha / settings.rank
+        self._scale = ALPHA_PER_RANK
         config = LoraConfig(
             r=settings.rank,
-            lora_alpha=settings.alpha,
+            lora_alpha=ALPHA_PER_RANK * settings.rank,
             lora_dropout=0.0,
-            target_modules=list(_targets(model, settings.target_modules)),
+            target_modules=list(_targets(model)),
             task_type="CAUSAL_LM",
         )
         try:
@@ -75,10 +78,10 @@ class Adapters:
                 torch.manual_seed(seed)
                 inject_adapter_in_model(config, model)
         except (ValueError, TypeError) as error:
-            raise ConfigError(f"lora.target_modules: peft adapts no {model.config.model_type} so: {error}") from error
+            raise ConfigError(f"[lora]: peft adapts no {model.config.model_type} so: {error}") from error
         adapted = [name for name, module in model.named_modules() if hasattr(module, "lora_A")]
         if odd := [name for name in adapted if type(model.get_submodule(name)) is not Linear]:
-            raise ConfigError(f"lora.target_modules: {odd[0]} is no plain linear layer; name others")
+            raise ConfigError(f"[lora]: {odd[0]} is no plain linear layer; leave the table out")
         self._config = config
 
     def described(self) -> dict[str, Any]:
@@ -131,8 +134,8 @@ def is_adapter(name: str) -> bool:
     return f".{_NAME}.weight" in name and (".lora_A." in name or ".lora_B." in name)
 
 
-def _targets(model: PreTrainedModel, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the linear layers that get adapters: those that are wanted, or all inside a layer.
+def _targets(model: PreTrainedModel) -> tuple[str, ...]:
+    """Return the names of the linear layers that get adapters: all inside a layer.
 
     Raises:
         ConfigError: the model has no such layer.
@@ -142,11 +145,6 @@ def _targets(model: PreTrainedModel, wanted: Sequence[str]) -> tuple[str, ...]:
     linear = {name.rpartition(".")[2] for name, module in modules if isinstance(module, nn.Linear)}
     if any(name.endswith("experts") for name, _ in modules):
         linear -= _OF_EXPERTS
-    known = ", ".join(sorted(linear)) or "none"
-    if missing := sorted(set(wanted) - linear):
-        raise ConfigError(
-            f"lora.target_modules: model {model.config.model_type} has no linear layer {missing[0]}; it has {known}"
-        )
     if not linear:
         raise ConfigError(f"[lora]: the layers of model {model.config.model_type} hold no linear layer to adapt")
-    return tuple(sorted(wanted or linear))
+    return tuple(sorted(linear))

@@ -25,14 +25,14 @@ here). Attention keeps no tokens x tokens matrix, since it is flash attention.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 GIB = 2**30
 
 LOGIT_ELEMENTS = 2**26
-"""Logits that exist at once in training: 256 MiB in fp32. Not in the paper."""
+"""Logits that exist at once in training: 256 MiB in fp32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +77,11 @@ class ModelShape:
         attention = self.hidden_size * self.head_dim * (2 * self.num_heads + 2 * self.num_kv_heads)
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
-    def adapter_parameters(self, rank: int, names: Sequence[str] = ()) -> int:
-        """Return the number of parameters of adapters of this rank beside linear layers of all layers.
-
-        Args:
-            names: the last words of the layers' names, as in ``q_proj``; all where empty, or where one is not known.
-        """
+    def adapter_parameters(self, rank: int) -> int:
+        """Return the number of parameters of adapters of this rank beside linear layers of all layers."""
         queries, kv = self.hidden_size + self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
-        sides = {"q_proj": queries, "o_proj": queries}
-        sides |= dict.fromkeys(("k_proj", "v_proj"), self.hidden_size + kv)
-        sides |= dict.fromkeys(("gate_proj", "up_proj", "down_proj"), self.hidden_size + self.intermediate_size)
-        last = {name.rpartition(".")[2] for name in names}
-        chosen = last if last and last <= sides.keys() else sides.keys()
-        return self.num_layers * rank * sum(sides[name] for name in chosen)
+        mlp = self.hidden_size + self.intermediate_size
+        return self.num_layers * rank * (2 * queries + 2 * (self.hidden_size + kv) + 3 * mlp)
 
     @property
     def embedding_parameters(self) -> int:
@@ -137,7 +129,6 @@ def estimate_memory(
     logit_elements: int = LOGIT_ELEMENTS,
     reference: bool = False,
     lora_rank: int = 0,
-    lora_layers: Sequence[str] = (),
 ) -> MemoryEstimate:
     """Return the memory that one rank needs.
 
@@ -149,7 +140,6 @@ def estimate_memory(
         logit_elements: logits that exist at once.
         reference: whether `objective.kl_coef` is on.
         lora_rank: `lora.rank`; 0 where all weights are trained.
-        lora_layers: `lora.target_modules`, all linear layers where empty.
     """
     kv = shape.num_kv_heads * shape.head_dim
     queries = shape.num_heads * shape.head_dim
@@ -166,7 +156,7 @@ def estimate_memory(
         0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * (2 if lora_rank else 3) * shape.layer_parameters
     )
     gathered += 0.0 if ranks == 1 and dtype_bytes == 4 else dtype_bytes * 2 * shape.embedding_parameters
-    adapters = shape.adapter_parameters(lora_rank, lora_layers)
+    adapters = shape.adapter_parameters(lora_rank)
     states = 16.0 * shape.num_parameters if not lora_rank else 4.0 * shape.num_parameters + 16.0 * adapters
     return MemoryEstimate(
         states=states / ranks,

@@ -32,14 +32,14 @@ def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[
             )
         return (
             f"{begin}, because the model's own log-probabilities are no finite numbers: an earlier step broke the "
-            "weights; resume from the last checkpoint with a lower optim.learning_rate or optim.max_grad_norm"
+            "weights; resume from the last checkpoint with a lower optim.learning_rate"
         )
     largest = statistics["ratio_max"].value
     if largest >= _FAR:
         return (
             f"{begin}, and a token is {largest:.1e} times as likely for the trainer as for the generator: they do not "
             "compute the same model; look at policy/mismatch_max in metrics.jsonl, and resume from the last "
-            'checkpoint with objective.correction = "mask" or a lower objective.max_log_ratio'
+            'checkpoint with objective.preset = "dual_clip", whose ratios are clamped at 3'
         )
     if not math.isfinite(loss):
         return (

@@ -41,12 +41,11 @@ class TrainingSample:
     ``generator_logprobs`` are those under which the generator drew the tokens of ``response_ids``; ``advantage`` and
     ``token_weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for
     response tokens that are not trained on; None trains on all. ``generator_logprobs`` is None where nobody knows them,
-    as of an attempt that was recorded elsewhere. ``old_logprobs`` are the trainer's own with its weights
-    at the start of the batch, where an objective needs them and they are no more its present ones. ``on_policy`` says
+    as of an attempt that was recorded elsewhere. ``on_policy`` says
     whether all tokens were drawn with the trainer's present weights, None where that is not known. ``group`` is the
     number of its group. With ``max_distance`` it weighs nothing where the policy's and the reference's
     log-probabilities differ by more than so many nats a token; an objective's second pass finds that.
-    ``reward`` is its total; ``value`` its problem's before the step, None where there is none.
+    ``reward`` is its total; ``value`` is its problem's before the step, None where there is none.
     The last ``answer_tokens`` of the response are a reference text that nobody drew: they have no
     ``generator_logprobs``, and weigh ``answer_weight``.
 
@@ -62,7 +61,6 @@ class TrainingSample:
     advantage: float
     token_weight: float
     mask: Sequence[bool] | None = None
-    old_logprobs: Sequence[float] | None = None
     on_policy: bool | None = None
     group: int = 0
     max_distance: float | None = None
@@ -84,10 +82,6 @@ class TrainingSample:
         if known != len(self.response_ids) or marks != len(self.response_ids):
             raise PackingError(
                 f"a response of {len(self.response_ids)} tokens has {known} log-probabilities and {marks} marks"
-            )
-        if self.old_logprobs is not None and len(self.old_logprobs) != len(self.response_ids):
-            raise PackingError(
-                f"a response of {len(self.response_ids)} tokens has {len(self.old_logprobs)} old log-probabilities"
             )
         logprobs = self.generator_logprobs or ()
         for place in impossible_positions(logprobs):
@@ -123,7 +117,6 @@ class MicroBatch:
     mask: Tensor  # [targets] bool
     advantages: Tensor  # [sequences] fp32
     weights: Tensor  # [sequences] fp32
-    old_logprobs: Tensor | None  # [targets] fp32; None where the samples have none
     on_policy: Tensor | None  # [targets] bool; None where the samples do not say
     drawn: Tensor | None  # [targets] bool, False where no generator_logprobs are known; None where all are
     answer: Tensor | None  # [targets] bool, True for reference texts; None where there is none
@@ -161,8 +154,6 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     separate = first_fit_decreasing(lengths, settings)
     if settings.single:
         return [[index] for members in separate for index in members]
-    if not settings.shared:
-        return separate
     groups: dict[tuple[int, ...], list[int]] = {}
     for index, sample in enumerate(samples):
         groups.setdefault(tuple(sample.prompt_ids), []).append(index)
@@ -180,12 +171,8 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
     return min(separate, together, key=lambda bins: len(bins) * sum(model_tokens(samples, members) for members in bins))
 
 
-def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int], *, shared: bool = True) -> int:
-    """Return how many tokens the model reads of these samples in one micro-batch: all responses, and each prompt once
-    where it is ``shared``.
-    """
-    if not shared:
-        return sum(samples[index].length for index in indices)
+def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
+    """Return how many tokens the model reads of these samples in one micro-batch: all responses, each prompt once."""
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 

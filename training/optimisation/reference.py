@@ -61,12 +61,12 @@ class ReferencePolicy:
         config: Any = model.config
         if config.vocab_size != vocabulary:
             raise ConfigError(
-                f"objective.reference: the model in {folder} has {config.vocab_size} tokens, the policy {vocabulary}; "
+                f"reference: the model in {folder} has {config.vocab_size} tokens, the policy {vocabulary}; "
                 "take one of the policy's family, or leave `reference` out"
             )
         self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
         self.ema = ema
-        self.policy = PackedPolicy(model, recipe.temperature, recipe.compute.head_dtype)
+        self.policy = PackedPolicy(model, recipe.temperature)
         if ranks.sharded:
             shard(self.policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False, received=True)
 

@@ -1,6 +1,6 @@
 """What the policy in training says of given responses, as a step computes it or as transformers alone does.
 
-For the checks at load and for the log-probabilities before a batch's later steps. Ranks share the work as in a step.
+For the checks at load and for held-out texts. Ranks share the work as in a step.
 
 Invariants: nothing here changes the policy for good: `PolicyScorer.flip_weights` called twice leaves every bit as it
 was, and weights that FSDP gathered for a forward pass are given up after it.
@@ -40,7 +40,6 @@ class PolicyScorer:
     ) -> None:
         self.packing, self.temperature = packing, temperature
         self._policy, self._ranks = policy, ranks
-        self.waited_s = 0.0  # for micro-batches, of all calls so far
         self.tasks: Mapping[str, RankTask] = {"logprobs": self._logprobs, "flip_weights": self._flip_weights}
 
     def logprobs(
@@ -81,12 +80,11 @@ class PolicyScorer:
         before, self._policy.temperature = self._policy.temperature, temperature
         logprobs: dict[int, Tensor] = {}
         try:
-            for part in (parts := Arrivals(shares, self._ranks.device)):
+            for part in Arrivals(shares, self._ranks.device):
                 values = self._policy(part, plain=plain).logprobs.cpu()
                 for place, index in enumerate(part.sample_indices):
                     logprobs[index] = values[part.sequence_index == place]
                 self._ranks.watch.moved_on()
-            self.waited_s += parts.waited_s
         finally:
             self._policy.temperature = before
             if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes

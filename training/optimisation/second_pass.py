@@ -24,7 +24,6 @@ def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) 
         torch.tensor([sums[place] for place in range(len(samples))], dtype=torch.float64),
         torch.tensor([one.group for one in samples]),
         torch.tensor(values, dtype=torch.float64),
-        torch.tensor([one.answer_tokens > 0 for one in samples]),
     )
 
 

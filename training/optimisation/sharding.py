@@ -30,13 +30,11 @@ def shard(
     get them layer by layer, so that none of them ever holds more than a layer, or embedding and output layer, in whole.
     """
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy, fully_shard
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     mesh = init_device_mesh(ranks.device.type, (ranks.world_size,))
     precision = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32)
-    pinned = ranks.device.type == "cuda"
-    offload = CPUOffloadPolicy(pin_memory=pinned) if ranks.cpu_offload else OffloadPolicy()
-    options: dict[str, Any] = {"mesh": mesh, "mp_policy": precision, "offload_policy": offload}
+    options: dict[str, Any] = {"mesh": mesh, "mp_policy": precision}
     causal: Any = policy.model
     receiver = WeightReceiver(policy, ranks) if received and ranks.world_size > 1 else None
     for layer in decoder_of(causal).layers:

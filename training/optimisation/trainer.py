@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from torch.distributed.fsdp import FSDPModule
 
 from curation.policies.checkpoints import folder_revision
 from curation.records import GoldilocksError
-from training.config import ADAM_BETAS, ADAM_EPS, ObjectiveSettings
+from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettings
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import (
@@ -123,7 +123,7 @@ class Trainer:
             checkpoint_layers(self.model)
         self.parameters = active_parameters(model)
         self.packing, self.packing_note = packing_for(model, recipe.packing)
-        self.policy = PackedPolicy(model, recipe.temperature, recipe.compute.head_dtype)
+        self.policy = PackedPolicy(model, recipe.temperature)
         if ranks.sharded:
             shard(self.policy, ranks, torch.bfloat16 if bf16 else torch.float32, received=loaded)
         self.scorer = PolicyScorer(self.policy, ranks, self.packing, recipe.temperature)
@@ -133,7 +133,7 @@ class Trainer:
             lr=optim.learning_rate,
             betas=ADAM_BETAS,
             eps=ADAM_EPS,
-            weight_decay=optim.weight_decay,
+            weight_decay=0.0,
         )
         self._work: dict[str, RankTask] = {
             "step": self._step,
@@ -163,7 +163,7 @@ class Trainer:
         lengths = [sample.length for sample in samples]
         collation = Collation(samples, packing, self.ranks.world_size)
         dealt = [part for share in collation.shares for part in share]
-        read = sum(model_tokens(samples, part, shared=packing.shared) for part in dealt)
+        read = sum(model_tokens(samples, part) for part in dealt)
         value = (settings, self.steps_taken)
         loss, norm, statistics = self.ranks.run_on_all_ranks("step", self._work, collation, value)
         if self._recipe.stored is not None and self._recipe.stored.max_distance is not None:
@@ -183,13 +183,6 @@ class Trainer:
             self._waited_since_last_step(),
             estimates,
         )
-
-    def with_old_logprobs(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
-        """Return the samples with the log-probabilities of their tokens under the present weights."""
-        before = self.scorer.waited_s
-        scored = self.scorer.logprobs(samples)
-        self._waited_s += self.scorer.waited_s - before
-        return [replace(sample, old_logprobs=values.tolist()) for sample, values in zip(samples, scored, strict=True)]
 
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
@@ -280,7 +273,7 @@ class Trainer:
             statistics = part_statistics if statistics is None else added(statistics, part_statistics)
         assert statistics is not None
         self._waited_s += parts.waited_s
-        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self._recipe.optim.max_grad_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), MAX_GRAD_NORM)
         norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
         total, measured = float(self.ranks.all_reduce(loss)), measured_over_ranks(statistics, self.ranks)
         if not torch.isfinite(norm):
@@ -329,7 +322,6 @@ class Trainer:
             part.mask,
             scores.entropy,
             self.reference.logprobs(part) if self.reference is not None else None,
-            part.old_logprobs,
             part.on_policy,
             part.drawn,
             part.answer,

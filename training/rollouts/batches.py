@@ -18,7 +18,7 @@ from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
 from training.objectives.step_statistics import over_steps
 from training.optimisation.packing import TrainingSample
-from training.optimisation.trainer import StepResult, Trainer
+from training.optimisation.trainer import StepResult
 from training.rollouts.impossible import MAX_IMPOSSIBLE_SHARE, ImpossibleTokens, impossible_positions, possible_mask
 from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutLedger
 from training.rollouts.rollouts import Rollout
@@ -37,15 +37,16 @@ def build_samples(
     version: int | None = None,
     max_distance: float | None = None,
     value_of: ValueOf = no_value,
+    max_tokens: int | None = None,
 ) -> list[TrainingSample]:
     """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order.
 
     ``version`` is that of the trainer's weights; None where no generator has had them: after a batch's first minibatch.
     A rollout's tokens are on-policy where all of them were made by that version: later tokens of one that began with
     older weights see keys and values of those. ``max_distance`` is that of stored rollouts; ``value_of`` gives a
-    problem's value, None where there is none.
+    problem's value, None where there is none; ``max_tokens`` are the most of a rollout of the run.
     """
-    numbered = [(group.number, rollout) for group in groups for rollout in _taught(group, settings)]
+    numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     rollouts = [rollout for _, rollout in numbered]
     values = [value_of(rollout.problem) for rollout in rollouts]
     masks = [possible_mask(rollout.completion.logprobs) for rollout in rollouts]
@@ -58,6 +59,7 @@ def build_samples(
         [rollout.answer for rollout in rollouts],
         [rollout.completion.finish == "length" for rollout in rollouts],
         values,
+        max_tokens,
         [bool(rollout.reference_ids) for rollout in rollouts],
     )
     credit = objective_of(settings).credit(credit_inputs, settings)
@@ -84,31 +86,19 @@ def build_samples(
     ]
 
 
-def _taught(group: RolloutGroup[Rollout], settings: ObjectiveSettings) -> list[Rollout]:
-    """Return a group's rollouts in the form in which they teach: whole, or before their reference text."""
-    rollouts = [rollout for _, rollout in group.rollouts]
-    by_text = objective_of(settings).by_text
-    if by_text is not None and by_text([rollout.reward for rollout in rollouts], settings):
-        return [rollout.before_text() for rollout in rollouts]
-    return rollouts
-
-
 def build_minibatches(
     batch: RolloutBatch[Rollout],
     sizes: CollectorSettings,
     settings: ObjectiveSettings,
-    trainer: Trainer,
     max_distance: float | None = None,
     value_of: ValueOf = no_value,
+    max_tokens: int | None = None,
 ) -> list[list[TrainingSample]]:
     """Return the batch's samples by optimiser step, with all that must be known before the first of them."""
-    minibatches = [
-        build_samples(groups, settings, batch.number if place == 0 else None, max_distance, value_of)
+    return [
+        build_samples(groups, settings, batch.number if place == 0 else None, max_distance, value_of, max_tokens)
         for place, groups in enumerate(batch.minibatches(sizes))
     ]
-    if objective_of(settings).needs(settings).old_logprobs:
-        minibatches[1:] = [trainer.with_old_logprobs(samples) for samples in minibatches[1:]]
-    return minibatches
 
 
 def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> dict[str, list[float]]:

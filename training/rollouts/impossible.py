@@ -9,8 +9,8 @@ reward is the verdict on its text, which is as it is; the group's mean needs it;
 given those before them, whatever became of one number. To drop whole rollouts would leave out just those that hold
 unlikely tokens. Where many are impossible, the engine's numbers are broken as a whole, and the run ends.
 
-Not here: probabilities that are possible, but not the trainer's (`training.objectives.importance`); which rollouts are
-looked through (`training.rollouts.batches`).
+Not here: probabilities that are possible, but not the trainer's (`training.objectives.step_statistics`); which
+rollouts are looked through (`training.rollouts.batches`).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, attempt_tables, verdict_tables
 from training.rollouts.rollouts import derive_seed, judge_response
 from training.rollouts.tasks import TrainingTask, load_tasks
-from training.rollouts.verifiers import Verifiers
+from training.rollouts.verifiers import Verifiers, verifier_workers
 
 REJUDGED, CHANGES = "rejudged", "rejudged.jsonl"
 
@@ -95,7 +95,7 @@ def rejudge(recipe: TrainRecipe, recipe_folder: Path, run: Path) -> RejudgedRun:
     result.verifiers_before.update(before["verifier"].unique())
     before = before.select(*_NAME, *(pl.col(name).alias(f"{name}_before") for name in ("outcome", "answer", "method")))
     shutil.rmtree(run / REJUDGED, ignore_errors=True)
-    with Verifiers(tasks.values(), recipe.verifier_workers, recipe.rewards) as verifiers:
+    with Verifiers(tasks.values(), verifier_workers(), recipe.rewards) as verifiers:
         for number, table in enumerate(_batches(run)):
             known = table.filter(pl.col("problem").is_in(list(tasks)))
             result.left_out += table.height - known.height

@@ -14,7 +14,7 @@ Invariants:
   - nothing is dropped for its length or its age, so rollouts are trained on as they were sampled. Age is bounded by
     admission: a group opened under policy version v is in batch v + max_staleness or earlier (batch b is trained by
     version b). Where a slow group is due, the batch waits for it;
-  - admitted and not yet handed out rollouts never exceed n_async + queue_size: the queue cannot overflow, and when it
+  - admitted and not yet handed out rollouts never exceed `max_outstanding`: the queue cannot overflow, and when it
     is full generators stop getting work;
   - batches have n_batch rollouts: what is dropped (no diversity) makes room for new groups, a batch never shrinks.
     Rollouts that the verifier could not judge leave their group, and count as dropped. Where one of a group failed as

@@ -28,7 +28,7 @@ from curation.records import Outcome, PolicyError
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
-from training.rewards import LanguageChecker, Reward, RewardInputs, compute_reward, format_error
+from training.rewards import FORMAT, LanguageChecker, Reward, RewardInputs, compute_reward, format_error
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
@@ -43,20 +43,11 @@ class RolloutGenerator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TextForm:
-    """How many tokens a response's thoughts have, and the tokens of the reference text that may stand behind them."""
-
-    thought_tokens: int
-    reference_ids: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Rollout:
     """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked.
 
     ``answer`` is the final answer that was judged, None where there is none. Of a problem that has a reference text and
-    no verifier, the completion ends with its thoughts, and ``reference_ids`` are the text's tokens behind them. Where
-    verdict and text both may teach, ``by_text`` is what the text would make of it (`Rollout.before_text`).
+    no verifier, the completion ends with its thoughts, and ``reference_ids`` are the text's tokens after them.
     """
 
     problem: str
@@ -66,14 +57,6 @@ class Rollout:
     method: str
     answer: str | None = None
     reference_ids: tuple[int, ...] = ()
-    by_text: TextForm | None = None
-
-    def before_text(self) -> Rollout:
-        """Return the rollout as its thoughts with the reference text behind them; whole where they never ended."""
-        if self.by_text is None:
-            return self
-        chain = _first_tokens(self.completion, self.by_text.thought_tokens, self.completion.text)
-        return replace(self, completion=chain, reference_ids=self.by_text.reference_ids, by_text=None)
 
     @property
     def tokens(self) -> int:
@@ -107,7 +90,6 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
         "method": rollout.method,
         "answer": rollout.answer,
         "reference_ids": rollout.reference_ids,
-        **({"by_text": asdict(rollout.by_text)} if rollout.by_text is not None else {}),
     }
 
 
@@ -116,10 +98,8 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
     fields = row["completion"].items()
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
-    reward, answer = Reward(**row["reward"]), row.get("answer")  # checkpoints of before have no answer
-    text, form = tuple(row.get("reference_ids", ())), row.get("by_text")
-    by_text = TextForm(form["thought_tokens"], tuple(form["reference_ids"])) if form is not None else None
-    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], answer, text, by_text)
+    reward, text = Reward(**row["reward"]), tuple(row["reference_ids"])
+    return Rollout(row["problem"], TokenCompletion(**values), reward, outcome, row["method"], row["answer"], text)
 
 
 class RolloutRunner:
@@ -131,7 +111,6 @@ class RolloutRunner:
         rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
         check_language: says whether texts share a language; needed where languages are rewarded.
         tags: those that the model thinks in.
-        texts: whether rollouts of problems with a reference answer keep how it could be said behind their thoughts.
 
     ``generated`` counts the responses so far, ``last_generated_at`` is when the last one came, by the monotonic clock.
     """
@@ -145,9 +124,8 @@ class RolloutRunner:
         check_language: LanguageChecker | None,
         seed: int,
         tags: ThinkingTags = THINK,
-        texts: bool = False,
     ) -> None:
-        self.rewards, self.tags, self._texts = rewards, tags, texts
+        self.rewards, self.tags = rewards, tags
         self._reader = ResponseReader(tokenizer, tags)
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
         self._check_language, self._seed = check_language, seed
@@ -200,40 +178,24 @@ class RolloutRunner:
             reward = compute_reward(inputs, self.rewards)
         else:  # telling a language takes its time
             reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
-        by_text = self._answer_form(task, completion)
         if verdict is None:
-            return Rollout(task.id, completion, reward, None, str(failure), by_text=by_text)
-        outcome, method, answer = verdict.outcome, verdict.method, verdict.answer
-        return Rollout(task.id, completion, reward, outcome, method, answer, by_text=by_text)
-
-    def _answer_form(self, task: TrainingTask, completion: TokenCompletion) -> TextForm | None:
-        """Return how the reference answer, in a box, would be said behind the thoughts, where that is wanted."""
-        if not self._texts or task.reference_answer is None:
-            return None
-        return self._text_form(completion, f"\\boxed{{{task.reference_answer}}}")
+            return Rollout(task.id, completion, reward, None, str(failure))
+        return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
-        """Return the thoughts of a completion with the reference text behind them; no verifier is asked.
+        """Return the thoughts of a completion with the reference text after them; no verifier is asked.
 
-        Thoughts that never end have no text behind them, and break the form.
+        Thoughts that never end have no text after them, and break the form.
         """
-        form = self._text_form(completion, reference)
-        if form is None:
-            failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"
-            return Rollout(task.id, completion, Reward(format_error=failure), None, failure)
-        text = completion.text.partition(self.tags.close)[0] + self.tags.close
-        chain = _first_tokens(completion, form.thought_tokens, text)
-        reward = Reward(format=self.rewards.format)
-        return Rollout(task.id, chain, reward, None, "reference", None, form.reference_ids)
-
-    def _text_form(self, completion: TokenCompletion, reference: str) -> TextForm | None:
-        """Return where the reference text would begin, and its tokens; None where the thoughts never end."""
         count = self._thought_tokens(completion)
         if count is None:
-            return None
+            failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"
+            return Rollout(task.id, completion, Reward(format_error=failure), None, failure)
         ids = self._tokenizer("\n" + reference, add_special_tokens=False)["input_ids"]
         end = () if self._tokenizer.eos_token_id is None else (int(self._tokenizer.eos_token_id),)
-        return TextForm(count, (*ids, *end))
+        text = completion.text.partition(self.tags.close)[0] + self.tags.close
+        chain = _first_tokens(completion, count, text)
+        return Rollout(task.id, chain, Reward(format=FORMAT), None, "reference", None, (*ids, *end))
 
     def _thought_tokens(self, completion: TokenCompletion) -> int | None:
         """Return how many tokens it takes until the thoughts have ended; None where they do not."""
@@ -270,7 +232,7 @@ async def judge_response(
         tags: those in which the text has its thoughts.
         finish: how the response ended, as of a `TokenCompletion`.
     """
-    failure = format_error(text, task.request.domain, tags, finish, verifiers.response_format)
+    failure = format_error(text, task.request.domain, tags, finish)
     if failure is not None:
         return failure, None
     return None, await verifiers.verify(task, tags.house_form(text), seed, finish)

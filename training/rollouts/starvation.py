@@ -69,11 +69,8 @@ def scaled_down(settings: CollectorSettings) -> CollectorSettings:
     if share >= 1:
         return settings
     n_batch = max(round(settings.n_batch * share / group), 1) * group
-    share = n_batch / settings.n_batch
-    queue = None if settings.queue_size is None else max(round(settings.queue_size * share), n_batch)
-    places = max(round(settings.n_async * share), 1)
-    sizes = {"n_async": places, "n_batch": n_batch, "n_minibatch": None, "queue_size": queue}
-    return settings.model_copy(update=sizes)
+    places = max(round(settings.n_async * n_batch / settings.n_batch), 1)
+    return settings.model_copy(update={"n_async": places, "n_batch": n_batch, "n_minibatch": None})
 
 
 @lru_cache(maxsize=256)
@@ -123,14 +120,10 @@ def _advice(settings: CollectorSettings) -> str:
     def little(one: CollectorSettings) -> bool:
         return simulated_idle(one, "narrow") < WORTH_SAYING and simulated_idle(one, "wide") < WORTH_SAYING_HEAVY
 
-    staleness = settings.max_staleness
+    staleness = 2 * settings.max_staleness
     while staleness <= _MOST_STALENESS:
-        queue = max(settings.max_outstanding, (staleness + 1) * settings.n_batch) - settings.n_async
-        queues = {settings.queue_size: "", queue: f" with queue_size = {queue}"}
-        for size, words in queues.items():
-            if little(settings.model_copy(update={"max_staleness": staleness, "queue_size": size})):
-                now = f"max_staleness = {staleness}"
-                return f"{now}{words} would do" if staleness > settings.max_staleness else f"{words[6:]} would do"
+        if little(settings.model_copy(update={"max_staleness": staleness})):
+            return f"max_staleness = {staleness} would do"
         staleness *= 2
     places = settings.n_async // 2
     while places >= settings.group_size:

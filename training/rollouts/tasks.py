@@ -8,7 +8,6 @@ Not here: which problem comes next (`training.rollouts.curriculum.controller`), 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,7 +73,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     if isinstance(data, EmbeddedData):
         source = _embedded_tasks(data, split)
     elif isinstance(data, LatentData):
-        source = _latent_tasks(data, split, folder)
+        source = _latent_tasks(data, folder)
     else:
         source = _curated_tasks(data, split, folder)
     tasks: dict[str, TrainingTask] = {}
@@ -138,11 +137,8 @@ def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
             yield replace(_task_from_row(row, None, file), deferred=True)
 
 
-def _latent_tasks(data: LatentData, split: Split, folder: Path) -> Iterator[TrainingTask]:
-    """Yield the problems dropped for these reasons, with their solutions, else their answers; each id once.
-
-    Where a share is held out, those of the split; which of the two a problem is in follows from its id.
-    """
+def _latent_tasks(data: LatentData, folder: Path) -> Iterator[TrainingTask]:
+    """Yield the problems dropped for these reasons, with their solutions, else their answers; each id once."""
     seen: set[str] = set()
     for name in data.folders:
         curated = folder / Path(name).expanduser()
@@ -155,16 +151,10 @@ def _latent_tasks(data: LatentData, split: Split, folder: Path) -> Iterator[Trai
             frame = _read(file, (*_DROPPED, "solution", "reason")).filter(pl.col("reason").is_in(LATENT_REASONS))
             for row in _with_statements(frame, file).iter_rows(named=True):
                 text = row["solution"] or row["answer"]
-                if text and row["id"] not in seen and _in_split(row["id"], data.held_out, split):
+                if text and row["id"] not in seen:
                     seen.add(row["id"])
                     request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", {})
                     yield TrainingTask(request, None, reference_text=text)
-
-
-def _in_split(problem: str, held_out: float, split: Split) -> bool:
-    """Return whether a problem belongs to a split; where no share is held out it belongs to both."""
-    place = int.from_bytes(hashlib.blake2b(f"held-out|{problem}".encode(), digest_size=8).digest()) / 2**64
-    return not held_out or (place < held_out) == (split is Split.HELD_OUT)
 
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:

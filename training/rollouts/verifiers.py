@@ -13,6 +13,7 @@ Not here: how answers are compared or programs run (`curation.verify`), and what
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -20,11 +21,20 @@ from types import TracebackType
 from typing import Self
 
 from curation.records import Domain, SourceError
+from curation.response_formats import BOXED
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from training.config import RewardSettings
 from training.rollouts.tasks import TrainingTask
+
+TESTS_PER_GROUP = 20
+"""Tests of a program, the same for a whole group (paper: 20)."""
+
+
+def verifier_workers() -> int:
+    """Return how many processes judge answers: a quarter of the machine's cores."""
+    return max(1, (os.cpu_count() or 1) // 4)
 
 
 class Verifiers:
@@ -33,7 +43,7 @@ class Verifiers:
     Args:
         tasks: what will be judged.
         workers: processes for each domain.
-        rewards: how many tests are drawn for a group, and whether programs are worth the share of tests they pass.
+        rewards: whether programs are worth the share of tests they pass.
 
     Raises:
         SourceError: two tasks have the same id but other tests.
@@ -56,13 +66,11 @@ class Verifiers:
         with ExitStack() as stack:
             self._threads = stack.enter_context(ThreadPoolExecutor(self._workers, "verifier"))
             if Domain.MATH in self._domains:
-                self._judges[Domain.MATH] = stack.enter_context(
-                    MathJudge(self._workers, response_format=self.response_format)
-                )
+                self._judges[Domain.MATH] = stack.enter_context(MathJudge(self._workers, response_format=BOXED))
             if Domain.CODE in self._domains:
                 all_tests = self._rewards.code == "proportional"
                 programs = self._programs.__getitem__
-                judge = ProgramJudge(programs, 0, self._workers, self._rewards.tests_per_group, every=all_tests)
+                judge = ProgramJudge(programs, 0, self._workers, TESTS_PER_GROUP, every=all_tests)
                 stack.enter_context(judge).runner.open()
                 self._judges[Domain.CODE] = judge
             self._stack = stack.pop_all()
@@ -72,11 +80,6 @@ class Verifiers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
-
-    @property
-    def response_format(self) -> str:
-        """Return the form in which rollouts of math give their answers."""
-        return self._rewards.response_format
 
     def version(self, domain: Domain) -> str:
         """Return name and version of the verifier of a domain."""

@@ -13,7 +13,7 @@ from training.config import CollectorSettings
 from training.recipe import TrainRecipe
 from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout
-from training.stored.general import GENERAL, GeneralRows
+from training.stored.general import GENERAL, SHARE, GeneralRows
 from training.stored.settings import StoredSettings
 from training.stored.supply import StoredSupply
 
@@ -68,7 +68,7 @@ class StoredBatches:
 
     def __init__(self, recipe: TrainRecipe, supply: StoredSupply | None, general: GeneralRows | None = None) -> None:
         self._collector, self._supply, self._general = recipe.collector, supply, general
-        self._share = recipe.stored.general.share if recipe.stored is not None and recipe.stored.general else 0.0
+        self._share = SHARE if general is not None else 0.0
         self.plan: StoredPlan | None = None
         self.steps = recipe.steps
         if supply is not None and recipe.stored is not None:

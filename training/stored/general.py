@@ -15,10 +15,16 @@ import polars as pl
 
 from curation.policies.completions import TokenCompletion
 from curation.prompts.base import Message
-from curation.records import Outcome, SourceError
+from curation.records import Outcome, RequestRefused, SourceError
+from curation.thinking import NONE, THINK, ThinkingTags, response_text
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
 from training.stored.tokens import TokenWriter
+
+SHARE = 0.1
+"""Share of the sequences of a batch that are instruction data (paper: 10 %)."""
+
+_NO_TAGS = ThinkingTags.of(NONE)
 
 GENERAL = "general"
 """The problem of groups of instruction data."""
@@ -37,7 +43,7 @@ class GeneralRows:
 
     def __init__(self, path: Path, writer: TokenWriter, seed: int) -> None:
         self._writer, self._seed = writer, seed
-        self._chats = read_chats(path)
+        self._chats = read_chats(path, writer.tags)
 
     def __len__(self) -> int:
         return len(self._chats)
@@ -59,21 +65,24 @@ class GeneralRows:
     def _rollout(self, row: int) -> Rollout:
         chat = self._chats[row]
         prompt_ids = self._writer.prompt_ids(chat[:-1])
-        text = chat[-1]["content"]
+        text = self._writer.after_prompt(prompt_ids, chat[-1]["content"])
         token_ids = self._writer.response_ids(text, ended=True)
         completion = TokenCompletion(prompt_ids, token_ids, (), (), text, "stop")
         return Rollout(GENERAL, completion, Reward(correct=True), Outcome.CORRECT, GENERAL)
 
 
-def read_chats(path: Path) -> list[list[Message]]:
-    """Return the chats of a file of instruction data; each ends with the answer.
+def read_chats(path: Path, tags: ThinkingTags = THINK) -> list[list[Message]]:
+    """Return the chats of a file of instruction data; each ends with the answer, in the house's form.
+
+    Args:
+        tags: those in which the answers have their thoughts.
 
     Raises:
         SourceError: it cannot be read, holds no row, or a row has no chat.
     """
-    chats = [_chat(row, f"{path}, row {place + 1}") for place, row in enumerate(_rows(path))]
+    chats = [_chat(row, f"{path}, row {place + 1}", tags) for place, row in enumerate(_rows(path))]
     if not chats:
-        raise SourceError(f"{path} holds no row; give another stored.general.path")
+        raise SourceError(f"{path} holds no row; give another stored.general")
     return chats
 
 
@@ -83,10 +92,10 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
             return list(pl.read_parquet(path, glob=False).iter_rows(named=True))
         return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise SourceError(f"{path}: the instruction data cannot be read ({error}); mend stored.general.path") from error
+        raise SourceError(f"{path}: the instruction data cannot be read ({error}); mend stored.general") from error
 
 
-def _chat(row: Mapping[str, Any], place: str) -> list[Message]:
+def _chat(row: Mapping[str, Any], place: str, tags: ThinkingTags) -> list[Message]:
     messages = row.get("messages")
     if messages is None and row.get("prompt") and row.get("response"):
         messages = [{"role": "user", "content": row["prompt"]}, {"role": "assistant", "content": row["response"]}]
@@ -94,4 +103,9 @@ def _chat(row: Mapping[str, Any], place: str) -> list[Message]:
         raise SourceError(
             f"{place}: no `messages` that end with the assistant's, and no `prompt` and `response`; mend it"
         )
-    return [Message(role=str(one["role"]), content=str(one["content"])) for one in messages]
+    try:
+        own_tags = [*[_NO_TAGS] * (len(messages) - 1), tags]
+        texts = [response_text(one, own, place) for one, own in zip(messages, own_tags, strict=True)]
+    except RequestRefused as error:
+        raise SourceError(f"{error.reason}; mend it") from error
+    return [Message(role=str(one["role"]), content=text) for one, text in zip(messages, texts, strict=True)]

@@ -44,7 +44,7 @@ async def open_stored(
     await supply.load()
     general = None
     if settings.general is not None:
-        path = recipe_folder / Path(settings.general.path).expanduser()
+        path = recipe_folder / Path(settings.general).expanduser()
         general = GeneralRows(path, writer, recipe.seed)
     batches = StoredBatches(recipe, supply, general)
     assert batches.plan is not None

@@ -35,7 +35,7 @@ class TokenWriter:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: StopTokens, tags: ThinkingTags) -> None:
         self._tokenizer: Any = tokenizer
-        self._tags, self._reader = tags, ResponseReader(tokenizer, tags)
+        self.tags, self._reader = tags, ResponseReader(tokenizer, tags)
         self._end = stops.turn_end if stops.turn_end is not None else stops.ids[0]
         self._ends = frozenset(stops.ids)
 
@@ -45,7 +45,7 @@ class TokenWriter:
         One that does not begin as responses to this prompt do cannot be. Of an attempt whose log-probabilities are not
         known ``logprobs`` is empty; ``versions`` always is.
         """
-        text, finish = self._tags.house_form(row["text"]), row["finish"] or "stop"
+        text, finish = self.tags.house_form(row["text"]), row["finish"] or "stop"
         kept = row.get("token_ids")
         if kept and self._text(prompt_ids, kept) == text and (finish != "stop" or kept[-1] in self._ends):
             logprobs = tuple(row.get("logprobs") or ())
@@ -62,7 +62,11 @@ class TokenWriter:
 
     def prompt_ids(self, chat: Sequence[Message]) -> tuple[int, ...]:
         """Return the tokens of a chat that an answer follows, through the chat template where there is one."""
-        return chat_ids(self._tokenizer, chat, self._tags)
+        return chat_ids(self._tokenizer, chat, self.tags)
+
+    def after_prompt(self, prompt_ids: Sequence[int], text: str) -> str:
+        """Return a text in the house's form in the model's tags, without the tag that its prompt ends in."""
+        return self.tags.house_form(text).removeprefix(self._text(prompt_ids, ()))
 
     def response_ids(self, text: str, *, ended: bool) -> tuple[int, ...]:
         """Return the tokens of a response's text, with the token that ends it where it ``ended`` by itself."""

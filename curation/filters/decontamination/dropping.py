@@ -32,13 +32,12 @@ def drop_contaminated(
     counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)
     best = counted.group_by("row", "method", maintain_order=True).first()
     hit_text = pl.format(
-        "{}{} {} with row {} of {}{}",
+        "{}{} {} with row {} of {}",
         pl.when(pl.col("kind") == TEMPLATE).then(pl.lit("template, ")).otherwise(pl.lit("")),
         "method",
         pl.col("score").round(3),
         "benchmark_row",
         "benchmark",
-        pl.when(pl.col("calls") > 0).then(pl.format(", {} of {} calls agree", "agreed", "calls")).otherwise(pl.lit("")),
     )
     evidence = best.group_by("row", maintain_order=True).agg(hit_text.str.join("; ").alias("evidence"))
     unread = (REFUSED.to_frame() if refused is None else refused).select(

@@ -1,8 +1,9 @@
 """Near duplicates: the same problem in slightly other words, within a source or across sources.
 
 Two rows are near duplicates when the Jaccard similarity of their token bigrams reaches a threshold and their figures
-(numbers, signs, telling words: `minhash.TELLING`) are the same multiset: problems made from one template that differ
-in their numbers are different problems. MinHash proposes the pairs; each is then compared exactly.
+(numbers, signs, telling words: `tokens.TELLING`) are the same multiset: problems made from one template that differ
+in their numbers are different problems. A numbering in front does not count, nor does what a tenth of a source's rows
+share (`tokens.shared_passages`). MinHash proposes the pairs; each is then compared exactly.
 
 A cluster is a star: one row stays, and every other member is a near duplicate *of that row*, with the similarity as
 evidence, so chains of small changes do not carry a cluster away. Rows are taken in rank order (verified reference
@@ -33,10 +34,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from curation.filters.dedup.sketches import Ranks, Sketches
+from curation.filters.dedup.tokens import shared_passages, tokenize
 from curation.records import DROPPED, DropReason
 from curation.storage.scratch import ScratchFolder
 
-VERSION = "near_duplicates@3"
+VERSION = "near_duplicates@4"
 
 STAGE = "near_dedup"
 
@@ -56,6 +58,12 @@ MEMBER = pl.Schema(
 
 PAIR = pl.Schema({"left": pl.UInt32(), "right": pl.UInt32(), "similarity": pl.Float64()})
 """Two similar rows by their ranks, the lower one on the left; sorted by right, falling similarity, left."""
+
+FLOOR = 0.75
+"""Lowest similarity of the pairs that are found and kept, or the threshold if that is lower."""
+
+SAMPLE = 2_000
+"""Rows of a source by which its shared passages are found."""
 
 STAR_PAIRS = 100_000
 """Pairs that are looked at one by one at once."""
@@ -84,9 +92,7 @@ class ProblemShards(Protocol):
         ...
 
 
-def near_duplicates(
-    problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = 0.75, figures_agree: bool = True
-) -> pl.DataFrame:
+def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = 0.75) -> pl.DataFrame:
     """Return the members of all clusters but the rows that stay, in the `MEMBER` schema, in rank order.
 
     Args:
@@ -96,14 +102,13 @@ def near_duplicates(
             (source, row) is the key. Null statements are like nothing.
         sources: the names of the sources, first come first kept; those not named come last, by name.
         threshold: least Jaccard similarity, above 0 and at most 1.
-        figures_agree: whether numbers, signs and telling words must be the same.
     """
     verified = problems.filter(pl.col("verified"))["id"].to_list() if "verified" in problems.columns else []
     shards = _OneShard(problems if "lang" in problems.columns else problems.with_columns(lang=pl.lit(None, pl.String)))
     scratch = ScratchFolder("near-dedup")
     try:
         ranks = source_ranks(shards, sources, verified)
-        pairs = similar_pairs(shards, ranks, Path(scratch.path), threshold, figures_agree=figures_agree)
+        pairs = similar_pairs(shards, ranks, Path(scratch.path), threshold)
     finally:
         scratch.remove()
     return cluster_members(shards, ranks, pairs, threshold)
@@ -152,17 +157,16 @@ def similar_pairs(
     scratch: Path,
     floor: float,
     *,
-    figures_agree: bool = True,
     advance: Callable[[int], object] = lambda _rows: None,
 ) -> pl.DataFrame:
     """Return the pairs that are at least ``floor`` similar, in the `PAIR` schema, sorted as clusters are formed.
 
     Args:
-        scratch: folder of the sketches; those that lie there already are used, and stay. It must not hold sketches of
-            other rows, of another ``floor`` or another ``figures_agree``.
-        advance: is told how many rows were sketched.
+        scratch: folder of the sketches; those that are there already are used, and stay. It must not hold sketches of
+            other rows or of another ``floor``.
+        advance: is called with the number of rows that were sketched.
     """
-    sketches = Sketches(scratch, floor, figures_agree=figures_agree)
+    sketches = Sketches(scratch, floor, _passages(shards))
     for index in range(len(shards)):
         before = sketches.rows
         sketches.add(index, partial(shards.read, index, ["statement", "lang"]))
@@ -172,6 +176,19 @@ def similar_pairs(
         for left, right, similarity in sketches.similar_pairs(ranks)
     ]
     return pl.concat([PAIR.to_frame(), *blocks])
+
+
+def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
+    """Return what rows of each source share, by all rows of a source or by about `SAMPLE` of them."""
+    parts = [shards.read(index, ["source"]).group_by("source").len() for index in range(len(shards))]
+    parts.append(pl.DataFrame(schema={"source": pl.String, "len": pl.get_index_type()}))
+    counts = pl.concat(parts).group_by("source").agg(every=(pl.col("len").sum() // SAMPLE).clip(1))
+    sample = [pl.DataFrame(schema={"source": pl.String, "statement": pl.String})]
+    for index in range(len(shards)):
+        frame = shards.read(index, ["id", "source", "statement"]).join(counts, on="source", maintain_order="left")
+        sample.append(frame.filter(pl.col("id").hash() % pl.col("every") == 0).select("source", "statement"))
+    rows = pl.concat(sample)
+    return shared_passages(tokenize(rows["statement"]), rows["source"])
 
 
 def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:

@@ -7,7 +7,7 @@ tokens take about 7 GB on disk; in memory stand 8 bytes a row, and 10 more while
     00000.keys.npy  00000.shingles.npy  00000.starts.npy     one of each per shard; the last is written last
 
 Invariants:
-  - a sketch depends on its rows alone: not on the other shards nor on their order;
+  - a sketch depends on its rows and the shared passages alone: not on the order of shards;
   - files are written aside and renamed; a shard whose last file is there is not sketched again;
   - two rows meet in a band by a hash of 64 bits; that only proposes pairs, each is compared exactly.
 
@@ -26,15 +26,14 @@ from numpy.typing import NDArray
 
 from curation.filters.dedup.minhash import (
     CROWD,
-    TokenizedRows,
+    ShingledRows,
     band_keys,
     band_rows,
     jaccard,
-    mix,
+    shingle,
     signatures,
-    text_hash,
-    tokenize_rows,
 )
+from curation.filters.dedup.tokens import mix, text_hash, tokenize, without_passages
 from curation.storage.stages import atomic_replace
 
 RANGE_ROWS = 250_000
@@ -53,14 +52,14 @@ class Sketches:
     """The sketches of a run's shards, in a folder.
 
     Args:
-        floor: least Jaccard similarity of the pairs that are to be found, above 0 and at most 1.
-        figures_agree: whether numbers, signs and telling words must be the same.
+        floor: lowest Jaccard similarity of the pairs that are to be found, above 0 and at most 1.
+        passages: what rows of a source share (`tokens.shared_passages`); it does not count.
     """
 
-    def __init__(self, folder: Path, floor: float, *, figures_agree: bool = True) -> None:
+    def __init__(self, folder: Path, floor: float, passages: NDArray[np.uint64]) -> None:
         self.folder = folder
         self.floor = floor
-        self.figures_agree = figures_agree
+        self.passages = passages
         self._starts: list[NDArray[np.uint32]] = []
 
     def add(self, index: int, problems: Callable[[], pl.DataFrame]) -> None:
@@ -73,9 +72,9 @@ class Sketches:
         file = self._file(index, "starts")
         if not file.exists():
             frame = problems()
-            rows = tokenize_rows(frame["statement"])
+            rows = shingle(without_passages(tokenize(frame["statement"]), self.passages), frame.height)
             keys = self._keys(rows, frame["lang"])
-            for name, array in (("keys", keys), ("shingles", rows.shingles), ("starts", rows.shingle_starts)):
+            for name, array in (("keys", keys), ("shingles", rows.shingles), ("starts", rows.starts)):
                 with atomic_replace(self._file(index, name)) as handle:
                     np.save(handle, array)
                     handle.flush()
@@ -117,11 +116,9 @@ class Sketches:
         for file in self.folder.glob("[0-9]*.npy"):
             file.unlink()
 
-    def _keys(self, rows: TokenizedRows, langs: pl.Series) -> NDArray[np.uint64]:
+    def _keys(self, rows: ShingledRows, langs: pl.Series) -> NDArray[np.uint64]:
         codes = {lang: np.uint64(text_hash(lang or "")) for lang in langs.unique()}
-        apart = np.array([codes[lang] for lang in langs], dtype=np.uint64)
-        if self.figures_agree:
-            apart = mix(apart + rows.figures)
+        apart = mix(np.array([codes[lang] for lang in langs], dtype=np.uint64) + rows.figures)
         keys = [mix(key + apart) for key in band_keys(signatures(rows), band_rows(self.floor))]
         return np.stack(keys)
 
@@ -148,7 +145,7 @@ class Sketches:
             similarity[chunk] = jaccard(rows, rows, (where[:half], where[half:]))
         return similarity
 
-    def _read(self, places: Ranks) -> TokenizedRows:
+    def _read(self, places: Ranks) -> ShingledRows:
         """Return the shingles of the rows at these positions, which ascend."""
         firsts = np.cumsum([0, *(len(starts) - 1 for starts in self._starts)])
         shard = np.searchsorted(firsts, places, side="right") - 1
@@ -162,8 +159,7 @@ class Sketches:
             parts.append(shingles[np.repeat(begin, size) + inside])
             sizes.append(size)
         begins = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
-        none = np.zeros(0, dtype=np.uint64)
-        return TokenizedRows(none, np.zeros(len(places) + 1, dtype=np.int64), np.concatenate(parts), begins, none)
+        return ShingledRows(np.concatenate(parts), begins, np.zeros(0, dtype=np.uint64))
 
     def _file(self, index: int, name: str) -> Path:
         return self.folder / f"{index:05}.{name}.npy"

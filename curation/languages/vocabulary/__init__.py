@@ -3,8 +3,7 @@
 A language is a file, ``curation/languages/data/<ISO 639-1 code>.toml``; `Language` is its schema, a class a table and a
 docstring a field. Further languages, of which only a little is known, have a small file in ``data/neighbours/``.
 
-    parts        identification, numerals, dates, units, prompts, translation, duplicates
-    meaning      what aligned sentences of a translation are compared by
+    parts        identification, numerals, dates, units, prompts, duplicates
     statements   what the format filter looks for
     choices      what multiple choice looks for
     answers      what the verifier reads
@@ -22,6 +21,15 @@ are tried on every row whatever its language; the others are in Python's. Not he
 
 from __future__ import annotations
 
-from curation.languages.vocabulary.loading import Language, Neighbour, every, language, languages, neighbours, one_of
+from curation.languages.vocabulary.loading import (
+    Language,
+    Neighbour,
+    every,
+    has_decimal_comma,
+    language,
+    languages,
+    neighbours,
+    one_of,
+)
 
-__all__ = ["Language", "Neighbour", "every", "language", "languages", "neighbours", "one_of"]
+__all__ = ["Language", "Neighbour", "every", "has_decimal_comma", "language", "languages", "neighbours", "one_of"]

@@ -11,14 +11,12 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from curation.languages.vocabulary.answers import Answers
 from curation.languages.vocabulary.choices import Choices
-from curation.languages.vocabulary.meaning import Meaning
 from curation.languages.vocabulary.parts import (
     Dates,
     Duplicates,
     Identification,
     Numerals,
     Prompts,
-    Translation,
     Units,
 )
 from curation.languages.vocabulary.questions import Questions
@@ -50,8 +48,6 @@ class Language:
     dates: Dates
     units: Units
     prompts: Prompts
-    translation: Translation
-    meaning: Meaning
     duplicates: Duplicates
     statements: Statements
     choices: Choices
@@ -112,6 +108,11 @@ def language(code: str) -> Language:
         KeyError: it has no file.
     """
     return {lang.code: lang for lang in languages()}[code]
+
+
+def has_decimal_comma(code: str) -> bool | None:
+    """Return whether 1,5 is three halves in a language; None if it has no file."""
+    return next((lang.decimal_comma for lang in languages() if lang.code == code), None)
 
 
 def every(pick: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:

@@ -2,8 +2,7 @@
 
 It answers with tokens, log-probabilities of what was drawn from and the version of the weights of every token, and
 takes new weights while it generates (`curation.policies.vllm.worker`, so Goldilocks must be installed there). Other
-options go to vLLM: ``--tensor-parallel-size``, ``--max-model-len``; ``--hf-overrides '{"head_dtype": "float32"}'`` for
-a run with `compute.head_dtype = "float32"`.
+options go to vLLM, such as ``--tensor-parallel-size`` and ``--max-model-len``.
 
 vLLM takes weights in its development mode only, which its own key does not protect. So
 `curation.policies.vllm.server_guard` wraps the server: with a key in VLLM_API_KEY, or ``--api-key``, every request

@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import EngineSettings
-from curation.config.engines import HeadDtype
 from curation.policies.checkpoints import folder_carries_state
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
@@ -66,7 +65,6 @@ class Launch:
     ``model`` is a folder, or a name on the hub with its ``revision``. ``name`` is what errors call it.
     ``data_parallel`` is how many copies of the model it has, vLLM's own, and ``in_flight`` how many requests each works
     on at once. ``transfer`` is vLLM's name for the way in which weights come while it runs, None where none do.
-    ``head_dtype`` is what the output layer computes in.
     """
 
     model: str
@@ -75,7 +73,6 @@ class Launch:
     seed: int = 0
     revision: str | None = None
     transfer: str | None = None
-    head_dtype: HeadDtype = "model"
     data_parallel: int = 1
 
 
@@ -169,8 +166,6 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
     }
     if launch.data_parallel > 1:
         arguments["data_parallel_size"] = launch.data_parallel
-    if launch.head_dtype != "model":
-        arguments["hf_overrides"] = {"head_dtype": launch.head_dtype}
     if launch.transfer is not None:
         from vllm.config import WeightTransferConfig
 

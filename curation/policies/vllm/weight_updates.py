@@ -9,28 +9,28 @@ Invariants:
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from curation.policies.checkpoints import fitting, require_same_shape
+from curation.policies.checkpoints import fitting, require_same_shape, write_weights
 from curation.policies.vllm.engine import VllmEngine
-from curation.policies.vllm.startup import FOLDER_TRANSFER, first_line
-from curation.policies.vllm.weight_senders import DeviceSender, FolderSender, Sender, Transfer, Weights
+from curation.policies.vllm.startup import first_line
 from curation.records import PolicyError
+from curation.storage.scratch import memory_folder
 
-BACKENDS = {"folder": FOLDER_TRANSFER, "nccl": "nccl"}
-"""vLLM's names for the ways in which weights come."""
+Weights = Path | Mapping[str, Any]
+"""A folder of safetensors, or tensors by their names in the checkpoint."""
 
 
 class WeightUpdates:
-    """Exchanges the weights of one engine, which was started with the backend of ``transfer``.
+    """Exchanges the weights of one engine, which was started with `FOLDER_TRANSFER`.
 
     Args:
         folder: the checkpoint that the engine started with.
-        transfer: how weights come; see `curation.policies.vllm.weight_senders`.
-        address: of this machine as the engine reaches it, for ``nccl``.
         on_pause: is told when the engine pauses (True) and goes on (False), from any thread.
     """
 
@@ -38,17 +38,12 @@ class WeightUpdates:
         self,
         engine: VllmEngine,
         folder: Path,
-        transfer: Transfer,
-        address: str = "127.0.0.1",
         on_pause: Callable[[bool], None] | None = None,
     ) -> None:
         self.version = 0
         """Of the weights that make the next token."""
         self._engine, self._folder = engine, folder
         self.on_pause = on_pause or (lambda _paused: None)
-        self._sender: Sender = (
-            FolderSender() if transfer == "folder" else DeviceSender(engine.settings.tensor_parallel, address)
-        )
         self._update_lock = asyncio.Lock()
         self._exchanges: set[asyncio.Task[None]] = set()
 
@@ -69,14 +64,13 @@ class WeightUpdates:
         return time.perf_counter() - started
 
     async def close(self) -> None:
-        """Let updates that have begun end, and give back what the transfer holds; called before the engine ends."""
+        """Let updates that have begun end; called before the engine ends."""
         await asyncio.gather(*self._exchanges, return_exceptions=True)
-        self._sender.close()
 
     async def _exchange(self, weights: Weights, version: int) -> None:
         async with self._update_lock:
             control = _Control(self, self._engine.vllm, version)
-            sending = asyncio.create_task(asyncio.to_thread(self._sender.send, weights, control))
+            sending = asyncio.create_task(asyncio.to_thread(_send, weights, control))
             await asyncio.wait([sending])
             if (failure := sending.exception()) is not None:  # the engine's process answers with bare exceptions
                 why = f"weights {version} were not exchanged to the end ({first_line(failure)}); start again"
@@ -92,16 +86,11 @@ class WeightUpdates:
 
 
 class _Control:
-    """One update, as senders drive it from their thread: the engine pauses while weights are exchanged."""
+    """One update, driven from a thread: the engine pauses while weights are exchanged."""
 
     def __init__(self, updates: WeightUpdates, engine: Any, version: int) -> None:
         self._updates, self._engine, self._version = updates, engine, version
         self._loop = asyncio.get_running_loop()
-
-    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
-        from vllm.distributed.weight_transfer.base import WeightTransferInitRequest
-
-        self._wait_for(self._engine.init_weight_transfer_engine(WeightTransferInitRequest(init_info)))
 
     def start_weight_update(self) -> None:
         self._wait_for(self._engine.pause_generation(mode="keep", clear_cache=False))
@@ -113,11 +102,30 @@ class _Control:
 
         self._wait_for(self._engine.update_weights(WeightTransferUpdateRequest(update_info)))
 
-    def finish_weight_update(self, weight_version: str | None = None) -> None:
-        self._wait_for(self._engine.finish_weight_update(weight_version or str(self._version)))
+    def finish_weight_update(self) -> None:
+        self._wait_for(self._engine.finish_weight_update(str(self._version)))
         self._updates.version = self._version
         self._wait_for(self._engine.resume_generation())
         self._updates.on_pause(False)
 
     def _wait_for(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def _send(weights: Weights, control: _Control) -> None:
+    """Have the engine load the weights from a folder."""
+    with _as_folder(weights) as folder:
+        control.start_weight_update()
+        control.update_weights({"folder": str(folder)})
+        control.finish_weight_update()
+
+
+@contextmanager
+def _as_folder(weights: Weights) -> Iterator[Path]:
+    if isinstance(weights, Path):
+        yield weights
+        return
+    with tempfile.TemporaryDirectory(prefix="goldilocks-weights-", dir=memory_folder()) as parent:
+        folder = Path(parent) / "weights"
+        write_weights(weights, folder)
+        yield folder

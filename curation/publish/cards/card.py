@@ -84,6 +84,7 @@ def render(facts: CardFacts) -> str:
         "escape_markdown": escape_markdown,
         "capital": capital,
         "by_reason": by_reason,
+        "language_name": lambda code: LANGUAGES.get(code, code),
     }
     text = environment.get_template("card.md.j2").render(
         facts=facts,

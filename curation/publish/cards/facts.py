@@ -102,6 +102,23 @@ class CodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class TranslationFacts:
+    """What a card says of the translations of a set.
+
+    ``later`` were accepted at a second or third try; ``languages`` counts the set's translations; ``said`` counts what
+    the reader said over all tries, and is None if none read; ``refused`` counts what was wrong with the last tries.
+    """
+
+    drawn: int
+    translated: int
+    later: int
+    languages: Mapping[str, int]
+    said: Mapping[str, int] | None
+    refused: Mapping[str, int]
+    is_measured: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StageComparison:
     """What the second stage changed. ``outcomes`` sums to ``never_solved``; reasons are those of `DropReason`.
 
@@ -212,6 +229,7 @@ class CardFacts:
     disputed: Mapping[str, int] = field(default_factory=dict)
     suspicion: str = "most attempts agree on one answer that is not the reference"
     code: CodeFacts | None = None
+    translations: TranslationFacts | None = None
     set_version: int | None = None
     changed: Mapping[str, int] = field(default_factory=dict)
     compared: StageComparison | None = None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from curation.languages.vocabulary import languages, neighbours
+from curation.languages.names import NAMES
+from curation.languages.vocabulary import languages
 from curation.records import DropReason
 
 REASON_WORDS: Mapping[str, str] = {
@@ -51,6 +52,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.NO_SOLUTION: "no solution",
     DropReason.TOO_FEW_TESTS: "too few tests",
     DropReason.SEVERAL_OUTPUTS: "several right outputs",
+    DropReason.UNTRANSLATED: "no translation was accepted; the problem itself stays",
     DropReason.OVER_QUOTA: "over the size asked for",
 }
 """Drop reasons in words that a reader of the card understands."""
@@ -89,16 +91,14 @@ COLUMN_WORDS: Mapping[str, str] = {
     "measured_on": "the day on which these attempts were begun, UTC",
     "first_policy": "policy of stage 1 where there are two stages, else null",
     "first_pass_rate": "pass rate of stage 1 where there are two stages, else null",
+    "translation_of": "id of the problem that this is a translation of; null if it is none",
+    "pass_rate_of": "id of the problem whose pass rate this is: a translation that was not measured has that of its "
+    "original; null if it is the row's own",
     "also_from": "where its merged copies stood, exact and near ones: source, row and licence of each; empty where "
     "there are none",
 }
 
-LANGUAGES: Mapping[str, str] = {
-    **{language.code: language.name for language in languages()},
-    **{language.code: language.name for language in neighbours()},
-    **{"nl": "Dutch", "pl": "Polish", "tr": "Turkish", "vi": "Vietnamese", "th": "Thai", "bn": "Bengali"},
-    **{"sw": "Swahili", "te": "Telugu"},
-}
+LANGUAGES: Mapping[str, str] = {**NAMES, **{language.code: language.name for language in languages()}}
 
 
 def count_phrase(number: int, noun: str, plural: str | None = None) -> str:

@@ -12,11 +12,6 @@ SECTIONS = {
         "Known defects were planted in copies of the run's own rows, and this recipe's own filters ran on them. The "
         "share that left; a row that left for another reason than the planted one left too, and is told apart.",
     ),
-    "translations": (
-        "Broken Translations Found",
-        "Translations of the set were broken on purpose, and held to the invariants that all of them passed. The share "
-        "that is refused.",
-    ),
     "precision": ("Right When It Drops", "Of the labelled rows that a rule drops, the share dropped rightly."),
     "tests": ("What the Tests Tell Apart", "Of the problems in the set, solutions whose label the source gives."),
     "licences": ("Licences", "Who gave the rows, under which licence."),
@@ -24,7 +19,7 @@ SECTIONS = {
 }
 """Heading and one sentence of each section, in the order of the page."""
 
-MEASURED = ("worth", "planted", "labels", "tests", "translations")
+MEASURED = ("worth", "planted", "labels", "tests")
 """The sections that hold what was measured on the set itself."""
 
 _AGAIN = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from curation.config.embeddings import EndpointEmbedder
+from curation.config.engines import ServerSettings
 from curation.embeddings.endpoint import EmbeddingEndpoint
 from curation.records import PolicyError
 from tests.curation.embeddings.embedding_server import EmbeddingServer, embedding_server, vector_of
@@ -16,11 +17,18 @@ from tests.curation.embeddings.embedding_server import EmbeddingServer, embeddin
 TEXTS = [f"text number {number} of {number * 7} words" for number in range(11)]
 
 
+@pytest.fixture(autouse=True)
+def four_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four texts in a request, and short pauses."""
+    monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 4)
+    patient = partial(ServerSettings, back_off_s=0.001, retries=3)
+    monkeypatch.setattr("curation.embeddings.endpoint.ServerSettings", patient)
+
+
 def endpoint(*servers: EmbeddingServer, **changes: object) -> EmbeddingEndpoint:
-    """An embedder that asks these servers, four texts at once."""
-    values = {"kind": "endpoint", "model": "words", "revision": "1", "batch": 4, "back_off_s": 0.001, "retries": 3}
-    urls = tuple(server.url for server in servers)
-    return EmbeddingEndpoint(EndpointEmbedder.model_validate({**values, "urls": urls, **changes}), Path())
+    """An embedder that asks these servers."""
+    values = {"kind": "endpoint", "model": "words", "revision": "1", "urls": tuple(server.url for server in servers)}
+    return EmbeddingEndpoint(EndpointEmbedder.model_validate({**values, **changes}))
 
 
 def unit(texts: list[str]) -> NDArray[np.float64]:
@@ -39,17 +47,20 @@ def test_every_text_gets_its_vector_once(plan: str) -> None:
     assert sorted(len(texts) for texts in server.asked) == [3, 4, 4]
 
 
-def test_two_servers_share_the_texts() -> None:
+def test_two_servers_share_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 1)
+    monkeypatch.setattr("curation.embeddings.endpoint.PER_SERVER", 1)
     with embedding_server() as first, embedding_server() as second:
-        vectors = endpoint(first, second, batch=1, per_server=1).embed(TEXTS)
+        vectors = endpoint(first, second).embed(TEXTS)
         assert first.texts
         assert second.texts
     assert vectors == pytest.approx(unit(TEXTS), abs=1e-6)
 
 
-def test_a_long_text_is_cut_a_prefix_is_put_before_and_both_name_the_vectors() -> None:
+def test_a_long_text_is_cut_a_prefix_is_put_before_and_both_name_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("curation.embeddings.endpoint.MAX_LETTERS", 8)
     with embedding_server() as server:
-        embedder = endpoint(server, prefix="query: ", max_letters=8)
+        embedder = endpoint(server, prefix="query: ")
         embedder.embed(["a text of many letters", ""])
         assert server.texts == ["query: a text o", "query: "]
         assert embedder.name == "words@1 8 'query: '"
@@ -62,13 +73,14 @@ def test_a_refusal_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 4, 64])
-def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_vectors(batch: int) -> None:
+def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_vectors(
+    batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("curation.embeddings.endpoint.BATCH", batch)
     outcomes: dict[int, str | None] = {}
     with embedding_server() as server:
         server.refuses = "number 7"
-        vectors = endpoint(server, batch=batch).embed(
-            TEXTS, lambda at, why: outcomes.update({at: why.kind if why else None})
-        )
+        vectors = endpoint(server).embed(TEXTS, lambda at, why: outcomes.update({at: why.kind if why else None}))
     assert outcomes == {at: "400" if at == 7 else None for at in range(len(TEXTS))}
     expected = unit(TEXTS)
     expected[7] = 0
@@ -79,14 +91,16 @@ def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_
 def test_a_text_whose_vector_is_never_finite_is_refused() -> None:
     told: list[str] = []
     with embedding_server(" ".join(["nan"] * 9)) as server:
-        vectors = endpoint(server, retries=1).embed(["a"], lambda _, why: told.append(why.kind if why else ""))
+        vectors = endpoint(server).embed(["a"], lambda _, why: told.append(why.kind if why else ""))
     assert told == ["unusable"]
     assert vectors.shape == (1, 0)
 
 
-def test_servers_of_two_widths_hold_two_models() -> None:
+def test_servers_of_two_widths_hold_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 1)
+    monkeypatch.setattr("curation.embeddings.endpoint.PER_SERVER", 1)
     with embedding_server() as first, embedding_server(width=32) as second:
-        embedder = endpoint(first, second, batch=1, per_server=1)
+        embedder = endpoint(first, second)
         with pytest.raises(PolicyError, match="several widths"):
             embedder.embed(TEXTS)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from curation.config.embeddings import OnnxEmbedder
+from curation.embeddings import onnx_runtime
 from curation.embeddings.onnx_runtime import OnnxRuntime
 from curation.records import ConfigError
 from tests.curation.embeddings.onnx_file import WORDS, write_model
@@ -19,7 +20,7 @@ TABLE = np.arange(1, 3 * len(WORDS) + 1, dtype=np.float32).reshape(len(WORDS), 3
 
 
 def embedder(folder: Path, **changes: object) -> OnnxRuntime:
-    values: dict[str, object] = {"kind": "onnx", "model": "m", "batch": 2, "threads": 1}
+    values: dict[str, object] = {"kind": "onnx", "model": "m"}
     return OnnxRuntime(OnnxEmbedder.model_validate({**values, **changes}), folder)
 
 
@@ -28,7 +29,8 @@ def unit(*vectors: np.ndarray) -> np.ndarray:
 
 
 @needs_runtime
-def test_vectors_are_pooled_without_the_padding(tmp_path: Path) -> None:
+def test_vectors_are_pooled_without_the_padding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_runtime, "BATCH", 2)
     write_model(tmp_path / "m", TABLE)
     texts = ["two", "three apples two", "pears pears", "two apples"]
     means = [TABLE[1], TABLE[[2, 3, 1]].mean(0), TABLE[4], TABLE[[1, 3]].mean(0)]
@@ -40,10 +42,11 @@ def test_vectors_are_pooled_without_the_padding(tmp_path: Path) -> None:
 
 
 @needs_runtime
-def test_prefix_cut_and_inputs(tmp_path: Path) -> None:
+def test_prefix_cut_and_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_runtime, "MAX_TOKENS", 8)
     write_model(tmp_path / "m" / "onnx", TABLE, inputs=("input_ids", "attention_mask", "token_type_ids"))
     (tmp_path / "m" / "onnx" / "tokenizer.json").rename(tmp_path / "m" / "tokenizer.json")
-    cut = embedder(tmp_path, prefix="pears ", max_tokens=8).embed(["two " * 20])
+    cut = embedder(tmp_path, prefix="pears ").embed(["two " * 20])
     assert cut == pytest.approx(unit((TABLE[4] + 7 * TABLE[1]) / 8), abs=1e-6)
     assert embedder(tmp_path).embed([]).shape == (0, 0)
 
@@ -64,17 +67,6 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     write_model(tmp_path / "m", TABLE, inputs=("pixels",))
     with pytest.raises(ConfigError, match="wants the input 'pixels'"):
         embedder(tmp_path).embed(["two"])
-
-
-@needs_runtime
-def test_a_build_without_gpu_is_said(tmp_path: Path) -> None:
-    import onnxruntime
-
-    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
-        pytest.skip("this build of ONNX Runtime has CUDA")
-    write_model(tmp_path / "m", TABLE)
-    with pytest.raises(ConfigError, match="has no CUDAExecutionProvider"):
-        embedder(tmp_path, device="cuda").embed(["two"])
 
 
 @pytest.mark.skipif(HAS_RUNTIME, reason="the extra `onnx` is installed")

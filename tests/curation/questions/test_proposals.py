@@ -98,3 +98,16 @@ def test_without_an_answer_nothing_is_tried_again() -> None:
     found = question(tries=4).answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
     assert found["why"].to_list() == ["nothing was proposed"] * 2 + ["it is not asked"]
     assert len(model.messages) == 2
+
+
+def test_what_is_accepted_is_reviewed_together_and_may_be_refused() -> None:
+    model, seen = Model(two=["4"], three=["6"], six_is_odd=["6"]), list[list[int]]()
+
+    def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], _tool: int) -> list[str | None]:
+        seen.append([result["doubled"] for _, result in pairs])
+        return ["review: six is odd" if result["doubled"] == 6 and len(seen) == 1 else None for _, result in pairs]
+
+    made = question(review=review, tries=2).answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
+    assert seen == [[4, 6], [6]]
+    assert made["accepted"].to_list() == [True, True, False]
+    assert made["tries"].to_list()[:2] == [1, 2]

@@ -1,31 +1,21 @@
-"""What a translation must keep: one invariant a test, by hand, then the parallel problems of MGSM."""
+"""What a translation must keep, by hand; `tests.gates.translations` has the figures."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
-from curation.planting.translations import CORRUPTIONS, TranslatedPair
-from curation.records import Outcome
-from curation.translation import INVARIANTS, CheckedText, check_translation
-from curation.translation.formulas import code, formulas, formulas_of, variables
-from curation.translation.invariants import labels
-from curation.translation.numerals import in_digits, in_words, plain_digits
-from curation.translation.prose import leftovers
-from curation.translation.quantities import numbers, units
-from curation.verify import judge_worker
+from curation.records import Domain, Outcome
+from curation.translation.digits import changed_numbers, misread_thousands, numbers_of
+from curation.translation.formulas import changed_code, changed_formulas, formulas_of
+from curation.translation.invariants import ProblemText, broken, is_in_words, kept_texts, labels
+from curation.translation.prose import left_sentence
 from curation.verify.math_judge import MathJudge, ReferenceCheck
-from curation.verify.worker import Guard
-from tests.benchmarks.translation_sets import shared
-from tests.places import SHARED_DATA
 
-DATA = SHARED_DATA
-ORIGINAL = "Anna buys 12 apples for $3.50 each and twenty-five pears. How much does she pay for the apples?"
-GERMAN = "Anna kauft 12 Äpfel zu je 3,50 $ und fünfundzwanzig Birnen. Wie viel bezahlt sie für die Äpfel?"
+ORIGINAL = "Anna buys 12 apples for $3.50 each and 25 pears. How much does she pay for the apples?"
+GERMAN = "Anna kauft 12 Äpfel zu je 3,50 $ und 25 Birnen. Wie viel bezahlt sie für die Äpfel?"
 
 
 @pytest.fixture(scope="module")
@@ -35,198 +25,167 @@ def judge() -> Iterator[MathJudge]:
         yield judge
 
 
-def broken(
+def names(
     judge: MathJudge, translated: str, target: str = "de", original: str = ORIGINAL, answer: str | None = "42"
 ) -> set[str]:
-    return {
-        one.invariant
-        for one in check_translation(CheckedText(original, answer), CheckedText(translated, answer), target, judge)
-    }
+    reasons = broken(ProblemText(original, answer), ProblemText(translated, answer), target, judge)
+    return {reason.partition(":")[0] for reason in reasons}
 
 
 def test_a_true_translation_passes(judge: MathJudge) -> None:
-    assert broken(judge, GERMAN) == set()
+    assert names(judge, GERMAN) == set()
 
 
 @pytest.mark.parametrize(
     ("translated", "target", "what"),
     [
+        (GERMAN.replace("25", "26"), "de", "numbers"),
         (GERMAN.replace("12", "13"), "de", "numbers"),
-        (GERMAN.replace("fünfundzwanzig", "sechsundzwanzig"), "de", "numbers"),
-        (GERMAN.replace("3,50 $", "3,50 €"), "de", "units"),
-        (GERMAN.replace("Anna kauft", "Anna buys 12 apples for $3.50 each and twenty-five pears. Anna kauft"), "de",
-         "leftovers"),
+        (GERMAN.replace("3,50 $ ", ""), "de", "numbers"),
+        (f"Anna buys apples and pears for her old mother. {GERMAN}", "de", "language"),
         (GERMAN, "fr", "language"),
-        (f"{GERMAN} Antwort: 42", "de", "added_solution"),
-        (f"{GERMAN} 42", "de", "numbers"),
-        (f"{GERMAN} Sie rechnet die Preise zusammen.", "de", "added_solution"),
-        ("Wie viel bezahlt sie?", "de", "length"),
-    ],
-)  # fmt: skip
-def test_what_breaks_an_invariant_is_named(judge: MathJudge, translated: str, target: str, what: str) -> None:
-    assert what in broken(judge, translated, target)
-    assert what in INVARIANTS
-
-
-@pytest.mark.parametrize(
-    ("lang", "text", "values"),
-    [
-        ("en", "twenty-five, one hundred and five, two thirds of half a dozen", [25, 105, Fraction(2, 3), 6]),
-        ("fr", "quatre-vingt-dix-sept, deux cent trois, vingt et un", [97, 203, 21]),
-        ("es", "treinta y uno, doscientos cinco, la mitad", [31, 205, Fraction(1, 2)]),
-        ("it", "ventitré, duemila, trecentocinque", [23, 2000, 305]),
-        ("de", "fünfundzwanzig, zweihundert, dreitausend, anderthalb", [25, 200, 3000, Fraction(3, 2)]),
-        ("ru", "двадцать пять, две тысячи, трёх", [25, 2000, 3]),
-        ("zh", "三百零五个，三分之二，一百二十万，二〇一九年", [305, Fraction(2, 3), 1200000, 2019]),
+        (f"{GERMAN} Antwort: 42", "de", "end"),
+        (f"{GERMAN} Sie rechnet die Preise zusammen.", "de", "end"),
+        (f"{GERMAN} $\\boxed{{42}}$", "de", "end"),
+        (f"{GERMAN[:-1]}, wenn sie (A) bar (B) mit Karte zahlt?", "de", "options"),
     ],
 )
-def test_numbers_in_words(lang: str, text: str, values: list[int | Fraction]) -> None:
-    assert in_words(text, lang) == values
+def test_what_breaks_an_invariant_is_named(judge: MathJudge, translated: str, target: str, what: str) -> None:
+    assert what in names(judge, translated, target)
 
 
 @pytest.mark.parametrize(
-    ("lang", "text", "values"),
+    ("text", "values"),
     [
-        ("de", "2.000", {2000, 2}), ("fr", "2\u202f000", {2000}), ("de", "1.234,5", {Fraction("1234.5")}),
-        ("zh", "3万", {30000}), ("en", "3/4", {Fraction(3, 4)}), ("en", "½", {Fraction(1, 2)}), ("en", "5 pm", {5, 17}),
-        ("en", ".5 hours", {Fraction(1, 2)}), ("fr", r"2{,}5", {Fraction("2.5")}), ("ru", "2 млн", {2000000}),
+        ("2.000", {2000, 2}), ("2\u202f000", {2000, 2}), ("1.234,5", {Fraction("1234.5")}), ("3万", {3, 30000}),
+        ("3/4", {Fraction(3, 4)}), ("½", {Fraction(1, 2)}), ("5 pm", {5, 17}), ("12 a.m.", {12, 0}),
+        (".5 hours", {Fraction(1, 2)}), (r"2{,}5", {Fraction("2.5")}), ("2 million", {2, 2000000}),
     ],
 )  # fmt: skip
-def test_numbers_in_digits(lang: str, text: str, values: set[int | Fraction]) -> None:
-    (token,) = in_digits(plain_digits(text), lang)
-    assert token.values == values
+def test_numbers_in_digits(text: str, values: set[int | Fraction]) -> None:
+    (number,) = numbers_of(text)
+    assert number.values - {Fraction(2)} >= values - {2}
 
 
-def test_numbers_are_counted_and_words_serve_for_digits() -> None:
-    assert numbers("3 cats and 3 dogs", "3 chats et 3 chiens", "en", "fr") == []
-    assert numbers("3 cats and 3 dogs", "3 chats et des chiens", "en", "fr")
-    assert numbers("3 cats and 2 dogs", "trois chats et deux chiens", "en", "fr") == []
-    assert numbers("a dozen eggs", "12 œufs", "en", "fr") == []
-    assert numbers("on May 3", "5 月 3 日", "en", "zh") == []
-    assert numbers("a 25% discount", "七五折", "en", "zh") == []
-    assert numbers("n = 2,3,4", "n = 2, 3, 4", "en", "it") == []
+@pytest.mark.parametrize(
+    ("original", "translated"),
+    [
+        ("3 cats and 3 dogs", "trois chats et 3 chiens"),
+        ("three cats", "3 chats"),
+        ("3 million people", "300万人"),
+        ("at 4:30 p.m.", "um 16:30 Uhr"),
+        ("1,250.5 kg", "1 250,5 kg"),
+    ],
+)
+def test_numbers_may_be_written_otherwise(original: str, translated: str) -> None:
+    assert changed_numbers(original, translated) is None
 
 
-def test_units_may_be_said_in_the_other_language() -> None:
-    assert units("She bakes 3 pies", "她烤了3个馅饼", "en", "zh") == [], "pies are feet in Spanish alone"
-    assert units("He runs 5 km for $20", "Il court 5 kilomètres pour 20 dollars", "en", "fr") == []
-    (one,) = units("He runs 5 miles", "Il court 5 km", "en", "fr")
-    assert one.evidence == "mile became km"
-    assert units("He pays $ x $ and $5$ is a formula", "Er zahlt $x$, und $5$ ist eine Formel", "en", "de") == []
+@pytest.mark.parametrize(
+    ("original", "translated", "what"),
+    [
+        ("3 cats", "4 chats", "missing from the translation: 3; new there: 4"),
+        ("20 cats", "vingt chats", "missing from the translation: 20"),
+        ("25 and 25", "25", "missing from the translation: 25"),
+    ],
+)
+def test_changed_numbers_are_named(original: str, translated: str, what: str) -> None:
+    assert changed_numbers(original, translated) == what
+
+
+def test_thousands_that_are_decimals_to_the_reader_are_refused() -> None:
+    assert misread_thousands("1,000 Euro", "1,000 euros", decimal_comma=True) == "1,000"
+    assert misread_thousands("1.000 Euro", "1,000 euros", decimal_comma=True) is None
+    assert misread_thousands("1.000 元", "1,000 yuan", decimal_comma=False) == "1.000"
+    assert misread_thousands("0,125 und 1,125", "0.125 and 1.125", decimal_comma=True) is None
 
 
 def test_formulas_may_be_written_otherwise_but_not_changed() -> None:
     original = r"Let $\dfrac{a}{b} \le 2$ and $x_{1}, x_2$. Find \(\tan x\)."
-    assert formulas(original, r"Пусть \( \frac{a}{b}\leq 2 \), $x_1$ и $x_2$. Найдите $\operatorname{tg} x$.") == []
-    assert formulas(original, r"Пусть $\frac{a}{b}\leq 2$ и $x_1$, $x_2$. Найдите $\tan y$.")
-    assert formulas(original, r"Пусть $\frac{a}{b}\leq 2$ и $x_1$, $x_2$. Найдите.")
-    assert formulas("Points $A$ and $B$.", "Punkte A und $B$.") == []
+    assert not changed_formulas(original, r"Пусть \( \frac{a}{b}\leq 2 \), $x_1$ и $x_2$. $\operatorname{tg} x$ = ?")
+    assert changed_formulas(original, r"Пусть $\frac{a}{b}\leq 2$ и $x_1$, $x_2$. Найдите $\tan y$.")
+    assert changed_formulas(original, r"Пусть $\frac{a}{b}\leq 2$ и $x_1$, $x_2$. Найдите.")
+    assert not changed_formulas("Points $A$ and $B$.", "Punkte A und $B$.")
+    assert changed_formulas("2 + 3 = ____", "2 + 3 =")
     assert formulas_of(r"costs $5 and $6 more") == []
 
 
-def test_variables_and_code_survive() -> None:
-    assert variables("A number n and a point P.", "Eine Zahl n und ein Punkt P.") == []
-    assert variables("A number n and a point P.", "Eine Zahl m und ein Punkt P.")
-    assert variables("t-shirts of TV 4", "Hemden") == []
+def test_code_survives_to_the_letter() -> None:
     block = "Run:\n```python\nprint('a')\n```\nand `x = 1`."
-    assert code(block, block.replace("Run", "Führe aus").replace("and", "und")) == []
-    assert code(block, block.replace("'a'", "'b'"))
+    assert changed_code(block, block.replace("Run", "Führe aus").replace("and", "und")) is None
+    assert changed_code(block, block.replace("'a'", "'b'"))
+    assert changed_code(block, block + " `y`")
 
 
-def test_labels_of_choices_stay(judge: MathJudge) -> None:
+PROGRAM = """Read a number n and print its double.
+
+Example input:
+21
+Example output:
+42
+
+def double(n: int) -> int:"""
+PROGRAM_GERMAN = PROGRAM.replace("Read a number n and print its double.", "Lies eine Zahl n und gib ihr Doppeltes aus.")
+PROGRAM_GERMAN = PROGRAM_GERMAN.replace("Example input", "Beispieleingabe").replace("Example output", "Beispielausgabe")
+
+
+def test_examples_and_signatures_of_programs_stay_as_they_are() -> None:
+    unchanged = kept_texts(PROGRAM, ["21\n", "42", "7", None, "def double(n: int) -> int:"])
+    assert unchanged == ("21", "42", "def double(n: int) -> int:")
+    original = ProblemText(PROGRAM, domain=Domain.CODE, unchanged=unchanged)
+
+    def codes(translated: str) -> list[str]:
+        return broken(original, ProblemText(translated, domain=Domain.CODE), "de", None)
+
+    assert codes(PROGRAM_GERMAN) == []
+    for old, new in (("\n42\n", "\n 42\n"), ("double(n", "doppelt(n"), ("\n21\n", " 21\n")):
+        (reason,) = codes(PROGRAM_GERMAN.replace(old, new))
+        assert reason.startswith("code: ")
+
+
+def test_labels_of_options_stay(judge: MathJudge) -> None:
     original = "Which is prime?\n(A) 4\n(B) 5\n(C) 6"
     assert labels(original) == ["A", "B", "C"]
-    assert broken(judge, "Welche Zahl ist prim?\n(A) 4\n(B) 5\n(C) 6", original=original, answer="B") == set()
-    assert "choices" in broken(judge, "Welche Zahl ist prim?\n(A) 4\n(C) 5\n(B) 6", original=original, answer="B")
+    assert names(judge, "Welche Zahl ist prim?\n(A) 4\n(B) 5\n(C) 6", original=original, answer="B") == set()
+    assert "options" in names(judge, "Welche Zahl ist prim?\n(A) 4\n(C) 5\n(B) 6", original=original, answer="B")
 
 
-def test_the_answer_still_verifies(judge: MathJudge) -> None:
+def test_an_answer_in_words_keeps_its_numbers_and_can_be_verified(judge: MathJudge) -> None:
     question = ("On which day does the shop open again?", "An welchem Tag öffnet der Laden wieder?")
 
-    def said(before: str, after: str | None) -> set[str]:
-        return {
-            one.invariant
-            for one in check_translation(CheckedText(question[0], before), CheckedText(question[1], after), "de", judge)
-        }
+    def said(before: str, after: str | None) -> list[str]:
+        return broken(ProblemText(question[0], before), ProblemText(question[1], after), "de", judge)
 
-    assert said("Tuesday", "Dienstag") == set()
-    assert said("Tuesday", "Tuesday") == {"answer"}
-    assert said("yes", "yes") == {"answer"}
-    assert said("yes", "ja") == set()
-    assert said("Brenda", "Brenda") == set()
-    assert said("12", "12") == set()
-    assert said(r"\frac{1}{2}", r"\frac{1}{2}") == set()
-    assert said("12", "13") == {"answer"}
-    assert said("12", None) == {"answer"}
-    assert said("5 days", "6 Tage") == {"answer"}
+    assert all(map(is_in_words, ("Tuesday", "no", "红色")))
+    assert not any(map(is_in_words, ("12", r"\frac{1}{2}", "AB", None)))
+    assert said("Tuesday", "Dienstag") == []
+    assert said("yes", "ja") == []
+    assert said("Tuesday", None) == ["answer: the answer 'Tuesday' is gone"]
+    assert said("5 days", "6 Tage")[0].startswith("answer: '5 days' became '6 Tage'")
 
 
 @pytest.mark.parametrize("failed", [Outcome.TIMEOUT, Outcome.BROKEN])
 def test_the_verifiers_own_failure_is_no_wrong_answer(failed: Outcome) -> None:
-    class Failing:
+    class Failing(MathJudge):
         def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
             yield from (ReferenceCheck(False, failed, "killed") for _ in references)
 
-    question = (
-        CheckedText("On which day does the shop open again?", "Tuesday"),
-        "An welchem Tag öffnet der Laden wieder?",
-    )
-    (found,) = check_translation(question[0], CheckedText(question[1], "Dienstag"), "de", Failing())
-    assert found.invariant == "verifier"
-    assert failed.value in found.evidence
+    original, german = "On which day does the shop open again?", "An welchem Tag öffnet der Laden wieder?"
+    (found,) = broken(ProblemText(original, "Tuesday"), ProblemText(german, "Dienstag"), "de", Failing(workers=1))
+    assert found.startswith("verifier: ")
+    assert failed.value in found
 
 
-def never_ends(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
-    """Do a job as the verifier does, on an answer that takes for ever; in a worker, which is this test's own."""
-
-    def spin(reference: str, lang: str) -> None:
-        while True:
-            pass
-
-    judge_worker.answers.check_reference = spin
-    return judge_worker.run(job, guard)
-
-
-def test_an_answer_that_takes_too_long_is_killed_and_said_to_be() -> None:
-    judge = MathJudge(workers=1, limit_s=0.1)
-    judge._pool.target = f"{__name__}:never_ends"
-    with judge:
-        (found,) = check_translation(
-            CheckedText("What is it?", "the sum of all"), CheckedText("Was ist es?", "die Summe aller"), "de", judge
-        )
-    assert found.invariant == "verifier"
-    assert "timeout" in found.evidence
-
-
-def _planted(pair: Any) -> TranslatedPair:
-    return TranslatedPair(pair.id, pair.original, pair.translated, pair.target, pair.answer, pair.others)
-
-
-def test_the_parallel_problems(judge: MathJudge) -> None:
-    path = DATA / "math" / "mgsm.jsonl"
-    if not path.is_file():
-        pytest.skip(f"no {path}; set GOLDILOCKS_DATA to the folder that holds math/")
-    found = shared(path)[::4]
-    passed = [
-        not check_translation(CheckedText(p.original, p.answer), CheckedText(p.translated, p.answer), p.target, judge)
-        for p in found
-    ]
-    assert sum(passed) / len(passed) >= 0.95  # MGSM has wrong ones, too: pounds as kilos, a month as a week
-    for kind in ("number changed", "sentence left", "wrong language", "answer appended", "formula dropped"):
-        chance = random.Random(kind)
-        made = [(pair, CORRUPTIONS[kind](_planted(pair), chance)) for pair in found[::3]]
-        caught = [
-            bool(
-                check_translation(
-                    CheckedText(pair.original, pair.answer), CheckedText(bad, pair.answer), pair.target, judge
-                )
-            )
-            for pair, bad in made
-            if bad is not None and bad != pair.translated
-        ]
-        assert sum(caught) >= 0.99 * len(caught), kind
+def test_languages_without_a_file_are_told_apart(judge: MathJudge) -> None:
+    portuguese = "A Ana compra 12 maçãs por $3,50 cada e 25 peras. Quanto paga ela pelas maçãs?"
+    japanese = "アンナは1個3.50ドルのりんごを12個と梨を25個買います。りんごにいくら払いますか。"
+    assert names(judge, portuguese, "pt") == set()
+    assert names(judge, japanese, "ja") == set()
+    assert "language" in names(judge, portuguese, "ja")
+    assert "language" in names(judge, japanese, "pt")
 
 
 def test_a_short_sentence_of_words_that_both_languages_have_is_translated() -> None:
-    assert leftovers("Dan has $ 4. He buys a cake.", "Dan a 4 dollars. Il achète un gâteau.", "en", "fr") == []
-    assert leftovers("Tom walks 4 miles. He buys a cake.", "Tom walked four miles. Il achète un gâteau.", "en", "fr")
+    english = "Dan has $ 4. He buys a cake for his mother."
+    assert left_sentence(english, "Dan a 4 dollars. Il achète un gâteau pour sa mère.", "en", "fr") is None
+    assert left_sentence(english, "Dan a 4 dollars. He buys a cake for his mother.", "en", "fr")

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from curation.records import Domain, Outcome, PromptRequest
-from curation.response_formats import ANY, LOOSE
+from curation.response_formats import ANY, BOXED, LOOSE
 from curation.verify import answers
 from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict
 from curation.verify.pairs import verify_pairs
@@ -86,7 +86,7 @@ def test_training() -> None:
     ]
 
     async def said() -> list[Verdict]:
-        with Verifiers(tasks, 1, RewardSettings(response_format=ANY)) as judges:
+        with Verifiers(tasks, 1, RewardSettings()) as judges:
             texts = (text for _, text, _ in RESPONSES)
             return list(
                 await asyncio.gather(
@@ -94,7 +94,7 @@ def test_training() -> None:
                 )
             )
 
-    assert asyncio.run(said()) == by_the_judge(ANY)
+    assert asyncio.run(said()) == by_the_judge(BOXED)  # the form that rollouts are asked for
 
 
 @pytest.mark.parametrize("form", [ANY, LOOSE])

@@ -35,6 +35,7 @@ NOT_IN_THE_MATH_LINE = {
     DropReason.VERIFIER_FAILED,
     DropReason.SAMPLING_FAILED,  # a server's refusal
     DropReason.OVER_QUOTA,
+    DropReason.UNTRANSLATED,  # no row leaves for it
     DropReason.REJECTED,  # a person's word
     DropReason.FAULTY_PREMISES,  # a model's word, off by default
     DropReason.UNPROVEN_REWRITING,  # tests/flows/stages/test_references.py spoils a row so

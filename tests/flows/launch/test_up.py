@@ -58,14 +58,13 @@ def test_a_training_run_asks_its_servers_and_its_recipe_stays_as_it_was() -> Non
 
 
 def test_a_generator_server_gets_what_the_recipe_says_of_its_engine() -> None:
-    recipe = load_train_recipe(TRAIN, [VLLM, "generator.tensor_parallel=2", 'compute.head_dtype="float32"'])
+    recipe = load_train_recipe(TRAIN, [VLLM, "generator.tensor_parallel=2"])
     assert recipe.generator.kind == "vllm"
     words = server_command(recipe, recipe.generator, Path("/models/m"), 8123)
     options = dict(itertools.pairwise(words))
     assert (options["--port"], options["--tensor-parallel-size"], options["--dtype"]) == ("8123", "2", "float32")
     assert options["--max-num-seqs"] == str(recipe.collector.n_async)
     assert options["--kv-cache-memory-bytes"] == str(64 * 2**20)
-    assert json.loads(options["--hf-overrides"]) == {"head_dtype": "float32"}
     assert "None" not in words
 
 
@@ -116,7 +115,7 @@ def test_training_with_two_generator_servers_starts_and_ends_them(tmp_path: Path
     """On a CPU: two steps of the embedded model, with two servers and one trainer."""
     pytest.importorskip("vllm")
     changes = [VLLM, "steps=2", "collector.n_async=32", "collector.n_batch=16", "collector.n_minibatch=16"]
-    changes += ["collector.group_size=8", "data.problems=64", "max_tokens=96", "checks=false", "evaluation={}"]
+    changes += ["collector.group_size=8", "data.problems=64", "rewards.max_length=96", "checks=false", "evaluation={}"]
     before = set(psutil.Process().children(recursive=True))
     two, out = EmbeddedPlacement(1, (), ((), ())), tmp_path / "run"
     model = train_apart(TRAIN, out, [*changes, "checkpoints.every=1"], placement=two)

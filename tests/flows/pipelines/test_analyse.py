@@ -16,7 +16,7 @@ from tests.places import ROOT
 
 CHANGES = (
     "steps=3", "collector.n_batch=16", "collector.n_async=16", "collector.max_staleness=0", "data.problems=40",
-    "evaluation={}", "checks=false", "attempt_store='none'", "max_tokens=48",
+    "evaluation={}", "checks=false", "attempt_store='none'", "rewards.max_length=48",
     "optim.warmup_steps=0",
 )  # fmt: skip
 

@@ -9,10 +9,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from curation.prompts.translating import ask
 from curation.publish.export_formats import export_set
-from curation.records import JUDGING, TEST, SourceError
+from curation.records import JUDGING, TEST, Domain, SourceError
 from curation.scoring.record import read_record
 from curation.storage.stages import read_manifest, read_table
+from curation.translation.invariants import ProblemText, broken
+from curation.translation.questions import original_text, read_both, translation_request
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.files import problem_of_row
 from curation.verify.programs.judge import judge_programs
@@ -191,6 +194,63 @@ def test_who_speaks_for_the_inputs_is_kept(finished: Path) -> None:
     manifest = read_manifest(folder)
     assert manifest is not None
     assert manifest.notes["refused_given"] == 1
+
+
+GERMAN = (
+    "# Plus one\n\nGegeben ist eine ganze Zahl $n$ mit $0 \\le n \\le 1000$. Gib die ganze Zahl, die unmittelbar auf "
+    "sie folgt, in einer Zeile aus.\n\nSchreibe das Programm in Python 3."
+)
+
+
+def test_a_statement_is_translated_and_its_tests_stay(recipe: Path, finished: Path, tmp_path: Path) -> None:
+    """The table is added to a finished run; translator and reader are recorded."""
+    home, folder = tmp_path / "code", tmp_path / "run"
+    shutil.copytree(recipe.parent, home, ignore=shutil.ignore_patterns("run", "verl"))
+    shutil.copytree(finished, folder)
+    before = pl.read_parquet(finished / "curated" / "data" / "*.parquet")
+    subjects = [
+        {"target": "de", **row, "unchanged": None}
+        for row in before.with_columns(choices=None).select("statement", "answer", "choices", "domain").to_dicts()
+    ]
+    (plus,) = (subject for subject in subjects if STATEMENT in subject["statement"])
+    first = translation_request(plus)
+    wrong = GERMAN.replace("1000", "100")
+    reason = "; ".join(broken(original_text(plus), ProblemText(wrong, domain=Domain.CODE), "de", None))
+    again = "\n".join((first.id, f"<translation>{wrong}</translation>", reason))
+    rows = [
+        {"problem": ask(first), "text": f"<translation>{wrong}</translation>"},
+        {"problem": again, "text": f"<translation>{GERMAN}</translation>"},
+        {"problem": read_both(original_text(plus), ProblemText(GERMAN), "de").statement, "text": "VERDICT: SAME"},
+    ]
+    (home / "translations.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = """
+[translation]
+model = "linguist"
+languages = ["de"]
+share = 1.0
+
+[models.linguist]
+kind = "recorded"
+name = "linguist@recorded"
+path = "translations.jsonl"
+columns = { problem = "problem", text = "text" }
+"""
+    (home / "code.toml").write_text((home / "code.toml").read_text() + table)
+    said = goldilocks("run", home / "code.toml", "--out", folder)
+    assert said.status == 0, said.err
+    curated = pl.read_parquet(folder / "curated" / "data" / "*.parquet")
+    (new,) = curated.filter(pl.col("translation_of").is_not_null()).to_dicts()
+    assert new["statement"] == GERMAN
+    assert json.loads(new["meta"])["translation"]["tries"] == 2
+    assert curated.filter(pl.col("translation_of").is_null()).equals(before)
+    original = new["translation_of"]
+    for name in ("tests", "judging"):
+        rows_of_both = pl.read_parquet(folder / "curated" / name / "*.parquet")
+        own, others = (rows_of_both.filter(problem=which).drop("problem") for which in (new["id"], original))
+        assert own.height > 0
+        assert own.equals(others)
+    assert export_set(folder / "curated", "verl", tmp_path / "verl").rows == 3
+    assert read_table(folder / "stages" / "10-translation", "dropped")["reason"].to_list() == ["untranslated"]
 
 
 def test_dropped_rows_have_their_reason_and_the_card_tells_of_tests(finished: Path) -> None:

@@ -18,7 +18,7 @@ name = "for-prime-rl"
 steps = 9
 model = "embedded"
 temperature = 0.8
-max_tokens = 300
+rewards = { max_length = 300 }
 data = { kind = "curated", folders = ["set/curated"] }
 collector = { group_size = 8, n_async = 512, n_batch = 256, max_staleness = 3 }
 optim = { learning_rate = 2e-6, warmup_steps = 5 }

@@ -20,7 +20,7 @@ from flows.serve.unfinished import REFRESHED, checkpoint, training_folder
 from tests.benchmarks.bench_crash import write_recipe
 from tests.training.engines.verl.cpu_environment import ENVIRONMENT, OVERRIDES, make_environment
 from tests.waiting import wait_until
-from training.engines.verl.environment import missing
+from training.engines.verl.environment import VARIABLE, missing
 from training.engines.verl.leftovers import processes_of
 from training.engines.verl.run import last_step
 from training.evaluation.metrics import read_metrics
@@ -43,7 +43,6 @@ checkpoints = {every = 1, keep = 1}
 
 [verl]
 gpus_per_node = 2
-python = "PYTHON"
 overrides = OVERRIDES
 """
 
@@ -64,8 +63,8 @@ def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refres
         monkeypatch.setenv(name, value)
     recipe, run = write_recipe(tmp_path / "in", grader=False), tmp_path / "run"
     recipe.write_text(recipe.read_text() + GRADER)
-    python = make_environment(tmp_path / "verl")
-    training = TRAINING.replace("PYTHON", str(python)).replace("OVERRIDES", json.dumps(OVERRIDES))
+    monkeypatch.setenv(VARIABLE, str(make_environment(tmp_path / "verl")))
+    training = TRAINING.replace("OVERRIDES", json.dumps(OVERRIDES))
     recipe.with_name("train.toml").write_text(training)
 
     grader = run / "grader" / "training"

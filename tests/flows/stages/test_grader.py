@@ -10,6 +10,7 @@ import flows
 from curation.records import ConfigError
 from flows.run.run_folder import new_run
 from flows.stages.grader import check_grader
+from training.engines.verl.environment import VARIABLE
 
 LOOP = Path(flows.__file__).parent / "recipes" / "demo_loop.toml"
 
@@ -31,8 +32,8 @@ def test_the_shipped_recipe_of_a_grader_is_one(tmp_path: Path) -> None:
             r"train_demo_grader\.toml: unknown key `optim\.rate`; allowed here: learning_rate",
         ),
         (
-            'grader.set=["engine=verl", "generator={ kind = \'vllm\' }", "verl.python=/none/python"]',
-            "verl.python = '/none/python': verl's environment is not there; make it with",
+            'grader.set=["engine=verl", "generator={ kind = \'vllm\' }"]',
+            "/none: verl's environment is not there; make it with",
         ),
         (
             'grader.set=["engine=verl", "generator={ kind = \'vllm\' }", "objective={ kind = \'soft\' }"]',
@@ -41,6 +42,9 @@ def test_the_shipped_recipe_of_a_grader_is_one(tmp_path: Path) -> None:
         ('grader.set=["steps"]', "--set steps: write key=value"),
     ],
 )
-def test_a_recipe_that_cannot_be_meant_is_refused_before_the_run(override: str, said: str, tmp_path: Path) -> None:
+def test_a_recipe_that_cannot_be_meant_is_refused_before_the_run(
+    override: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "/none")
     with pytest.raises(ConfigError, match=f"(?s){said}"):
         check_grader(new_run(LOOP, [override], tmp_path))

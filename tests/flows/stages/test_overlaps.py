@@ -20,7 +20,45 @@ from flows.run.run_folder import new_run
 from flows.run.stage import Results
 from flows.stages.questions import OVERLAPS
 from tests.flows.conftest import stamps, write_jsonl
-from tests.flows.stages import test_overlap_programs as programs
+
+RECIPE = """
+name = "overlap"
+flow = "curate-code"
+workers = 1
+[[sources]]
+name = "rows"
+kind = "jsonl"
+path = "rows.jsonl"
+columns = { statement = "text" }
+[sources.code]
+tests = [{ path = "tests" }]
+solutions = [{ path = "solutions" }]
+[[decontamination.against]]
+name = "exam"
+kind = "jsonl"
+path = "exam.jsonl"
+field = "task"
+[stage1]
+model = "student"
+
+[models.student]
+kind = "recorded"
+name = "nobody@1"
+path = "none.jsonl"
+columns = { problem = "problem", text = "text" }
+"""
+EXAM = "Read the masses of crates on a barge, and print by how much the heaviest exceeds the lightest."
+SAME = "Several crates stand on a barge. You read all of their masses. Print heaviest minus lightest."
+ALIKE = "Several crates stand on a barge. You read all of their masses. Print heaviest plus lightest."
+OTHERS = [
+    f"A {who} writes down {what}. Given these, say with one number how {how}."
+    for who, what, how in zip(
+        "gardener pilot baker singer tailor diver poet miner".split(),
+        "heights speeds loaves notes seams depths verses tunnels".split(),
+        "tall fast crusty loud long deep rhymed dark".split(),
+        strict=True,
+    )
+]
 
 VOTERS = """
 [questions.overlaps]
@@ -33,18 +71,21 @@ path = "votes.jsonl"
 columns = { problem = "pair", text = "text" }
 """
 NEARER = "Several crates stand on a barge. You read all of their masses. Print the heaviest one."
-OPEN = ("decontamination.words=0.95", "decontamination.behaviour=false")
-"""With these no score suffices."""
+
+
+def row(text: str) -> dict[str, object]:
+    tests = [{"input": f"{number} 9 4\n", "output": "1\n"} for number in range(6)]
+    return {"text": text, "tests": tests, "solutions": ["print(1)"]}
 
 
 def votes(text: str, *said: str) -> list[dict[str, str]]:
-    request = overlap_request(text, programs.EXAM, "en", "code")
+    request = overlap_request(text, EXAM, "en", "code")
     return [{"pair": request.statement, "text": f"I compared them.\nVERDICT: {word}"} for word in said]
 
 
 def filtered(folder: Path, *settings: str) -> Results:
     """Run the code pipeline up to the votes on overlaps."""
-    run, results = new_run(folder / "recipe.toml", (*OPEN, *settings), folder / "run"), Results()
+    run, results = new_run(folder / "recipe.toml", settings, folder / "run"), Results()
     for stage in CURATE_CODE.stages_of(run):
         results = results.plus(run_stage(stage, run, results))
         if stage is OVERLAPS:
@@ -60,11 +101,12 @@ def dropped(results: Results) -> dict[int, str]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(overlaps, "ASK_FROM", 0.35)  # lower, so that these rows are asked about
-    programs.write(tmp_path, {"program": programs.SPREAD})
-    (tmp_path / "recipe.toml").write_text(programs.RECIPE + VOTERS)
+    write_jsonl(tmp_path / "rows.jsonl", [row(text) for text in (SAME, ALIKE, *OTHERS)])
+    write_jsonl(tmp_path / "exam.jsonl", [{"task": EXAM}])
+    (tmp_path / "recipe.toml").write_text(RECIPE + VOTERS)
     said = [
-        *votes(programs.SAME, "SAME", "DIFFERENT", "SAME"),
-        *votes(programs.ALIKE, "DIFFERENT", "DIFFERENT", "SAME"),
+        *votes(SAME, "SAME", "DIFFERENT", "SAME"),
+        *votes(ALIKE, "DIFFERENT", "DIFFERENT", "SAME"),
     ]
     write_jsonl(tmp_path / "votes.jsonl", said)
     return tmp_path
@@ -77,7 +119,7 @@ def test_what_enough_votes_call_the_same_leaves_and_a_threshold_asks_nothing(fol
     assert found[0].startswith("2 of 3 votes: same, row 0 of exam, score 0.")
     asked = read_table(results[OVERLAPS].folder, "votes")
     assert asked.select("at", "same", "different").rows() == [(0, 2, 1), (1, 1, 2)]
-    assert results[OVERLAPS].manifest.kept + len(found) == 2 + len(programs.OTHERS)
+    assert results[OVERLAPS].manifest.kept + len(found) == 2 + len(OTHERS)
     before = stamps(folder / "run" / "attempts")
     assert dropped(filtered(folder, "questions.overlaps.threshold=0.7")) == {}
     assert list(dropped(filtered(folder, "questions.overlaps.threshold=0.3"))) == [0, 1]
@@ -85,28 +127,26 @@ def test_what_enough_votes_call_the_same_leaves_and_a_threshold_asks_nothing(fol
 
 
 def test_what_scores_drop_is_not_asked_about(folder: Path) -> None:
-    results = filtered(folder, "decontamination.behaviour=true", "decontamination.words=0.6")
-    table = read_table(results[OVERLAPS].folder, "votes")
-    kept = read_table(results[OVERLAPS].folder, "kept")
-    assert 0 not in kept["row"]  # by its scores
-    assert 1 in kept["row"]  # running both spoke against it, so that it is not near enough to be asked about
-    assert table.is_empty()
+    write_jsonl(folder / "rows.jsonl", [row(text) for text in (f"Task 3. {EXAM}", ALIKE, *OTHERS)])
+    results = filtered(folder)
+    assert 0 not in read_table(results[OVERLAPS].folder, "kept")["row"]  # by its scores
+    assert read_table(results[OVERLAPS].folder, "votes")["at"].unique().to_list() == [0]  # ALIKE
     assert dropped(results) == {}
 
 
 def test_unreadable_votes_drop_nothing(folder: Path) -> None:
-    write_jsonl(folder / "votes.jsonl", votes(programs.SAME, "SAME", "PERHAPS", "WHO KNOWS"))
+    write_jsonl(folder / "votes.jsonl", votes(SAME, "SAME", "PERHAPS", "WHO KNOWS"))
     assert dropped(filtered(folder)) == {}
 
 
 def test_a_problem_is_asked_about_with_its_nearest_rows_and_leaves_by_any_of_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exam = [{"task": programs.EXAM, "program": None, "cases": None}, {"task": NEARER, "program": None, "cases": None}]
-    write_jsonl(folder / "exam.jsonl", exam)
-    request = overlap_request(programs.SAME, NEARER, "en", "code")
+    write_jsonl(folder / "exam.jsonl", [{"task": EXAM}, {"task": NEARER}])
+    request = overlap_request(SAME, NEARER, "en", "code")
     said = [{"pair": request.statement, "text": f"VERDICT: {word}"} for word in ("DIFFERENT", "DIFFERENT", "SAME")]
-    write_jsonl(folder / "votes.jsonl", [*votes(programs.SAME, "SAME", "SAME", "DIFFERENT"), *said])
+    write_jsonl(folder / "votes.jsonl", [*votes(SAME, "SAME", "SAME", "DIFFERENT"), *said])
+    monkeypatch.setattr(overlap, "WORDS", 0.95)  # no score suffices
     monkeypatch.setattr(overlaps, "NEAREST", 1)
     results = filtered(folder)
     asked = read_table(results[OVERLAPS].folder, "votes").filter(pl.col("at") == 0)
@@ -127,7 +167,7 @@ def test_a_question_about_mathematics_is_refused_for_programs(folder: Path) -> N
 
 
 def test_a_template_is_another_problem_and_is_not_asked_about() -> None:
-    line = {"method": "words", "benchmark": "b", "trial": None, "agreed": None, "calls": None}
+    line = {"method": "words", "benchmark": "b"}
     rows = [
         {**line, "row": 0, "benchmark_row": 9, "score": 0.58, "agreement": 0.3, "formal": False, "wording": 0.5},
         {**line, "row": 0, "benchmark_row": 8, "score": 0.58, "agreement": 0.7, "formal": True, "wording": 0.5},

@@ -48,13 +48,12 @@ def test_half_precision_has_a_tolerance_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["lfm2", "qwen3_next"])
-@pytest.mark.parametrize("shared", [True, False])
 def test_state_that_runs_on_into_the_next_sequence_is_refused(
-    family: str, shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As transformers itself runs such layers over a packed row."""
     monkeypatch.setattr(logprobs, "keep_sequences_apart", lambda _: 0)
-    trainer = trainer_of(make_family(family, tmp_path), packing={"shared": shared})
+    trainer = trainer_of(make_family(family, tmp_path))
     packed, apart = checked(trainer)
     assert packed.figure is not None
     assert apart.figure is not None
@@ -66,7 +65,7 @@ def test_state_that_runs_on_into_the_next_sequence_is_refused(
     assert all(result.passed for result in alone)
 
 
-def test_what_only_shared_prompts_break_is_mended_by_not_sharing(
+def test_what_only_shared_prompts_break_is_mended_by_one_sequence_a_micro_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = PackedPolicy.forward
@@ -77,7 +76,7 @@ def test_what_only_shared_prompts_break_is_mended_by_not_sharing(
 
     monkeypatch.setattr(PackedPolicy, "forward", forward)
     packed, apart = checked(trainer_of(make_family("llama", tmp_path)))
-    assert packed.advice == "set packing.shared = false"
+    assert packed.advice == "set packing.single = true"
     assert apart.passed
 
 
@@ -99,11 +98,10 @@ def test_what_is_random_in_the_forward_pass_is_named(tmp_path: Path) -> None:
     assert "set resid_pdrop to 0 in the model's config.json" in packed.advice
 
 
-def test_the_second_of_a_prompt_follows_its_first_in_every_packing() -> None:
+def test_the_second_of_a_prompt_follows_its_first_in_a_packing() -> None:
     samples = probe_samples(PROMPT, WORDS)
-    for changes in ({}, {"shared": False}):
-        (row,) = plan_micro_batches(samples, recipe_of(packing=changes).packing)
-        assert all(row.index(place + 1) == row.index(place) + 1 for place in (0, 2, 4))
+    (row,) = plan_micro_batches(samples, recipe_of().packing)
+    assert all(row.index(place + 1) == row.index(place) + 1 for place in (0, 2, 4))
 
 
 def test_a_window_is_tried_with_a_longer_sequence() -> None:

@@ -34,7 +34,7 @@ def test_checkpoints_model_and_logs_are_copied_and_completed(tmp_path: Path) -> 
         steps=3,
         checks=False,
         evaluation={"data": None},
-        checkpoints={"every": 1, "keep": 2, "export": False},
+        checkpoints={"every": 1, "keep": 2},
         storage={"mirror": str(there)},
     )
     train(table, Path(), out)

@@ -126,11 +126,11 @@ def test_weights_of_another_shape_never_reach_the_server(vllm_servers: VllmServe
 def test_a_run_trains_on_what_a_server_generates(vllm_servers: VllmServers, tmp_path: Path) -> None:
     made = recipe(
         steps=STEPS,
-        max_tokens=80,
-        generator={"kind": "endpoint", "urls": (vllm_servers.one().url,), "model": "tiny", "per_server": 16},
+        rewards={"max_length": 80},
+        generator={"kind": "endpoint", "urls": (vllm_servers.one().url,), "per_server": 16},
         collector={"n_async": 16, "n_batch": 16, "max_staleness": 2},
         optim={"learning_rate": 1e-4, "warmup_steps": 0},
-        checkpoints={"every": 100, "export": False},
+        checkpoints={"every": 100},
     )
     train(made, tmp_path, tmp_path / "run")
     ledger = json.loads((tmp_path / "run" / "summary.json").read_text())["ledger"]

@@ -27,7 +27,6 @@ def test_a_run_with_vllm(tmp_path: Path) -> None:
             "steps": STEPS,
             "model": "embedded",
             "prompt": "plain",
-            "max_tokens": 96,
             "data": {"kind": "embedded", "problems": 200, "seed": 11},
             "generator": {"kind": "vllm", "dtype": "float32", "kv_cache_mb": 64},
             "collector": {"group_size": 4, "n_async": 32, "n_batch": 32, "max_staleness": 3},

@@ -25,6 +25,7 @@ from tests.training.objectives.test_grpo import (
     values,
 )
 from tests.training.optimisation.test_trainer import recipe
+from training.objectives import aipo
 from training.objectives.advantages import centre_rewards
 from training.objectives.aipo import AipoSettings, aipo_loss
 from training.objectives.base import ObjectiveInputs
@@ -42,24 +43,26 @@ def slope(inputs: ObjectiveInputs, objective: AipoSettings | GrpoSettings) -> Te
 
 
 def test_a_token_beyond_the_cap_keeps_its_gradient() -> None:
-    """Ratio 2.97, cap 2: A · 2 for AIPO, and 0 for GRPO."""
-    inputs = inputs_of([math.log(2.97)], [0.0], advantage=1.5, weight=0.5)
-    assert slope(inputs, settings(ratio_cap=2.0)).item() == pytest.approx(-0.5 * 1.5 * 2)
+    """Ratio 7, cap 5: A · 5 for AIPO, and 0 for GRPO; below the cap the ratio itself."""
+    inputs = inputs_of([math.log(7)], [0.0], advantage=1.5, weight=0.5)
+    assert slope(inputs, settings()).item() == pytest.approx(-0.5 * 1.5 * 5)
     assert slope(inputs, GrpoSettings()).item() == 0
-    assert slope(inputs, settings()).item() == pytest.approx(-0.5 * 1.5 * 2.97)
-    _, own = aipo_loss(inputs, settings(ratio_cap=2.0))
-    assert values(own) == pytest.approx({"weight_capped": 1.0, "weight_mean": 2.0, "weight_square_mean": 4.0})
+    below = inputs_of([math.log(2.97)], [0.0], advantage=1.5, weight=0.5)
+    assert slope(below, settings()).item() == pytest.approx(-0.5 * 1.5 * 2.97)
+    _, own = aipo_loss(inputs, settings())
+    assert values(own) == pytest.approx({"weight_capped": 1.0, "weight_mean": 5.0, "weight_square_mean": 25.0})
 
 
-def test_without_a_cap_the_expectation_is_the_on_policy_gradient() -> None:
+def test_without_a_cap_the_expectation_is_the_on_policy_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
     """One token of five, drawn by another policy."""
+    monkeypatch.setattr(aipo, "RATIO_CAP", 1e12)
     chance = torch.Generator().manual_seed(2)
     at, behaviour, rewards = (torch.randn(5, generator=chance, dtype=torch.float64) for _ in range(3))
 
     def expected(logits: Tensor) -> Tensor:
         mu = behaviour.log_softmax(-1)
         inputs = ObjectiveInputs(logits.log_softmax(-1), mu, torch.arange(5), rewards, mu.exp())
-        return aipo_loss(inputs, settings(ratio_cap=1e12))[0]
+        return aipo_loss(inputs, settings())[0]
 
     wanted = finite_differences(lambda logits: -(logits.softmax(-1) * rewards).sum(), at)
     torch.testing.assert_close(gradient(expected, at), wanted, atol=1e-8, rtol=1e-6)
@@ -114,8 +117,8 @@ def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
 
 
 def test_a_recipe_chooses_it_and_refuses_what_it_does_not_know() -> None:
-    made = recipe(objective={"kind": "aipo", "ratio_cap": 3.0, "credit": "majority", "k": 2})
-    assert made.objective == settings(ratio_cap=3.0, credit="majority", k=2)
-    assert made.objective.model_dump()["advantage_normalisation"] == "none"
+    made = recipe(objective={"kind": "aipo", "credit": "majority", "k": 2})
+    assert made.objective == settings(credit="majority", k=2)
+    assert settings().variant.advantage_normalisation == "none"
     with pytest.raises(ValidationError, match="eps_high"):
         recipe(objective={"kind": "aipo", "eps_high": 0.3})

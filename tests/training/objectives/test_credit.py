@@ -62,13 +62,11 @@ def test_they_are_scaled_and_not_centred_again() -> None:
     [
         ([RIGHT, WRONG, WRONG], {}, None),
         ([RIGHT, RIGHT, WRONG], {"k": 3}, "no_credit"),  # any three hold a right one, with it and without
-        ([RIGHT, RIGHT, WRONG], {"k": 3, "group_filter": "none"}, None),
         ([RIGHT, RIGHT, RIGHT], {}, "all_correct"),
         ([WRONG, WRONG, WRONG], {}, "none_correct"),
         ([WRONG, WRONG, BAD], {"credit": "majority"}, "none_correct"),  # a vote knows no format
         ([RIGHT, RIGHT, WRONG], {"credit": "majority"}, None),
         ([RIGHT, WRONG, BROKEN], {"k": 3}, "too_few_judged"),
-        ([RIGHT, WRONG, BROKEN], {"k": 3, "group_filter": "none"}, "too_few_judged"),
         ([RIGHT, WRONG, BROKEN], {"k": 3, "credit": "reward"}, None),
     ],
 )
@@ -91,36 +89,3 @@ def test_a_group_that_is_too_small_or_too_large_is_refused(table: dict[str, Any]
         recipe(objective=table, collector=sizes)
     for allowed in ({**table, "k": 2}, {"k": 8}):
         assert recipe(objective=allowed, collector=sizes).collector.group_size == size
-
-
-@pytest.mark.parametrize(
-    ("changing", "ks"),
-    [
-        ({"start": 8, "end": 1, "steps": 7}, [8, 7, 6, 5, 4, 3, 2, 1, 1, 1]),
-        ({"start": 4, "end": 1, "steps": 6}, [4, 4, 3, 3, 2, 2, 1, 1]),  # 3.5 and 2.5 and 1.5 are halves, up
-        ({"start": 2, "end": 4, "steps": 1}, [2, 4, 4]),
-    ],
-)
-def test_k_goes_from_its_start_to_its_end_and_stays_there(changing: dict[str, int], ks: list[int]) -> None:
-    made = settings(credit="pass_at_k", k=changing)
-    assert [made.at_step(step).present_k for step in range(len(ks))] == ks
-    assert made.min_judged == max(ks)
-    plain = settings(credit="pass_at_k", k=3)
-    assert plain.at_step(5) == plain
-
-
-def test_a_changing_k_is_refused_by_the_most_that_it_ever_is() -> None:
-    sizes = {"group_size": 4, "n_async": 8, "n_batch": 8}
-    for changing in ({"start": 8, "end": 1, "steps": 9}, {"start": 1, "end": 8, "steps": 9}):
-        with pytest.raises(ValidationError, match=r"objective\.k = 8 is more than collector\.group_size = 4"):
-            recipe(objective={"credit": "pass_at_k", "k": changing}, collector=sizes)
-    falling = {"credit": "majority", "k": {"start": 16, "end": 1, "steps": 9}}
-    assert recipe(objective=falling, collector={"group_size": 16, "n_async": 16, "n_batch": 16}).objective is not None
-    with pytest.raises(ValidationError, match="goes over 601080390 subsets of k = 16"):
-        recipe(objective=falling, collector={"group_size": 32, "n_async": 32, "n_batch": 32})
-
-
-def test_a_group_admitted_before_k_rose_is_credited_for_as_many_as_it_has() -> None:
-    made = settings(credit="pass_at_k", k={"start": 2, "end": 4, "steps": 1}).at_step(1)
-    inputs = CreditInputs([RIGHT, WRONG], torch.tensor([3, 3]), torch.tensor([0, 0]))
-    assert group_credit(inputs, made).advantages.tolist() == best_of_k_credit([1.0, 0.1], 2).tolist()

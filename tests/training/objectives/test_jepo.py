@@ -22,17 +22,21 @@ from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.objectives.advantages import centre_rewards
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
-from training.objectives.credit import group_credit
-from training.objectives.grpo import GrpoSettings
-from training.objectives.jepo import JepoSettings, jepo_credit, jepo_decision, jepo_loss, jepo_weights
+from training.objectives.jepo import JepoSettings, jepo_credit, jepo_decision, jepo_weights
+from training.objectives.jepo import jepo_loss as jepo_loss_with_kl
 from training.recipe import LatentData, TrainRecipe
 from training.rewards import Reward
 from training.rollouts.tasks import load_tasks
 
-EXACT = JepoSettings(supervised=1.0, kl_coef=0.0)
+EXACT = JepoSettings(supervised=1.0)
 """With these, weights are neither normalised nor penalised."""
 
 KEPT, BROKEN = Reward(format=0.1), Reward(format_error="no </think>")
+
+
+def jepo_loss(inputs: ObjectiveInputs, settings: JepoSettings, kl_coef: float = 0.0) -> tuple[Tensor, Any]:
+    """The loss, without the KL term unless it is asked for."""
+    return jepo_loss_with_kl(inputs, settings, kl_coef=kl_coef)
 
 
 def policy() -> tuple[Tensor, Tensor]:
@@ -96,7 +100,6 @@ def test_the_mean_over_all_groups_is_the_gradient_of_the_bound(n: int) -> None:
 
 def test_the_kl_term_is_that_of_the_chains_summed_as_the_other_terms_are() -> None:
     chains, answers = policy()
-    settings = EXACT.model_copy(update={"kl_coef": 0.25})
     reference = torch.tensor([0.1, 0.4, -0.3, 0.8], dtype=torch.float64).log_softmax(0)
     own = chains.log_softmax(0)
     (exact,) = torch.autograd.grad(2 * 0.25 * (own.exp() * (own - reference)).sum(), chains)
@@ -106,11 +109,11 @@ def test_the_kl_term_is_that_of_the_chains_summed_as_the_other_terms_are() -> No
         inputs = inputs_of(chains, answers, drawn, EXACT)
         of_reference = torch.stack([reference[list(drawn)], torch.full((2,), -9.0).double()], dim=1).flatten()
         inputs = replace(inputs, reference_logprobs=of_reference)
-        term = jepo_loss(inputs, settings)[0] - jepo_loss(inputs, EXACT)[0]
+        term = jepo_loss(inputs, EXACT, 0.25)[0] - jepo_loss(inputs, EXACT)[0]
         expected += probability * torch.autograd.grad(term, chains)[0]
     assert torch.allclose(expected, exact, atol=1e-12)
     with pytest.raises(ValueError, match="reference"):
-        jepo_loss(inputs_of(chains, answers, (0, 1), EXACT), settings)
+        jepo_loss(inputs_of(chains, answers, (0, 1), EXACT), EXACT, 0.25)
 
 
 def test_the_bound_gets_tighter_with_more_chains() -> None:
@@ -218,7 +221,7 @@ def test_latent_problems_are_those_dropped_with_a_text(dropped: Path) -> None:
 
 def test_the_drawn_thoughts_are_trained_on_and_the_text_behind_them_is_scored(dropped: Path, tmp_path: Path) -> None:
     table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
-    table |= {"steps": 4, "max_tokens": 60, "checks": False}
+    table |= {"steps": 4, "rewards": {"max_length": 60, "language": 0.0}, "checks": False}
     table |= {"objective": {"kind": "jepo", "supervised": 1.0}, "data": {"kind": "latent", "folders": (str(dropped),)}}
     made = TrainRecipe.model_validate(table)
     train(made, Path(), tmp_path / "run")
@@ -230,98 +233,46 @@ def test_the_drawn_thoughts_are_trained_on_and_the_text_behind_them_is_scored(dr
     assert {row["method"] for row in judged} <= {"reference", "no </think>"}
 
 
-def test_texts_that_are_held_out_are_not_trained_on_and_say_how_likely_thoughts_make_them(
-    tmp_path: Path,
-) -> None:
+def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make_them(tmp_path: Path) -> None:
     shared = {"group": None, "domain": "math", "lang": "en", "meta": None, "reason": "proof", "solution": None}
     table = [
         shared | {"id": item.id, "statement": item.statement, "answer": f"It is {item.answer}"}
         for item in islice(generate_exercises(4, Split.TRAIN), 30)
     ]
-    (tmp_path / "set" / "dropped").mkdir(parents=True)
-    pl.DataFrame(table, infer_schema_length=None).write_parquet(tmp_path / "set" / "dropped" / "dropped-0.parquet")
-    data = {"kind": "latent", "folders": (str(tmp_path / "set"),), "held_out": 0.3}
-    parts = [load_tasks(LatentData.model_validate(data), split, Path()) for split in (Split.TRAIN, Split.HELD_OUT)]
-    assert len(parts[0]) + len(parts[1]) == 30
-    assert not parts[0].keys() & parts[1].keys()
+    parts = []
+    for name, rows in (("set", table[:20]), ("other", table[20:])):
+        (tmp_path / name / "dropped").mkdir(parents=True)
+        pl.DataFrame(rows, infer_schema_length=None).write_parquet(tmp_path / name / "dropped" / "dropped-0.parquet")
+        data = {"kind": "latent", "folders": (str(tmp_path / name),)}
+        parts.append((data, load_tasks(LatentData.model_validate(data), Split.TRAIN, Path())))
+    (data, tasks), (asked, held_out) = parts
     recipe_table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
-    recipe_table |= {"steps": 4, "max_tokens": 60, "checks": False, "data": data}
-    recipe_table |= {"objective": {"kind": "jepo", "supervised": 1.0}}
-    recipe_table |= {"evaluation": {"data": data, "attempts": 4, "every": 2}}
+    recipe_table |= {"steps": 4, "rewards": {"max_length": 60, "language": 0.0}, "checks": False}
+    recipe_table |= {"objective": {"kind": "jepo", "supervised": 1.0}, "data": data}
+    recipe_table |= {"evaluation": {"data": asked, "attempts": 4, "every": 2}}
     train(TrainRecipe.model_validate(recipe_table), Path(), tmp_path / "run")
     told = {row["step"]: row for row in read_metrics(tmp_path / "run") if "evaluation/answer_logprob" in row}
     assert set(told) == {0, 2, 4}
-    assert all(row["evaluation/rollouts"] == 4 * len(parts[1]) for row in told.values())
+    assert all(row["evaluation/rollouts"] == 4 * len(held_out) for row in told.values())
     assert all(
         row["evaluation/low"] < row["evaluation/answer_logprob"] < row["evaluation/high"] for row in told.values()
     )
     assert told[4]["evaluation/answer_logprob"] > told[0]["evaluation/answer_logprob"]  # it learns how texts begin
     judged = {row["problem"] for row in lines(tmp_path / "run" / "attempts.jsonl")}
-    assert judged <= parts[0].keys()
+    assert judged <= tasks.keys()
 
 
 @pytest.mark.parametrize(
-    ("evaluation", "said"),
-    [
-        ({"held_out": 0.0}, "would ask what is trained on"),
-        ({"held_out": 0.2}, "would ask what is trained on"),
-        ({"held_out": 0.1, "keep_best": True}, "keep_best chooses by pass@1"),
-    ],
+    ("folder", "more", "said"),
+    [("a", {}, "would ask what is trained on"), ("b", {"keep_best": True}, "keep_best chooses by pass@1")],
 )
-def test_texts_that_would_be_asked_and_trained_on_are_refused(evaluation: dict[str, Any], said: str) -> None:
-    data = {"kind": "latent", "folders": ("a",), "held_out": 0.1}
+def test_texts_that_would_be_asked_and_trained_on_are_refused(folder: str, more: dict[str, Any], said: str) -> None:
+    data = {"kind": "latent", "folders": ("a",)}
     table = small(evaluation={"data": None}).model_dump() | {"objective": {"kind": "jepo"}, "data": data}
-    asked = {**data, "held_out": evaluation.pop("held_out")}
     with pytest.raises(ValidationError, match=said):
-        TrainRecipe.model_validate(table | {"evaluation": {"data": asked, **evaluation}})
-
-
-RIGHT, WRONG = Reward(format=0.1, correctness=0.9, correct=True), Reward(format=0.1)
-
-
-def test_mixed_groups_teach_by_verdict_where_one_is_right_and_by_text_where_none_is() -> None:
-    settings = JepoSettings(mixed=True, kl_coef=0.0)
-    solved, unsolved = [RIGHT, WRONG, WRONG], [WRONG, WRONG, BROKEN]
-    assert jepo_decision(solved, settings).drop_reason is None
-    assert jepo_decision(unsolved, settings).drop_reason is None
-    assert jepo_decision([RIGHT, RIGHT], settings).drop_reason == "all_correct"
-    assert jepo_decision([WRONG, BROKEN], settings).drop_reason == "too_few_chains"
-    groups, lengths = torch.tensor([7, 7, 7, 3, 3, 3]), torch.tensor([4, 2, 2, 5, 5, 5])
-    has_text = [False, False, False, True, True, False]
-    credit = jepo_credit(CreditInputs([*solved, *unsolved], lengths, groups, has_text=has_text), settings)
-    wanted = group_credit(CreditInputs(solved, lengths[:3], groups[:3]), GrpoSettings())
-    assert torch.equal(credit.advantages[:3], wanted.advantages)
-    assert torch.allclose(credit.token_weights[:3], wanted.token_weights / 2)
-    assert credit.advantages[3:].tolist() == [1.0, 1.0, 0.0]
-    assert credit.token_weights[3:].tolist() == [0.5] * 3
-    answers = torch.tensor([0.0, 0.0, 0.0, -1.0, -3.0, 0.0], dtype=torch.float64)
-    made = jepo_weights(ScoredGroups(credit.advantages, answers, groups, has_text=torch.tensor(has_text)), settings)
-    assert made.answer_weights is not None
-    alone = weigh(torch.tensor([1.0, 1.0, 0.0]).double(), answers[3:], groups[3:], settings)
-    assert torch.equal(made.advantages[:3], wanted.advantages)
-    assert torch.equal(torch.stack([made.advantages, made.answer_weights], dim=1)[3:], alone)
-    assert made.answer_weights[:3].tolist() == [0.0] * 3
-
-
-def test_a_mixed_run_trains_on_problems_that_are_never_solved_too(tmp_path: Path) -> None:
-    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
-    made = small(
-        objective={"kind": "jepo", "mixed": True}, steps=2, collector=sizes, evaluation={"data": None}, checks=False
-    )
-    train(made, Path(), tmp_path / "run")
-    judged = {(row["group"], row["index"]): row for row in lines(tmp_path / "run" / "attempts.jsonl")}
-    trained = lines(tmp_path / "run" / "batches.jsonl")
-    right: dict[int, bool] = {}
-    for group, index in (one for row in trained for one in row["attempts"]):
-        right[group] = right.get(group, False) or judged[group, index]["outcome"] == "correct"
-    assert set(right.values()) == {True, False}
-    rows = read_metrics(tmp_path / "run")
-    assert all(row["policy/answer_logprob"] < 0 for row in rows)
-    assert all(row["policy/kl_reference"] >= 0 for row in rows)
+        TrainRecipe.model_validate(table | {"evaluation": {"data": {**data, "folders": (folder,)}, **more}})
 
 
 def test_jepo_and_latent_data_go_together(dropped: Path) -> None:
-    with pytest.raises(ValidationError, match="says reference answers in a box"):
-        small(objective={"kind": "jepo", "mixed": True}, rewards={"response_format": "hashes"})
     with pytest.raises(ValidationError, match="jepo trains on latent data"):
         small(objective={"kind": "jepo"})

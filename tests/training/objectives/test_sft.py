@@ -19,9 +19,8 @@ def test_only_correct_rollouts_count() -> None:
     assert not SFT.needs(SftSettings()).generator_logprobs
 
 
-@pytest.mark.parametrize("aggregation", ["batch", "sequence"])
-def test_the_loss_is_minus_the_mean_log_probability_over_micro_batches(aggregation: str) -> None:
-    settings = SftSettings.model_validate({"loss_aggregation": aggregation})
+def test_the_loss_is_minus_the_mean_log_probability_over_micro_batches() -> None:
+    settings = SftSettings()
     lengths = torch.tensor([3, 1, 2])
     credit = sft_credit(CreditInputs([RIGHT] * 3, lengths, torch.tensor([0, 0, 1])), settings)
     values = [torch.tensor([-1.0, -2.0, -0.5]), torch.tensor([-3.0]), torch.tensor([-0.25, -0.75])]
@@ -36,9 +35,7 @@ def test_the_loss_is_minus_the_mean_log_probability_over_micro_batches(aggregati
         loss, statistics = sft_loss(inputs, settings)
         total += float(loss)
         assert float(statistics["nll"].total) == pytest.approx(-float(logprobs.sum()))
-    means = [float(value.mean()) for value in values]
-    expected = sum(means) / 3 if aggregation == "sequence" else float(torch.cat(values).mean())
-    assert total == pytest.approx(-expected)
+    assert total == pytest.approx(-float(torch.cat(values).mean()))
 
 
 def test_its_fixed_point_is_the_traces_own_distribution() -> None:

@@ -35,7 +35,7 @@ from training.rewards import Reward
 from training.rollouts.tasks import TrainingTask
 
 TAU = 0.5
-PLAIN = RewardSettings(format=0.0, correctness=1.0, language=0.0)
+PLAIN = RewardSettings(language=0.0)
 BEST = (REFERENCE + REWARDS / TAU).softmax(-1)
 VALUE = float(TAU * (REFERENCE + REWARDS / TAU).logsumexp(-1))
 EVERYTHING = torch.arange(ARMS)
@@ -59,7 +59,7 @@ def test_a_pass_rate_is_the_best_policys_value_exactly(tau: float) -> None:
     """One right arm of probability 1/2, then 1/4: (c + 1/2) / (n + 1)."""
     for correct, judged, rate in ((1, 2, 0.5), (0, 1, 0.25)):
         reference = torch.tensor([rate, 1 - rate], dtype=torch.float64).log()
-        exact = tau * (reference + torch.tensor([1.0, 0.0]).double() / tau).logsumexp(-1)
+        exact = tau * (reference + torch.tensor([1.0, 0.1]).double() / tau).logsumexp(-1)
         assert prior_value(correct, judged, tau, PLAIN) == pytest.approx(float(exact))
     papers = RewardSettings()
     right, wrong = math.exp(1.1 / tau), math.exp(0.2 / tau)
@@ -111,7 +111,7 @@ def test_cross_entropy_is_stationary_at_the_best_policy_whoever_draws(
     behaviour: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(soft, "CEILING", 1.4)
-    settings = SoftSettings(loss="entropy", tau=TAU)
+    settings = SoftSettings(value="prior", tau=TAU)
     best = BEST.log()
     right = gradient(entropy_loss(VALUE, settings, behaviour.exp()), best)
     assert right.abs().max() < 1e-12
@@ -125,7 +125,7 @@ def test_cross_entropy_is_stationary_at_the_best_policy_whoever_draws(
 def test_cross_entropy_by_hand_and_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """r = 1 and 0 below a ceiling of 1, V = 0.8, tau = 0.5: Q = -0.4 + l."""
     monkeypatch.setattr(soft, "CEILING", 1.0)
-    settings = SoftSettings(loss="entropy", tau=0.5)
+    settings = SoftSettings(value="prior", tau=0.5)
     reference = torch.tensor([-2.0, -2.0], dtype=torch.float64)
 
     def loss(logprobs: Tensor) -> Tensor:
@@ -159,12 +159,6 @@ def test_pass_rates_of_another_policy_are_refused(problem: TrainingTask, said: s
         soft_values(SoftSettings(value="prior"), [task(name="b"), problem], PLAIN, "m@r1")
 
 
-def test_a_policy_that_is_the_reference_under_another_name_may_be_named() -> None:
-    settings = SoftSettings(value="prior", measured_by="big@r2")
-    assert soft_values(settings, [task(policy="big@r2")], PLAIN, "m@r1") is not None
-    assert soft_values(SoftSettings(), [task(judged=0)], PLAIN, "m@r1") is None
-
-
 @pytest.fixture
 def curated(tmp_path: Path) -> Path:
     """A set that says it was measured with the embedded model."""
@@ -187,7 +181,7 @@ def test_a_recipe_trains_with_known_values_and_no_second_pass(
     monkeypatch.setattr(Trainer, "_sequence_sums", None)
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
     table = small(collector=sizes, evaluation={"data": None}).model_dump(mode="python")
-    table |= {"steps": 2, "objective": {"kind": "soft", "value": "prior", "loss": "entropy"}}
+    table |= {"steps": 2, "objective": {"kind": "soft", "value": "prior"}}
     table |= {"data": {"kind": "curated", "folders": (str(curated),)}}
     train(TrainRecipe.model_validate(table), Path(), tmp_path / "run")
     assert all(row["policy/soft_error"] > 0 for row in read_metrics(tmp_path / "run"))

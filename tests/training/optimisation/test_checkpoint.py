@@ -27,7 +27,7 @@ from training.optimisation.trainer import Trainer
 
 def saved(trainer: Trainer, run: Path, step: int, state: dict[str, Any] | None = None, keep: int = 2) -> Path:
     tokenizer = load_tokenizer(WEIGHTS)
-    return save_checkpoint(run, step, trainer, state or {"logs": {}}, tokenizer, keep=keep, export=True)
+    return save_checkpoint(run, step, trainer, state or {"logs": {}}, tokenizer, keep=keep)
 
 
 def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(
     at_once = saved(trainer, tmp_path / "at_once", 1)
     before = {name: value.clone() for name, value in trainer.full_state_dict().items()}
     saved(trainer, tmp_path / "run", 0)
-    pending = PendingCheckpoint(tmp_path / "run", 1, trainer, {"logs": {}}, tokenizer, keep=2, export=True)
+    pending = PendingCheckpoint(tmp_path / "run", 1, trainer, {"logs": {}}, tokenizer, keep=2)
     trainer.step(samples(seed=2), GrpoSettings())
     torch.rand(3)
     found = last_checkpoint(tmp_path / "run")

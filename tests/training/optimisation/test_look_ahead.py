@@ -110,17 +110,16 @@ def test_the_next_rounds_are_made_while_one_is_trained_on(monkeypatch: pytest.Mo
         assert len(list(rounds)) == 8 - 1 - LOOK_AHEAD
 
 
-def half_old(made: list[TrainingSample]) -> list[TrainingSample]:
-    """Return samples of which the shortest alone has old log-probabilities, so that the last round fails."""
+def half_marked(made: list[TrainingSample]) -> list[TrainingSample]:
+    """Return samples of which the shortest alone is marked as on-policy, so that the last round fails."""
     shortest = min(made, key=lambda one: one.length)
-    logprobs = [-1.0] * len(shortest.response_ids)
-    return [replace(one, old_logprobs=logprobs) if one is shortest else one for one in made]
+    return [replace(one, on_policy=True if one is shortest else None) for one in made]
 
 
 def test_a_failure_of_the_thread_reaches_the_step_and_the_next_step_is_as_ever() -> None:
     trainer, other = solo(packing={"micro_batch_tokens": 40}), solo(packing={"micro_batch_tokens": 40})
-    with pytest.raises(PackingError, match=r"1 of \d+ samples of a micro-batch have `old_logprobs`"):
-        trainer.step(half_old(samples()), GrpoSettings())
+    with pytest.raises(PackingError, match=r"1 of \d+ samples of a micro-batch have `on_policy`"):
+        trainer.step(half_marked(samples()), GrpoSettings())
     assert not threads()
     assert trainer.steps_taken == 0
     after, undisturbed = (one.step(samples(), GrpoSettings()) for one in (trainer, other))
@@ -143,9 +142,5 @@ def test_a_failed_step_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_step_says_how_long_it_waited() -> None:
     trainer = solo(packing={"micro_batch_tokens": 40})
-    scored = trainer.with_old_logprobs(samples())
-    before = trainer.scorer.waited_s
-    assert before > 0
-    figures = trainer.step(scored, GrpoSettings())
-    assert before < figures.collation_wait_s < figures.seconds + before
-    assert trainer.step(scored, GrpoSettings()).collation_wait_s < figures.seconds + before
+    figures = trainer.step(samples(), GrpoSettings())
+    assert 0 < figures.collation_wait_s < figures.seconds

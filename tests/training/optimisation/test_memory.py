@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from tests.places import ROOT
 from tests.training.families import make_family
-from training.optimisation.collating import collate
+from training.optimisation.collating import gather
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.memory import GIB, MODEL_SHAPES, ModelShape, estimate_memory, memory_table
 from training.optimisation.model import checkpoint_layers, load_model
@@ -85,11 +86,16 @@ def kept_by(model: PreTrainedModel, batch: MicroBatch, *, checkpointing: bool) -
     return sum(size for place, size in storages.items() if place not in weights)
 
 
+def apart(samples: list[TrainingSample]) -> MicroBatch:
+    """A micro-batch in which every sequence has a prompt of its own."""
+    return replace(gather(samples, tuple(range(len(samples)))), prompts=None).micro_batch()
+
+
 def test_what_a_backward_pass_keeps_is_what_is_estimated() -> None:
     """Counted on a CPU: all tensors of a bf16 model, and with checkpointing one input a layer."""
     shape = ModelShape(100, 64, 6, 4, 2, 16, 192)
     samples = [TrainingSample(tuple(range(1, 9)), (5,) * 248, (-0.1,) * 248, 1.0, 1.0) for _ in range(2)]
-    batch = collate(samples, (0, 1), shared=False)
+    batch = apart(samples)
     whole, spare = (estimate_memory(shape, 1, 512, checkpointing=one).activations for one in (False, True))
     assert kept_bytes(shape, batch, checkpointing=False) == pytest.approx(whole, rel=0.02)
     kept = kept_bytes(shape, batch, checkpointing=True)
@@ -103,7 +109,7 @@ def test_what_a_backward_pass_keeps_is_what_is_estimated() -> None:
 def test_checkpointing_keeps_one_input_a_layer_in_other_families(tmp_path: Path, family: str) -> None:
     folder = make_family(family, tmp_path / family)
     samples = [TrainingSample(tuple(range(1, 9)), (5,) * 248, (-0.1,) * 248, 1.0, 1.0) for _ in range(2)]
-    batch = collate(samples, (0, 1), shared=False)
+    batch = apart(samples)
     spared, whole = (kept_by(load_model(folder, training=True), batch, checkpointing=one) for one in (True, False))
     config: Any = load_model(folder).config
     inputs = 4 * 512 * config.hidden_size * config.num_hidden_layers

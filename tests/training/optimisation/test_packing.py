@@ -161,11 +161,8 @@ def test_samples_that_do_not_fit_together_are_refused(changed: dict[str, object]
         sample(**{"prompt": [1], "response": [2, 3], **changed})  # type: ignore[arg-type]
 
 
-def test_prompts_need_not_be_shared_and_nothing_need_be_packed() -> None:
+def test_nothing_need_be_packed() -> None:
     samples = [sample([1, 2], [3, 4]), sample([8], [9]), sample([1, 2], [5])]
-    (whole,) = pack_samples(samples, PackingSettings(micro_batch_tokens=20, shared=False))
-    assert (whole.unrolled, whole.packed, whole.num_tokens) == (None, None, 9)
-    assert whole.num_tokens == model_tokens(samples, [0, 1, 2], shared=False) > model_tokens(samples, [0, 1, 2])
     alone = pack_samples(samples, PackingSettings(micro_batch_tokens=20, single=True))
     assert [batch.sample_indices for batch in alone] == [(0,), (2,), (1,)]
     assert all(batch.unrolled is None for batch in alone)
@@ -179,7 +176,7 @@ def test_a_micro_batch_has_the_very_numbers_of_its_samples() -> None:
         TrainingSample((5, 6, 7), (1, 2, 3, 4, 151_935), logprobs, 1.0, 0.5, mask),
         TrainingSample([8], [9, 10], [-0.3, -0.7], -1.0, 0.25),
     ]
-    packed = collate(samples, (0, 1), shared=False)
+    packed = collate(samples, (0, 1))
     assert packed.input_ids.tolist() == [5, 6, 7, 1, 2, 3, 4, 151_935, 8, 9, 10]
     assert packed.input_ids.dtype == packed.targets.dtype == torch.int64
     assert packed.targets.tolist() == [1, 2, 3, 4, 151_935, 9, 10]

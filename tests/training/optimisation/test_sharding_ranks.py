@@ -18,7 +18,7 @@ import pytest
 from torch.distributed.tensor import DTensor
 
 from tests.places import ROOT
-from tests.training.optimisation.test_look_ahead import half_old
+from tests.training.optimisation.test_look_ahead import half_marked
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
@@ -30,9 +30,6 @@ from training.optimisation.packing import PackingError
 from training.optimisation.trainer import Trainer
 
 PATIENCE_S = 900
-WAYS: dict[str, dict[str, Any]] = {"sharded": {}, "offloaded": {"cpu_offload": True}}
-REPEATS = [name for name in WAYS if name != "sharded"]
-"""The ways that only `make test-all` tries, in processes of their own."""
 
 
 def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
@@ -41,7 +38,7 @@ def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
     The checkpoint is begun after the first step and written while the second is taken.
     """
     taken = [trainer.step(samples(), GrpoSettings())]
-    pending = PendingCheckpoint(run, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2, export=True)
+    pending = PendingCheckpoint(run, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2)
     taken.append(trainer.step(samples(seed=2), GrpoSettings()))
     pending.finish()
     found = last_checkpoint(run)
@@ -76,31 +73,30 @@ def failed_then_taken(trainer: Trainer) -> list[float] | None:
             trainer.follow()
         trainer.follow()
         return None
-    with pytest.raises(PackingError, match="old_logprobs"):
-        trainer.step(half_old(samples()), GrpoSettings())
+    with pytest.raises(PackingError, match="on_policy"):
+        trainer.step(half_marked(samples()), GrpoSettings())
     taken = trainer.step(samples(), GrpoSettings())
     assert 0 < taken.collation_wait_s < taken.seconds
     return [taken.loss, taken.gradient_norm]
 
 
-def work(out: Path, names: list[str]) -> None:
+def work(out: Path) -> None:
     """Do what each of torchrun's processes does."""
     import torch.distributed as dist
 
     dist.init_process_group("gloo")
-    for name in names:
-        made = recipe(compute=WAYS[name])
-        ranks = DistributedContext(made.compute)
-        trainer_module.load_model = loaded_by(ranks.rank, load_model)
-        trainer = Trainer(WEIGHTS, made, ranks)
-        assert held_in_whole(trainer) < 1000  # the frequencies of rotary positions
-        if ranks.is_rank_zero:
-            figures = two_steps(trainer, out / name)
-            ranks.close()
-            (out / f"{name}.json").write_text(json.dumps(figures))
-        else:
-            trainer.follow()
-            ranks.close()
+    made = recipe()
+    ranks = DistributedContext(made.compute)
+    trainer_module.load_model = loaded_by(ranks.rank, load_model)
+    trainer = Trainer(WEIGHTS, made, ranks)
+    assert held_in_whole(trainer) < 1000  # the frequencies of rotary positions
+    if ranks.is_rank_zero:
+        figures = two_steps(trainer, out / "run")
+        ranks.close()
+        (out / "steps.json").write_text(json.dumps(figures))
+    else:
+        trainer.follow()
+        ranks.close()
     narrow = recipe(packing={"micro_batch_tokens": 40})
     ranks = DistributedContext(narrow.compute)
     taken = failed_then_taken(Trainer(WEIGHTS, narrow, ranks))
@@ -110,13 +106,13 @@ def work(out: Path, names: list[str]) -> None:
     dist.destroy_process_group()
 
 
-def by_two_ranks(out: Path, *names: str) -> Path:
+def by_two_ranks(out: Path) -> Path:
     """Run `work` in two processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     run = ["-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
-    command = [sys.executable, *run, f"--master-port={port}", "-m", __name__, str(out), *names]
+    command = [sys.executable, *run, f"--master-port={port}", "-m", __name__, str(out)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo"}  # no look-up of this host's name
     ended = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
     assert ended.returncode == 0, ended.stderr[-3000:]
@@ -125,12 +121,7 @@ def by_two_ranks(out: Path, *names: str) -> Path:
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return by_two_ranks(tmp_path_factory.mktemp("ranks"), "sharded")
-
-
-@pytest.fixture(scope="module")
-def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return by_two_ranks(tmp_path_factory.mktemp("ranks"), *REPEATS)
+    return by_two_ranks(tmp_path_factory.mktemp("ranks"))
 
 
 def check_steps(figures: Path, tmp_path: Path) -> None:
@@ -143,13 +134,7 @@ def check_steps(figures: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path) -> None:
-    check_steps(done / "sharded.json", tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("way", REPEATS)
-def test_two_ranks_take_the_steps_of_one_in_other_ways_too(repeated: Path, tmp_path: Path, way: str) -> None:
-    check_steps(repeated / f"{way}.json", tmp_path)
+    check_steps(done / "steps.json", tmp_path)
 
 
 def test_a_round_that_is_not_collated_ends_the_step_on_both(done: Path) -> None:
@@ -158,5 +143,5 @@ def test_a_round_that_is_not_collated_ends_the_step_on_both(done: Path) -> None:
 
 
 if __name__ == "__main__":
-    work(Path(sys.argv[1]), sys.argv[2:])
+    work(Path(sys.argv[1]))
     end_process(0)

@@ -115,7 +115,7 @@ def test_staleness_zero_is_the_synchronous_loop() -> None:
 
 
 def test_a_batch_waits_for_a_group_that_is_due() -> None:
-    scheduler = scheduler_of(group_size=2, n_async=6, n_batch=2, max_staleness=1, queue_size=6)
+    scheduler = scheduler_of(group_size=2, n_async=6, n_batch=2, max_staleness=1)
     slow, *_ = tickets = start(scheduler)
     assert len(tickets) == 4  # (staleness + 1) batches
     finish(scheduler, tickets[2:])
@@ -128,10 +128,10 @@ def test_a_batch_waits_for_a_group_that_is_due() -> None:
 
 
 def test_the_queue_is_bounded_by_admission() -> None:
-    scheduler = scheduler_of(group_size=2, n_async=4, n_batch=2, queue_size=2, max_staleness=100)
+    scheduler = scheduler_of(group_size=2, n_async=4, n_batch=2, max_staleness=100)
     for _ in range(10):
         finish(scheduler, start(scheduler))
-    assert scheduler.outstanding_rollouts == scheduler.settings.max_outstanding == 6
+    assert scheduler.outstanding_rollouts == scheduler.settings.max_outstanding == 12
     assert scheduler.admit() is None
     step(scheduler)
     assert len(start(scheduler)) == 2
@@ -180,18 +180,16 @@ def test_what_cannot_be_is_refused() -> None:
 
 
 SIZES = st.builds(
-    lambda group, in_batch, places, staleness, queue: CollectorSettings(
+    lambda group, in_batch, places, staleness: CollectorSettings(
         group_size=group,
         n_async=places,
         n_batch=group * in_batch,
         max_staleness=staleness,
-        queue_size=None if queue is None else group * in_batch + queue,
     ),
     st.integers(2, 4),
     st.integers(1, 4),
     st.integers(1, 30),
     st.integers(0, 4),
-    st.one_of(st.none(), st.integers(0, 20)),
 )
 
 
@@ -289,7 +287,6 @@ def test_the_paper_advises_against_some_sizes() -> None:
     [
         ({"group_size": 8, "n_batch": 20}, "whole number of groups"),
         ({"group_size": 8, "n_batch": 32, "n_minibatch": 24}, "divide"),
-        ({"group_size": 8, "n_batch": 32, "n_async": 8, "queue_size": 8}, "never fill"),
         ({"group_size": 1}, "group_size"),
     ],
 )

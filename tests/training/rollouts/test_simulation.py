@@ -15,18 +15,16 @@ from training.rollouts.simulation import SimulationCosts, simulate_asynchronous,
 
 SIZES = CollectorSettings(group_size=8, n_async=256, n_batch=128)
 SMALL = st.builds(
-    lambda group, in_batch, places, staleness, queue: CollectorSettings(
+    lambda group, in_batch, places, staleness: CollectorSettings(
         group_size=group,
         n_async=places,
         n_batch=group * in_batch,
         max_staleness=staleness,
-        queue_size=group * in_batch + queue,
     ),
     st.integers(2, 5),
     st.integers(1, 4),
     st.integers(1, 40),
     st.integers(0, 5),
-    st.integers(0, 30),
 )
 
 
@@ -131,10 +129,9 @@ def test_whatever_the_sizes_nothing_gets_stuck(sizes: CollectorSettings, seed: i
 
 def test_a_slow_trainer_fills_the_queue_and_no_more() -> None:
     costs = SimulationCosts(train_ticks=3 * 600 / (600 * 128))  # three times slower than generation
-    sizes = SIZES.model_copy(update={"queue_size": 256})
-    run = simulate_asynchronous(sizes, spread(1), batches=30, warmup=10, costs=costs)
+    run = simulate_asynchronous(SIZES, spread(1), batches=30, warmup=10, costs=costs)
     held = run.ledger.running + run.ledger.judging + run.ledger.waiting + run.ledger.ready
-    assert held <= SIZES.n_async + 256
+    assert held <= SIZES.max_outstanding
     assert run.trainer_idle < 0.05
     assert run.generator_idle > 0.3
     assert run.ledger.balanced

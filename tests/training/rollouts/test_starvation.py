@@ -36,10 +36,9 @@ def test_the_papers_sizes_with_little_staleness_are_told_of(max_staleness: int, 
     (said,) = collector_warnings(settings)
     assert f"max_staleness = {max_staleness}, n_async = 4096 and n_batch = 2048" in said
     assert f"idle {idle} of their time where lengths spread from 1 to 5" in said
-    advised = re.search(r"max_staleness = (\d+)(?: with queue_size = (\d+))? would do", said)
+    advised = re.search(r"max_staleness = (\d+) would do", said)
     assert advised is not None
-    queue = {"queue_size": int(advised[2])} if advised[2] else {}
-    mended = settings.model_copy(update={"max_staleness": int(advised[1]), **queue})
+    mended = settings.model_copy(update={"max_staleness": int(advised[1])})
     assert starvation_warning(mended) is None
     assert simulated_idle(mended, "narrow") < WORTH_SAYING
     assert simulated_idle(mended, "wide") < WORTH_SAYING_HEAVY
@@ -65,8 +64,8 @@ def test_a_stage_whose_sizes_starve_is_named() -> None:
 
 
 def test_large_collectors_are_simulated_in_the_same_proportions() -> None:
-    small = scaled_down(CollectorSettings(n_async=8192, n_batch=2048, queue_size=4096, max_staleness=3))
-    assert (small.n_async, small.n_batch, small.queue_size, small.max_staleness) == (256, 64, 128, 3)
+    small = scaled_down(CollectorSettings(n_async=8192, n_batch=2048, max_staleness=3))
+    assert (small.n_async, small.n_batch, small.max_staleness) == (256, 64, 3)
     odd = scaled_down(CollectorSettings(group_size=100, n_async=5000, n_batch=300))
     assert (odd.n_async, odd.n_batch) == (1667, 100)
     few = CollectorSettings(group_size=2, n_async=8, n_batch=4)

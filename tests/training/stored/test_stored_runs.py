@@ -173,7 +173,7 @@ def test_an_objective_that_needs_the_probabilities_refuses_attempts_without(teac
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"stored": {"general": {"path": "a.jsonl"}}}, "needs objective.kind = sft"),
+        ({"stored": {"general": "a.jsonl"}}, "needs objective.kind = sft"),
         ({"stored": {"max_distance": 1.0}}, "needs an objective with a second pass"),
         ({"stored": {"only": True, "epochs": 0}}, "would train on nothing"),
         ({"evaluation": {"data": None, "keep_best": True}}, "keep_best = true needs held-out problems"),

@@ -12,24 +12,21 @@ from training.recipe import TrainRecipe
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
     """Build the recipe's generators, not yet running."""
-    settings, n_async, head = recipe.generator, recipe.collector.n_async, recipe.compute.head_dtype
+    settings, n_async, temperature, compute = (
+        recipe.generator,
+        recipe.collector.n_async,
+        recipe.temperature,
+        recipe.compute,
+    )
     if settings.kind == "vllm":
         from training.generation.vllm_generators import VllmGenerator
 
-        return [VllmGenerator(folder, settings, temperature=recipe.temperature, capacity=n_async, head_dtype=head)]
+        return [VllmGenerator(folder, settings, temperature=temperature, capacity=n_async)]
     if settings.kind == "endpoint":
         from training.generation.endpoint_generators import EndpointGenerator
 
-        copies = recipe.compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
-        device = recipe.compute.device
-        return [EndpointGenerator(folder, settings, temperature=recipe.temperature, device=device, lasting=copies)]
+        copies = compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
+        return [EndpointGenerator(folder, settings, temperature=temperature, device=compute.device, lasting=copies)]
     return [
-        TorchGenerator(
-            folder,
-            capacity=n_async,
-            temperature=recipe.temperature,
-            dtype=settings.dtype,
-            device=settings.device,
-            head_dtype=head,
-        )
+        TorchGenerator(folder, capacity=n_async, temperature=temperature, dtype=compute.dtype, device=compute.device)
     ]

@@ -138,11 +138,17 @@ class TrainingLoop:
         self._heartbeat.begin(self.step + 1, TRAINING)
         if (impossible := check_logprobs(batch.groups)).count:
             metrics_logger.log_message(f"step {self.step + 1}: {impossible}; they are left out")
-        trainer, objective = self._components.trainer, self._curriculum.objective.at_step(self.step)
+        trainer, objective = self._components.trainer, self._curriculum.objective
         started_at, distance = monotonic(), recipe.stored.max_distance if recipe.stored is not None else None
         value_of = self._values.of if self._values is not None else no_value
         minibatches = await self._on_thread(
-            build_minibatches, batch, self._curriculum.collector, objective, trainer, distance, value_of
+            build_minibatches,
+            batch,
+            self._curriculum.collector,
+            objective,
+            distance,
+            value_of,
+            self._max_tokens,
         )
         self._timer.add_trainer_time(monotonic() - started_at)
         numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting
@@ -190,7 +196,7 @@ class TrainingLoop:
         if "sampled/reward" not in metrics:
             return
         pool_changes, setting_changes = self._curriculum.after_step(
-            self.step, metrics["sampled/reward"], metrics["length/sampled_mean"], metrics["policy/entropy"]
+            self.step, metrics["sampled/reward"], metrics["length/sampled_mean"]
         )
         for row in (*map(asdict, pool_changes), *map(asdict, setting_changes)):
             self._components.logs["changes"].append({"step": self.step, **row})
@@ -329,7 +335,7 @@ class TrainingLoop:
             len(judged),
             [rollout.answer for rollout in judged if has_reference and not rollout.reward.correct],
         )
-        objective = self._recipe.objective.at_step(self.step)
+        objective = self._recipe.objective
         decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
         self._groups.add(rollouts, dropped=decision.drop_reason is not None)
         self._stall_monitor.record_group(rollouts, decision)
@@ -378,7 +384,7 @@ class TrainingLoop:
 
     @property
     def _max_tokens(self) -> int:
-        return self._recipe.max_tokens or self._curriculum.rewards.max_length
+        return self._curriculum.rewards.max_length
 
     def _task(self, request: RolloutRequest) -> TrainingTask:
         return self._components.tasks[request.problem]

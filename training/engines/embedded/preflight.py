@@ -61,7 +61,7 @@ class Preflight:
         self._folder, self._tags, self._prompt = folder, recipe.tags, recipe.solving_prompt
         self._short = short_tasks(tasks.values())
         self._config: Any = trainer.model.config.get_text_config()
-        self._max_tokens = recipe.max_tokens or recipe.rewards.max_length
+        self._max_tokens = recipe.rewards.max_length
 
     def before_generation(self) -> Sequence[CheckResult]:
         """Check what needs no generator; return the results."""

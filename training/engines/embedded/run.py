@@ -39,7 +39,6 @@ from typing import TYPE_CHECKING, Any
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm.startup import vllm_version
-from curation.records import StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed
@@ -70,12 +69,11 @@ from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
-from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.opening import open_curriculum
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.starvation import collector_warnings
 from training.rollouts.tasks import TrainingTask, load_tasks
-from training.rollouts.verifiers import Verifiers
+from training.rollouts.verifiers import Verifiers, verifier_workers
 from training.stored.opening import open_stored
 from training.stored.tokens import TokenWriter
 
@@ -132,9 +130,7 @@ def _train(
     trainer = Trainer(folder, recipe, context)
     needs = needs_of(recipe.objective)
     if needs.uses_reference:
-        reference_folder = (
-            folder if needs.reference_model is None else resolve_model(needs.reference_model, recipe_folder)
-        )
+        reference_folder = folder if recipe.reference is None else resolve_model(recipe.reference, recipe_folder)
         trainer.reference = ReferencePolicy(
             reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
         )
@@ -207,20 +203,16 @@ def _run_rank_zero(
     preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
     if preflight is not None:
         require_passed(preflight.before_generation(), recipe.model)
-    curriculum = _curriculum(recipe, recipe_folder, tasks)
+    curriculum = open_curriculum(recipe, tasks)
     values = problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
     with ExitStack() as stack:
         logs = stack.enter_context(_open_logs(out, recipe, checkpoint))
-        verifiers = stack.enter_context(
-            Verifiers((*tasks.values(), *held_out), recipe.verifier_workers, recipe.rewards)
-        )
+        verifiers = stack.enter_context(Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards))
         check_language = _language_checker() if recipe.rewards.language else None
-        prompt, rewards, needs = recipe.solving_prompt, curriculum.rewards, needs_of(recipe.objective)
-        rollouts = RolloutRunner(
-            tokenizer, prompt, verifiers, rewards, check_language, recipe.seed, recipe.tags, needs.answer_texts
-        )
+        prompt, rewards = recipe.solving_prompt, curriculum.rewards
+        rollouts = RolloutRunner(tokenizer, prompt, verifiers, rewards, check_language, recipe.seed, recipe.tags)
         metrics_logger = MetricsLogger(
             out,
             logs["metrics"],
@@ -276,25 +268,9 @@ def _remarks(
     if isinstance(recipe.generator, EndpointGeneratorSettings):
         yield f"new weights reach the servers by {recipe.generator.way(recipe.compute.device, vllm_version())}"
     elif isinstance(recipe.generator, VllmGeneratorSettings):
-        yield f"new weights reach the engine by {recipe.generator.own_transfer}"
+        yield "new weights reach the engine by folder"
     if trainer.packing_note is not None:
         yield trainer.packing_note
-
-
-def _curriculum(recipe: TrainRecipe, recipe_folder: Path, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
-    """Return the run's curriculum as it begins: with what its sets measured, and what an earlier run left.
-
-    Raises:
-        StoreError: the earlier run has no checkpoint.
-    """
-    settings, curriculum = recipe.curriculum, open_curriculum(recipe, tasks)
-    if settings is not None and settings.carry is not None:
-        earlier = recipe_folder / Path(settings.carry).expanduser()
-        last = last_checkpoint(earlier)
-        if last is None:
-            raise StoreError(f"{earlier} has no checkpoint for curriculum.carry to go on from; name a training run")
-        curriculum.carry(last.state["curriculum"], last.step)
-    return curriculum
 
 
 async def _run(
@@ -338,7 +314,7 @@ def _attempt_log(
     """Return the log of the run's texts, cut back to the checkpoint."""
     drawing = {
         "temperature": recipe.temperature,
-        "max_tokens": recipe.max_tokens or recipe.rewards.max_length,
+        "max_tokens": recipe.rewards.max_length,
         "seed": recipe.seed,
     }
     purposes = (

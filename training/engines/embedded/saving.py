@@ -44,18 +44,10 @@ class CheckpointSaver:
     async def begin(self, trainer_thread: ThreadPoolExecutor, step: int, state: Mapping[str, Any]) -> None:
         """Copy what the checkpoint holds, on the trainer's thread, and begin to write it."""
         await self.settle()
-        components, settings = self._components, self._components.recipe.checkpoints
+        components, keep = self._components, self._components.recipe.checkpoints.keep
 
         def begin() -> PendingCheckpoint:
-            return PendingCheckpoint(
-                components.out,
-                step,
-                components.trainer,
-                state,
-                components.tokenizer,
-                keep=settings.keep,
-                export=settings.export,
-            )
+            return PendingCheckpoint(components.out, step, components.trainer, state, components.tokenizer, keep=keep)
 
         pending = await asyncio.get_running_loop().run_in_executor(trainer_thread, begin)
         self._writing = asyncio.ensure_future(self._finish(pending))

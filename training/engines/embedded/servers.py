@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 from curation.policies.vllm import serving
 from curation.policies.vllm.startup import Launch, engine_arguments, require_vllm, vllm_version
@@ -75,10 +74,7 @@ def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
     if not urls or not isinstance(recipe.generator, VllmGeneratorSettings):
         return recipe
     each = -(-recipe.collector.n_async // len(urls))
-    transfer: Literal["auto", "folder", "nccl"] = "nccl" if recipe.generator.transfer == "nccl" else "auto"
-    if recipe.generator.transfer == "folder":
-        transfer = "folder"
-    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), per_server=each, transfer=transfer)
+    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), per_server=each)
     return recipe.model_copy(update={"generator": generator})
 
 
@@ -95,6 +91,4 @@ def server_command(recipe: TrainRecipe, settings: VllmGeneratorSettings, model: 
             options.append(f"--{name.replace('_', '-')}")
         elif value is not None and value is not False:
             options += [f"--{name.replace('_', '-')}", str(value)]
-    if recipe.compute.head_dtype != "model":
-        options += ["--hf-overrides", f'{{"head_dtype": "{recipe.compute.head_dtype}"}}']
     return [sys.executable, "-m", serving.__name__, str(model), *options]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from training.objectives.registry import needs_of, objective_of
+from training.objectives.registry import objective_of
 from training.objectives.soft_values import ProblemValues
 from training.optimisation.checkpoint import Checkpoint
 from training.optimisation.reference import ReferencePolicy
@@ -24,7 +24,7 @@ def problem_values(
     objective, settings = objective_of(recipe.objective), recipe.objective
     if objective.values is None or reference is None:
         return None
-    name = needs_of(settings).reference_model or recipe.model
+    name = recipe.reference or recipe.model
     values = objective.values(settings, tasks, recipe.rewards, f"{name}@{reference.revision}")
     if values is not None and checkpoint is not None:
         values.restore(checkpoint.state["values"])

@@ -22,8 +22,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from training.config import ADAM_BETAS, ADAM_EPS
+from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM
 from training.engines.placement import VerlPlacement, expert_parallel
+from training.engines.verl.settings import MAX_PROMPT_TOKENS
+from training.objectives.credit import GroupCreditSettings
 from training.recipe import TrainRecipe
 
 PLUGIN = "training.engines.verl.plugin"
@@ -36,7 +38,7 @@ RECIPE_VARIABLE = "GOLDILOCKS_VERL_RUN"
 """Environment variable of all of verl's processes: what the plugin must know, as JSON."""
 
 REWARD_WORKERS = 8
-"""Processes of verl's reward loop. Not in the paper."""
+"""Processes of verl's reward loop."""
 
 _EPOCHS = 10**9
 """Epochs: verl ends at the steps asked for, never at an epoch's end."""
@@ -149,8 +151,8 @@ def _data(recipe: TrainRecipe, files: VerlFiles) -> dict[str, Any]:
         "val_files": [str(files.held_out or files.train)],
         "val_max_samples": -1 if files.held_out is not None else 1,
         "train_batch_size": recipe.collector.n_batch // recipe.collector.group_size,
-        "max_prompt_length": recipe.verl.max_prompt_tokens,
-        "max_response_length": _max_tokens(recipe),
+        "max_prompt_length": MAX_PROMPT_TOKENS,
+        "max_response_length": recipe.rewards.max_length,
         "filter_overlong_prompts": True,
         "truncation": "error",
         "shuffle": False,  # our dataset draws
@@ -170,12 +172,9 @@ def _model(recipe: TrainRecipe, files: VerlFiles, *, megatron: bool) -> dict[str
 
 
 def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node: int) -> dict[str, Any]:
-    optim, collector, aggregation = (
-        recipe.optim,
-        recipe.collector,
-        getattr(recipe.objective, "loss_aggregation", "batch"),
-    )
-    settings = recipe.verl
+    optim, collector, settings, objective = recipe.optim, recipe.collector, recipe.verl, recipe.objective
+    assert isinstance(objective, GroupCreditSettings)  # others are refused
+    aggregation = objective.variant.loss_aggregation
     common: dict[str, Any] = {
         "ppo_mini_batch_size": collector.minibatch_size // collector.group_size,
         "ppo_epochs": 1,
@@ -183,10 +182,10 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
         "use_dynamic_bsz": True,
         "ppo_max_token_len_per_gpu": recipe.packing.micro_batch_tokens,
         "use_kl_loss": False,
-        "entropy_coeff": getattr(recipe.objective, "entropy_coef", 0.0),
+        "entropy_coeff": getattr(objective, "entropy_coef", 0.0),
         "calculate_entropy": True,
         "loss_agg_mode": _ENTROPY_MEANS[aggregation],
-        "loss_scale_factor": getattr(recipe.objective, "constant_tokens", None) if aggregation == "constant" else None,
+        "loss_scale_factor": recipe.rewards.max_length if aggregation == "constant" else None,
         "policy_loss": {"loss_mode": NAME},
         "checkpoint": {
             "save_contents": ["model", "optimizer", "extra", "hf_model"],
@@ -196,9 +195,9 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
     rates: dict[str, Any] = {
         "lr": optim.learning_rate,
         "lr_warmup_steps": optim.warmup_steps,
-        "weight_decay": optim.weight_decay,
+        "weight_decay": 0.0,
         "betas": list(ADAM_BETAS),
-        "clip_grad": optim.max_grad_norm,
+        "clip_grad": MAX_GRAD_NORM,
     }
     if megatron:
         parallel = expert_parallel(settings, gpus_per_node) if experts else 1
@@ -215,7 +214,7 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
     return {
         **common,
         "strategy": "fsdp2",
-        "grad_clip": optim.max_grad_norm,
+        "grad_clip": MAX_GRAD_NORM,
         "ulysses_sequence_parallel_size": settings.sequence_parallel,
         "optim": {**rates, "lr_scheduler_type": "constant", "zero_indexed_step": False},
         "fsdp_config": {
@@ -248,9 +247,9 @@ def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
         "do_sample": True,
         "calculate_log_probs": True,
         "logprobs_mode": "processed_logprobs",  # of the distribution drawn from
-        "prompt_length": recipe.verl.max_prompt_tokens,
-        "response_length": _max_tokens(recipe),
-        "max_model_len": recipe.verl.max_prompt_tokens + _max_tokens(recipe),
+        "prompt_length": MAX_PROMPT_TOKENS,
+        "response_length": recipe.rewards.max_length,
+        "max_model_len": MAX_PROMPT_TOKENS + recipe.rewards.max_length,
         "tensor_model_parallel_size": tensor,
         "gpu_memory_utilization": memory,
         "max_num_seqs": per_engine,
@@ -325,7 +324,3 @@ def steps_file(out: Path, begun_at: int) -> Path:
 def earlier_steps(out: Path) -> list[Path]:
     """Return the files of a run's earlier processes that are there, in their order."""
     return sorted((out / "verl").glob("steps-*.jsonl"), key=lambda file: int(file.stem.partition("-")[2]))
-
-
-def _max_tokens(recipe: TrainRecipe) -> int:
-    return recipe.max_tokens or recipe.rewards.max_length

@@ -7,6 +7,8 @@ does, with the same functions (`training.objectives`, `training.rewards`, the ve
 from __future__ import annotations
 
 from curation.records import ConfigError
+from training.engines.verl.settings import MAX_PROMPT_TOKENS
+from training.objectives.credit import GroupCreditSettings
 from training.objectives.grpo import GrpoSettings
 from training.recipe import TrainRecipe
 
@@ -46,9 +48,9 @@ def replacements(recipe: TrainRecipe) -> list[str]:
             "next batch is taken."
         )
     objective = recipe.objective
-    if isinstance(objective, GrpoSettings) and objective.entropy_coef and objective.loss_aggregation == "group":
+    if isinstance(objective, GrpoSettings) and objective.entropy_coef and objective.variant.loss_aggregation == "group":
         told.append("The entropy bonus is verl's, a mean over the minibatch's tokens; here it has the loss's weights.")
-    if getattr(recipe.objective, "mask_truncated", False):
+    if isinstance(objective, GroupCreditSettings) and objective.variant.mask_truncated:
         told.append("A rollout counts as cut off where it has as many tokens as it may, even if the last one ends it.")
     if recipe.curriculum is not None and recipe.curriculum.stages:
         told.append(
@@ -59,7 +61,7 @@ def replacements(recipe: TrainRecipe) -> list[str]:
         "Tokens with an impossible log-probability are left out of the loss, but still count in its denominators.",
         "Gradients are clipped and averaged by verl, and its micro-batches are its own: sums differ in rounding only.",
         "Rollouts are vLLM's as verl starts it; seeds are its own, so two runs do not draw the same tokens.",
-        "Prompts longer than verl.max_prompt_tokens are left out before the run, by verl.",
+        f"Prompts longer than {MAX_PROMPT_TOKENS} tokens are left out before the run, by verl.",
         "The checks of `goldilocks train --check` are the embedded engine's and are not made.",
     ]
     return told
@@ -73,22 +75,9 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
         reasons.append("objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0")
     if getattr(objective, "credit", "reward") == "majority":
         reasons.append('objective.credit = "majority" needs the answers, and verl hands rewards only on')
-    if objective.at_step(0) != objective:
-        reasons.append("objective.k changes during the run, and verl computes every step alike; give one number")
-    correction = getattr(objective, "correction", None)
-    if correction not in (None, "none") and recipe.collector.minibatch_size != recipe.collector.n_batch:
-        reasons.append(
-            f'objective.correction = "{correction}" needs the weights at the start of the batch for later '
-            "minibatches; set collector.n_minibatch = n_batch"
-        )
-    unset = TrainRecipe.model_fields["generator"].get_default(call_default_factory=True)
-    if recipe.generator.kind != "vllm" and recipe.generator != unset:  # a run's own record names what was left out too
+    if recipe.generator.kind == "endpoint":
         reasons.append(f'generator.kind = "{recipe.generator.kind}": verl starts vLLM itself; leave the table out')
-    if recipe.curriculum is not None and recipe.curriculum.adapt_eps_high:
-        reasons.append("curriculum.adapt_eps_high = true needs each step's entropy before the next; set false")
     reasons += [f"{name} is the embedded engine's; leave it out" for name in _embedded_only(recipe)]
-    if recipe.compute.head_dtype != "model":
-        reasons.append('compute.head_dtype = "float32" is not verl\'s; set "model"')
     if recipe.checkpoints.trajectory is not None:
         reasons.append("checkpoints.trajectory is the embedded engine's; leave it out")
     return reasons
@@ -96,8 +85,6 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
 
 def _embedded_only(recipe: TrainRecipe) -> list[str]:
     """Return the keys of a recipe that set what only the embedded loop does."""
-    curriculum, asked = recipe.curriculum, {"stored": recipe.stored is not None, "lora": recipe.lora is not None}
+    asked = {"stored": recipe.stored is not None, "lora": recipe.lora is not None}
     asked["evaluation.keep_best"] = recipe.evaluation.keep_best
-    if curriculum is not None:
-        asked["curriculum.carry"] = curriculum.carry is not None
     return [name for name, is_set in asked.items() if is_set]

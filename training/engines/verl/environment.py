@@ -50,24 +50,23 @@ def verl_folder() -> Path:
     return Path("~/.cache/goldilocks/verl").expanduser()
 
 
-def find_interpreter(named: str | None = None) -> Path | None:
-    """Return verl's interpreter, the one ``named`` in a recipe or the one that was made; None where there is none."""
-    path = Path(named).expanduser() if named is not None else verl_folder() / "bin" / "python"
+def find_interpreter() -> Path | None:
+    """Return verl's interpreter; None where there is none."""
+    path = verl_folder() / "bin" / "python"
     return path if path.exists() else None
 
 
-def require_interpreter(named: str | None = None) -> Path:
+def require_interpreter() -> Path:
     """Return verl's interpreter.
 
     Raises:
         ConfigError: there is none.
     """
-    path = find_interpreter(named)
+    path = find_interpreter()
     if path is None:
-        where = f"verl.python = {named!r}" if named is not None else str(verl_folder())
         raise ConfigError(
-            f"{where}: verl's environment is not there; make it with `python -m training.engines.verl.environment` "
-            f"(`make setup-verl`), or name its interpreter in verl.python or ${VARIABLE}."
+            f"{verl_folder()}: verl's environment is not there; make it with "
+            f"`python -m training.engines.verl.environment` (`make setup-verl`), or name its folder in ${VARIABLE}."
         )
     return path
 

@@ -32,9 +32,6 @@ from training.rollouts.tasks import TrainingTask
 REWARD_FIELDS = ("format", "correctness", "length", "language", "correct", "format_error", "excluded_by")
 """Of a `Reward`, as they travel with a rollout."""
 
-_NO_ENTROPY = 0.0
-"""verl measures it after the step; `adapt_eps_high`, which alone would read it, is refused."""
-
 
 @dataclass(frozen=True, slots=True)
 class JudgedRollout:
@@ -154,7 +151,6 @@ class GroupLedger:
                 step,
                 metrics["sampled/reward"],
                 metrics["length/sampled_mean"],
-                _NO_ENTROPY,
                 may_end_stage=may_end_stage,
             )
             for row in (*map(asdict, moves), *map(asdict, changes)):
@@ -175,7 +171,7 @@ class GroupLedger:
         """Go on from a `state`; logs are cut back to it."""
         self.curriculum.restore(state["curriculum"])
         self._step, self._groups = state["step"], state["groups"]
-        self._closed = dict(state.get("closed", {}))  # checkpoints of before have none
+        self._closed = dict(state["closed"])
         self._decided = {  # verl's queue comes back with groups that were decided and not trained on yet
             name: GroupDecision(told["drop_reason"], tuple(told["exclusion_reasons"]))
             for name, told in state.get("decided", {}).items()

@@ -12,11 +12,13 @@ from typing import Any
 
 from curation.policies.completions import ResponseReader
 from curation.records import Domain
+from curation.response_formats import BOXED
 from curation.scoring.record import read_record
 from curation.scoring.scorer import Scorer, ScoringSettings
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker, Reward, RewardInputs, compute_reward, format_error
 from training.rollouts.rollouts import derive_seed
+from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 
 
 class RewardComputer:
@@ -52,7 +54,7 @@ class RewardComputer:
         told: dict[str, Any] = {"outcome": None, "method": "", "answer": None, "finish": finish}
         told["tokens"] = len(response_ids)
         outcome, passed = None, None
-        failure = format_error(text, domain, self._tags, finish, self._rewards.response_format)
+        failure = format_error(text, domain, self._tags, finish)
         if failure is None:
             seed = derive_seed(self._recipe.seed, f"tests:{group}")
             (verdict,) = self.scorer.submit(table, text, seed=seed, finish=finish).result()
@@ -73,8 +75,8 @@ def scoring_settings(recipe: TrainRecipe) -> ScoringSettings:
     """Return how the rollouts of a recipe are judged."""
     return ScoringSettings(
         thinking=recipe.thinking,
-        response_format=recipe.rewards.response_format,
-        workers=recipe.verifier_workers,
-        tests_run=recipe.rewards.tests_per_group,
+        response_format=BOXED,
+        workers=verifier_workers(),
+        tests_run=TESTS_PER_GROUP,
         all_tests=recipe.rewards.code == "proportional",
     )

@@ -75,7 +75,7 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
         EngineError: verl failed; the text names the process and its last lines.
     """
     refuse_what_differs(recipe)
-    interpreter = require_interpreter(recipe.verl.python)
+    interpreter = require_interpreter()
     with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror, lock_folder(out / "verl"):
         await_leftovers(out, _say)
         return _train(recipe, recipe_folder, out, interpreter, mirror, resume=resume)

@@ -27,7 +27,7 @@ class RunFacts:
     @property
     def max_tokens(self) -> int:
         """Return the most generated tokens of a rollout."""
-        return self.recipe.max_tokens or self.recipe.rewards.max_length
+        return self.recipe.rewards.max_length
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Settings of training with verl: where it is installed, on how many GPUs, and how the model is cut over them."""
+"""Settings of training with verl: on how many GPUs, and how the model is cut over them."""
 
 from __future__ import annotations
 
@@ -8,43 +8,24 @@ from pydantic import Field
 
 from curation.config.base import Settings
 
+MAX_PROMPT_TOKENS = 4096
+"""Room for a prompt; verl leaves out problems with a longer one."""
+
 
 class VerlSettings(Settings):
     """How verl runs a recipe. What is trained, and how, are the recipe's other tables."""
 
-    python: str | None = Field(
-        None,
-        description="verl's own interpreter, on every node under the same path; where absent, $GOLDILOCKS_VERL, then "
-        "what `make setup-verl` made. Not in the paper.",
-    )
-    nodes: int = Field(1, ge=1, description="Machines of the Ray cluster that the run uses. Not in the paper.")
+    nodes: int = Field(1, ge=1, description="Machines of the Ray cluster that the run uses.")
     gpus_per_node: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="GPUs of each; `auto`: those of this machine. Not in the paper."
+        "auto", description="GPUs of each; `auto`: those of this machine."
     )
     ray_address: str | None = Field(
         None,
-        description="Address of a running Ray cluster, or `auto` on one of its nodes; where absent, Ray is started on "
-        "this machine. Not in the paper.",
+        description="Address of a running Ray cluster, or `auto` on one of its nodes; if missing, Ray is started on "
+        "this machine.",
     )
-    rollout_share: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
-        "auto",
-        description="Share of the GPUs that only generate; the others only train. `auto`: as much as makes the run "
-        "shortest by the figures of [costs], of what leaves the trainers memory enough and deals a step's rollouts out "
-        "evenly; half where it states none. With max_staleness = 0 all do both, in turns. Not in the paper.",
-    )
-    rollout_tensor_parallel: int = Field(
-        1, ge=1, description="GPUs that hold one copy of the model for generation. Not in the paper."
-    )
-    sequence_parallel: int = Field(
-        1, ge=1, description="GPUs over which one sequence is cut in training. Not in the paper."
-    )
-    max_prompt_tokens: int = Field(
-        4096,
-        ge=1,
-        description="Room for a prompt, in tokens; problems with a longer one are left out. Not in the paper.",
-    )
+    rollout_tensor_parallel: int = Field(1, ge=1, description="GPUs that hold one copy of the model for generation.")
+    sequence_parallel: int = Field(1, ge=1, description="GPUs over which one sequence is cut in training.")
     overrides: tuple[str, ...] = Field(
-        (),
-        description="Further keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`, set last. Not in "
-        "the paper.",
+        (), description="Further keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`, set last."
     )

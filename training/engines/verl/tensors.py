@@ -52,6 +52,7 @@ def weighted_advantages(
         lengths[real],
         torch.tensor([numbers[groups[place]] for place in real.tolist()], dtype=torch.int64),
         truncated=(lengths[real] >= max_tokens).tolist(),
+        max_tokens=max_tokens,
     )
     credit = objective_of(settings).credit(inputs, settings)
     folded = torch.zeros(len(groups), dtype=torch.float64)

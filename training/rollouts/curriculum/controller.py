@@ -25,7 +25,7 @@ from training.rollouts.curriculum.pools import (
     pool_change,
     weigh_counts,
 )
-from training.rollouts.curriculum.settings import CurriculumSettings, StageSettings
+from training.rollouts.curriculum.settings import CurriculumSettings
 from training.rollouts.curriculum.stages import stage_end
 from training.rollouts.curriculum.triggers import SettingChange
 from training.rollouts.curriculum.weighted_drawing import weighted_order
@@ -48,11 +48,10 @@ class TrainingCurves:
 
     reward: list[float] = field(default_factory=list)
     length: list[float] = field(default_factory=list)
-    entropy: list[float] = field(default_factory=list)
 
-    def add(self, reward: float, length: float, entropy: float) -> None:
+    def add(self, reward: float, length: float) -> None:
         """Append the next step's values."""
-        for curve, value in ((self.reward, reward), (self.length, length), (self.entropy, entropy)):
+        for curve, value in ((self.reward, reward), (self.length, length)):
             curve.append(value)
             del curve[:-_CURVE_STEPS]
 
@@ -66,7 +65,6 @@ class CurriculumController:
         seed: of the draws.
         collector: the run's sizes, which stages change.
         steps: of the whole run.
-        starts: what is known of problems before the run, where `CurriculumSettings.from_set` is on.
         deferred: problems that are too hard at first.
         domains: of the problems, for a draw by domain; one for all where absent.
 
@@ -82,7 +80,6 @@ class CurriculumController:
         seed: int,
         collector: CollectorSettings | None = None,
         steps: int = 1,
-        starts: Mapping[str, PassCounts] | None = None,
         deferred: Iterable[str] = (),
         domains: Mapping[str, str] | None = None,
     ) -> None:
@@ -96,17 +93,12 @@ class CurriculumController:
         self.disputes: dict[str, LabelDispute] = {}
         self._curves = TrainingCurves()
         self._last_changes: dict[str, int] = {}
-        self._entropy_target: float | None = None
         self._members: Mapping[Pool, list[str]] | None = None
         self.collector = collector if collector is not None else CollectorSettings()
         self._step, self._steps = 0, steps
         self._stage = self._stage_began = 0
         self._active_order: deque[str] = deque()
         self.pools.update(dict.fromkeys(deferred, Pool.DEFERRED))
-        if settings is not None and settings.from_set and starts is not None:
-            self._pass_counts = {problem: [counts] for problem, counts in starts.items() if problem in self.pools}
-            for problem in sorted(self._pass_counts):
-                self._update_pool(problem, 0)
         if settings is not None and settings.stages:
             self.begin_stage(0)
 
@@ -155,7 +147,7 @@ class CurriculumController:
         self._judged_problems.add(problem)
 
     def after_step(
-        self, step: int, reward: float, length: float, entropy: float, *, may_end_stage: bool = True
+        self, step: int, reward: float, length: float, *, may_end_stage: bool = True
     ) -> tuple[list[PoolChange], list[SettingChange]]:
         """Apply what changes after this step, and return it: problems that change pools, and settings.
 
@@ -163,13 +155,12 @@ class CurriculumController:
             step: the step that was taken, from 1.
             reward: mean total reward of what was sampled since the last step.
             length: mean length of the same rollouts, in tokens.
-            entropy: the policy's entropy per token.
             may_end_stage: whether a stage may end here; an engine that changes sizes at checkpoints alone says no.
         """
         settings = self._settings
         if settings is None:
             return [], []
-        self._curves.add(reward, length, entropy)
+        self._curves.add(reward, length)
         moves = [
             move for problem in sorted(self._judged_problems) if (move := self._update_pool(problem, step)) is not None
         ]
@@ -179,7 +170,6 @@ class CurriculumController:
         changes = [
             *(self._next_stage(step, settings) if may_end_stage else ()),
             self._activate_deferred(step, settings),
-            self._adjust_eps_high() if settings.adapt_eps_high else None,
         ]
         if moves or any(change is not None and change.setting == "active" for change in changes):
             self._members = None
@@ -206,7 +196,6 @@ class CurriculumController:
             "curves": asdict(self._curves),
             "step": self._step,
             "last": self._last_changes,
-            "target": self._entropy_target,
             "max_length": self.rewards.max_length,
             "length_cache": self.rewards.length_cache,
             "stage": [self._stage, self._stage_began],
@@ -221,39 +210,17 @@ class CurriculumController:
         self._draw_counts = DrawCounts(**state["drawn"])
         self._pass_counts = {problem: [PassCounts(*row) for row in rows] for problem, rows in state["seen"].items()}
         self._judged_problems = set(state["touched"]) & set(problems)
-        answers: Mapping[str, Any] = state.get("answers", {})  # checkpoints of before have none
-        self._answers = {problem: [AnswerCounts(**row) for row in rows] for problem, rows in answers.items()}
-        disputes: Mapping[str, Any] = state.get("disputes", {})
-        self.disputes = {name: LabelDispute(**row) for name, row in disputes.items() if name in problems}
+        self._answers = {name: [AnswerCounts(**row) for row in rows] for name, rows in state["answers"].items()}
+        self.disputes = {name: LabelDispute(**row) for name, row in state["disputes"].items() if name in problems}
         self._curves = TrainingCurves(**state["curves"])
-        self._last_changes, self._entropy_target = dict(state["last"]), state["target"]
+        self._last_changes = dict(state["last"])
         self._members = None
-        self._step = int(state.get("step", 0))
-        if "sizes" in state:  # checkpoints of before have none
-            self._stage, self._stage_began = state["stage"]
-            self._resize(*state["sizes"])
+        self._step = int(state["step"])
+        self._stage, self._stage_began = state["stage"]
+        self._resize(*state["sizes"])
         lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
         self.rewards = self.rewards.model_copy(update=lengths)
         if isinstance(self.objective, Clipping):
-            self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
-
-    def carry(self, state: Mapping[str, Any], step: int) -> None:
-        """Go on from where an earlier run ended at ``step``: pools, pass rates, lengths and eps_high.
-
-        Its attempts age on; draws, curves and stages begin anew.
-        """
-        known = self.pools.keys() & (state["seen"].keys() | state["pools"].keys())
-        self.pools.update({problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in known})
-        for problem in known & state["seen"].keys():
-            earlier = [PassCounts(at - step, correct, judged) for at, correct, judged in state["seen"][problem]]
-            self._pass_counts[problem] = earlier
-        disputes: Mapping[str, Any] = state.get("disputes", {})
-        self.disputes = {name: LabelDispute(**row) for name, row in disputes.items() if name in known}
-        named = self._settings.stages[0] if self._settings is not None and self._settings.stages else StageSettings()
-        if named.lengths is None:
-            lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
-            self.rewards = self.rewards.model_copy(update=lengths)
-        if isinstance(self.objective, Clipping) and "eps_high" in state and named.eps_high is None:
             self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
 
     def _next_stage(self, step: int, settings: CurriculumSettings) -> list[SettingChange]:
@@ -338,15 +305,4 @@ class CurriculumController:
         promoted = sorted(rates, key=lambda problem: (-rates[problem], problem))[: int(change.new - change.old)]
         self.pools.update(dict.fromkeys(promoted, Pool.ACTIVE))
         self._last_changes["active"] = step
-        return change
-
-    def _adjust_eps_high(self) -> SettingChange | None:
-        window = triggers.PLATEAU_WINDOW
-        if not isinstance(self.objective, Clipping) or len(self._curves.entropy) < window:
-            return None
-        if self._entropy_target is None:  # what is to be kept is the entropy of the first steps
-            self._entropy_target = sum(self._curves.entropy[-window:]) / window
-        change = triggers.adjust_eps_high(self._curves.entropy, self._entropy_target, self.objective.eps_high)
-        if change is not None:
-            self.objective = self.objective.model_copy(update={"eps_high": change.new})
         return change

@@ -22,13 +22,13 @@ from training.rollouts.curriculum.pools import Pool, PoolChange, beta_cdf
 from training.rollouts.tasks import TrainingTask
 
 CONFIDENCE = 0.95
-"""Probability with which a label must be contradicted. Not in the paper."""
+"""Probability with which a label must be contradicted."""
 
 MIN_ROLLOUTS = 16
-"""Judged rollouts of each of the two halves. Not in the paper."""
+"""Judged rollouts of each of the two halves."""
 
 MIN_SHARE = 0.5
-"""Smallest share of the newer rollouts that the other answer has. Not in the paper."""
+"""Smallest share of the newer rollouts that the other answer has."""
 
 _MOST_ANSWERS, _MOST_CHARACTERS = 4, 200
 """Of a group so many wrong answers are counted, the commonest, by so many characters."""

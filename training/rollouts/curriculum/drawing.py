@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from training.rollouts.curriculum.pools import Pool
 
 PROBE_SHARE = 0.02
-"""Share of the groups that are drawn from the retired. Not in the paper."""
+"""Share of the groups that are drawn from the retired."""
 
 RETRY_SHARE = 0.05
-"""Share of the groups that are drawn from the deferred. Not in the paper."""
+"""Share of the groups that are drawn from the deferred."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The curriculum of a run as it begins: with what its sets measured of its problems."""
+"""The curriculum of a run as it begins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from training.recipe import TrainRecipe
 from training.rollouts.curriculum.controller import CurriculumController
-from training.rollouts.curriculum.pools import PassCounts
 from training.rollouts.tasks import TrainingTask
 
 
@@ -20,7 +19,6 @@ def open_curriculum(recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> C
         recipe.seed,
         recipe.collector,
         recipe.steps,
-        {task.id: PassCounts(0, task.correct, task.judged) for task in tasks.values() if task.judged},
         [task.id for task in tasks.values() if task.deferred],
         {task.id: task.request.domain.value for task in tasks.values()},
     )

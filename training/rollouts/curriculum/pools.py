@@ -17,13 +17,13 @@ from enum import StrEnum
 
 CONFIDENCE = 0.8
 """Probability that a pass rate is outside the band before its problem leaves the active pool, and inside before it
-comes back. Not in the paper."""
+comes back."""
 
 HALF_LIFE = 50.0
-"""Training steps after which a rollout counts half. Not in the paper."""
+"""Training steps after which a rollout counts half."""
 
 MIN_EFFECTIVE_ROLLOUTS = 4.0
-"""Weighted rollouts below which a problem stays in its pool. Not in the paper."""
+"""Weighted rollouts below which a problem stays in its pool."""
 
 
 class Pool(StrEnum):

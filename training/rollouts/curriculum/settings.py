@@ -15,16 +15,16 @@ class StageSettings(Settings):
     until: Literal["steps", "reward", "length"] = Field(
         "steps",
         description="`reward`, `length`: it ends when that curve, since its begin, is flat; `steps`: after `steps`. "
-        "The last stage ends with the run. By eye in the paper.",
+        "The last stage ends with the run. Paper: by eye.",
     )
-    steps: int | None = Field(None, ge=1, description="It ends after so many steps at the latest. Not in the paper.")
+    steps: int | None = Field(None, ge=1, description="It ends after this many steps at the latest.")
     lengths: int | None = Field(
         None, ge=1, description="Un-penalised length l_max - l_cache, in tokens. Paper: 16k, 24k, 32k."
     )
     n_batch: int | None = Field(
         None, ge=1, description="Rollouts between two updates, in one optimiser step. Paper: 8k, 4k, 2k."
     )
-    n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Lowered with memory in the paper.")
+    n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Paper: lowered with memory.")
     eps_high: float | None = Field(
         None, gt=0, description="Upper clip, of an objective that has one. Paper: .26 to .28, .3 after a cold start."
     )
@@ -46,34 +46,18 @@ class CurriculumSettings(Settings):
     """What changes while training goes on, and when."""
 
     stages: tuple[StageSettings, ...] = Field((), strict=False, description="Stages in order, each a table.")
-    carry: str | None = Field(
-        None,
-        description="Folder of an earlier training run, relative to the recipe's: pools, pass rates, lengths and "
-        "eps_high go on from where it ended. They start anew if it is missing.",
-    )
-    from_set: bool = Field(
-        False,
-        description="Pools start from the pass rates in the curated set, as attempts of step 0. Not in the paper.",
-    )
     draw: Literal["uniform", "gaussian", "thompson"] = Field(
         "uniform",
         description="Which active problem comes next. `uniform`: each once in a turn; `gaussian`: by a normal density "
         "of the pass rate whose mean falls over the run (Nemotron 3 Nano, 3.2.2); `thompson`: by a draw from each "
-        "problem's posterior, the nearest to 1/2 first. Not in the paper.",
+        "problem's posterior, the nearest to 1/2 first.",
     )
-    min_pass_rate: float = Field(
-        0.05, ge=0, lt=1, description="Below: deferred, too hard for now. Not in the paper; 1 of 16 is 0.06."
-    )
-    max_pass_rate: float = Field(
-        0.875, gt=0, le=1, description="Above: retired, too easy by now. Not in the paper; 14 of 16 here."
-    )
+    min_pass_rate: float = Field(0.05, ge=0, lt=1, description="Below: deferred, too hard for now; 1 of 16 is 0.06.")
+    max_pass_rate: float = Field(0.875, gt=0, le=1, description="Above: retired, too easy by now; 14 of 16.")
     disputes: bool = Field(
         False,
         description="Problems leave training if another answer rises over the versions and the reference does not; "
-        "they and the evidence are written to `disputed.jsonl`. Not in the paper.",
-    )
-    adapt_eps_high: bool = Field(
-        False, description="Adjust eps_high between 0.26 and 0.28 to keep entropy steady. By hand in the paper."
+        "they and the evidence are written to `disputed.jsonl`.",
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What to change when learning slows: harder problems, the next stage, eps_high.
+"""What to change when learning slows: harder problems, the next stage.
 
 Pure functions of recorded curves, one value a step. Each returns what to do with its reason, or None.
 
@@ -14,28 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 PLATEAU_WINDOW = 20
-"""Steps over which a curve is called flat. Not in the paper."""
+"""Steps over which a curve is called flat."""
 
 REWARD_MIN_GAIN = 0.02
-"""Gain of the mean reward over the window below which it is flat. Not in the paper."""
+"""Gain of the mean reward over the window below which it is flat."""
 
 LENGTH_MIN_GAIN = 0.05
-"""Gain of the mean length over the window, as a share of it, below which it is flat. Not in the paper."""
+"""Gain of the mean length over the window, as a share of it, below which it is flat."""
 
 PATIENCE = 20
-"""Steps after the window in which no further deferred problems come in. Not in the paper."""
+"""Steps after the window in which no further deferred problems come in."""
 
 HARDER_SHARE = 0.25
-"""Deferred problems that come in on a reward plateau, as a share of the active ones. Not in the paper."""
-
-EPS_HIGH_RANGE = (0.26, 0.28)
-"""Range in which eps_high is adjusted. Paper: 0.26 to 0.28, by hand."""
-
-EPS_HIGH_STEP = 0.005
-"""One adjustment of eps_high. Not in the paper."""
-
-ENTROPY_TOLERANCE = 0.1
-"""Relative departure of the entropy that is tolerated. Not in the paper."""
+"""Deferred problems that come in on a reward plateau, as a share of the active ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +99,3 @@ def activate_deferred(
     promoted = min(deferred, max(1, round(active * HARDER_SHARE)))
     reason = f"reward flat: {fit.gain:+.3f} over {fit.window} steps (t = {fit.t_value:.1f})"
     return SettingChange("active", active, active + promoted, reason)
-
-
-def adjust_eps_high(entropy: Sequence[float], target: float, eps_high: float) -> SettingChange | None:
-    """Raise eps_high if the entropy is below its target, lower it if the entropy is above, within its range."""
-    if not entropy:
-        return None
-    low, high = EPS_HIGH_RANGE
-    departure = entropy[-1] / target - 1 if target else 0.0
-    if abs(departure) <= ENTROPY_TOLERANCE:
-        return None
-    new = min(high, max(low, eps_high + (EPS_HIGH_STEP if departure < 0 else -EPS_HIGH_STEP)))
-    if new == eps_high:
-        return None
-    return SettingChange("eps_high", eps_high, new, f"entropy {entropy[-1]:.3f} is {departure:+.0%} off {target:.3f}")

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.float64]
 
 GAUSSIAN_MEANS = (0.8, 0.3)
-"""Mean pass rate of the Gaussian at the run's begin and at its end. Not in the paper."""
+"""Mean pass rate of the Gaussian at the run's begin and at its end."""
 
 GAUSSIAN_SPREAD = 0.15
-"""Standard deviation of the Gaussian, in pass rate. Not in the paper."""
+"""Standard deviation of the Gaussian, in pass rate."""
 
 LEAST_WEIGHT = 1e-6
 """Weight of a pass rate far from the mean: nothing starves."""

@@ -6,6 +6,11 @@ import polars as pl
 import pytest
 
 from curation.filters.decontamination.figures import Figures, compare_figures
+from curation.filters.dedup.tokens import tokenize
+
+
+def figures(text: str) -> Figures:
+    return Figures(pl.Series([text]), tokenize(pl.Series([text])))
 
 
 @pytest.mark.parametrize(
@@ -21,5 +26,5 @@ from curation.filters.decontamination.figures import Figures, compare_figures
 def test_a_short_text_whose_figures_stand_among_many_agrees_little(left: str, right: str, agreement: float) -> None:
     pair = pl.DataFrame({"row": [0], "at": [0]}, schema={"row": pl.Int64, "at": pl.Int64})
     for one, other in ((left, right), (right, left)):
-        compared = compare_figures(pair, Figures.of(pl.Series([one])), Figures.of(pl.Series([other])))
+        compared = compare_figures(pair, figures(one), figures(other))
         assert compared["agreement"].item() == pytest.approx(agreement)

@@ -63,19 +63,57 @@ def test_a_copy_is_found_by_runs_and_by_shingles(text: str) -> None:
     assert hits(text) == [("ngram", "words", 0, 1.0), ("words", "words", 0, 1.0)]
 
 
-def test_a_part_is_found_and_its_share_is_the_score() -> None:
-    ((method, benchmark, row, score),) = hits(
-        "Here is a task. " + SPRINTS[:78] + GLASSES, OverlapSettings(("ngram",), coverage=0.1)
-    )
+def test_a_part_is_found_and_its_share_is_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overlap, "COVERAGE", 0.1)
+    monkeypatch.setattr(overlap, "FLOORS", {**overlap.FLOORS, "ngram": 0.1})
+    ((method, benchmark, row, score),) = hits("Here is a task. " + SPRINTS[:78] + GLASSES, OverlapSettings(("ngram",)))
     assert (method, benchmark, row) == ("ngram", "words", 0)
     assert 0 < score < 0.5
 
 
-def test_a_short_text_is_found_whole_inside_a_longer_one_both_ways() -> None:
+def test_a_short_benchmark_row_is_found_whole_inside_a_longer_text() -> None:
     assert ("ngram", "sums", 0, 1.0) in hits("As everybody knows, " + PRIMES.replace("10", "ten") + " Show your work.")
-    assert ("ngram", "words", 0, 1.0) in hits("He runs 60 meters each sprint")
-    assert hits("He runs 60 meters") == []
+    assert hits("He runs 60 meters each sprint") == []  # a fragment of one is no problem
     assert hits("Compute.", OverlapSettings(("ngram",))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "is_whole"),
+    [
+        (r"Think first. Compute $\binom{8}{4}$. Answer with a number.", True),
+        (r"Example 5 Compute ${8 \choose 4}$ (10 points)", True),
+        (r"Compute $\binom{8}{4} + 3$.", False),
+        (r"Compute $\binom{8}{4} \cdot 3^4$.", False),
+        (r"Compute $\binom{8}{4}$ 3", False),
+        (r"Compute $\binom{8}{5}$.", False),
+    ],
+)
+def test_a_short_formula_is_whole_if_no_formula_goes_on_after_it(text: str, is_whole: bool) -> None:
+    benchmarks = pl.DataFrame({"benchmark": ["m"], "row": [0], "statement": [r"Compute $\binom{8}{4}$."]})
+    found = find_contamination(pl.DataFrame({"statement": [text]}), benchmarks, OverlapSettings(("ngram",)))
+    assert (found.height == 1) is is_whole
+
+
+ROOTS = (
+    r"Let $a$ be a positive real number such that all the roots of $x^3 + ax^2 + ax + 1 = 0$ are real. Find the "
+    "smallest possible value of $a$."
+)
+
+
+@pytest.mark.parametrize("before", ["", "10.3. ", "Homework for week 12, set 3b, due on May 4: "])
+@pytest.mark.parametrize("after", ["", " Answer with a number between 0 and 999."])
+def test_what_stands_around_a_benchmarks_problem_changes_nothing(before: str, after: str) -> None:
+    benchmarks = pl.DataFrame({"benchmark": ["m"], "row": [0], "statement": [ROOTS]})
+    found = find_contamination(pl.DataFrame({"statement": [before + ROOTS + after]}), benchmarks)
+    assert (found["method"][0], found["score"][0], found["kind"][0]) == ("ngram", 1.0, OVERLAP)
+
+
+def test_instructions_that_the_rows_of_a_benchmark_share_are_no_overlap() -> None:
+    wrapper = "Solve the following math problem step by step. The last line of your response should be the answer.\n\n"
+    asked = ["How many edges has a cube?", "What is the capital of France?", "How old is a tree with 9 rings?", ROOTS]
+    benchmarks = pl.DataFrame({"benchmark": "m", "row": range(4), "statement": [wrapper + text for text in asked]})
+    rows = pl.DataFrame({"statement": [wrapper + "Which number of corners has a square?", ROOTS, *SPRINTS.split(". ")]})
+    assert find_contamination(rows, benchmarks).filter(pl.col("kind") == OVERLAP)["row"].unique().to_list() == [1]
 
 
 @pytest.mark.parametrize("text", [None, "", "$$", GLASSES, "Compute the area of a square with side 10."])
@@ -127,12 +165,11 @@ def test_what_everybody_writes_is_no_overlap() -> None:
 
 
 def test_another_threshold_needs_the_scores_alone() -> None:
-    texts = pl.Series([SPRINTS, SPRINTS.replace("60 meters each sprint", "far") + GLASSES, GLASSES])
-    low, high = OverlapSettings(coverage=0.25), OverlapSettings(words=0.9, coverage=0.9)
-    index = BenchmarkIndex(BENCHMARKS, low)
-    scores = index.scores(texts)
+    texts = pl.Series([SPRINTS, SPRINTS.replace("60 meters each sprint", "near") + GLASSES, GLASSES])
+    low, high = (OverlapSettings(("words", "embedding"), cosine=cosine) for cosine in (0.75, 0.99))
+    scores = BenchmarkIndex(BENCHMARKS, low, Alike()).scores(texts)
     assert low.measured_with == high.measured_with
-    assert classify_hits(scores, high).equals(BenchmarkIndex(BENCHMARKS, high).hits(texts))
+    assert classify_hits(scores, high).equals(BenchmarkIndex(BENCHMARKS, high, Alike()).hits(texts))
     assert classify_hits(scores, low).height > classify_hits(scores, high).height
 
 
@@ -157,12 +194,12 @@ def test_order_does_not_count(texts: list[str], order: list[int]) -> None:
 
 def test_rows_are_compared_few_at_a_time_each_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = pl.Series([GLASSES, SPRINTS, "", PRIMES, SPRINTS])
-    index, told = BenchmarkIndex(BENCHMARKS, OverlapSettings(("words", "embedding"), candidates=0.0), Known()), []
+    index, told = BenchmarkIndex(BENCHMARKS, OverlapSettings(("words", "embedding")), Known()), []
     whole = index.scores(texts)
     monkeypatch.setattr(overlap, "ROWS_AT_ONCE", 2)
     assert index.scores(texts, lambda row, _: told.append(row)).equals(whole)
     assert whole["row"].unique().sort().to_list() == [1, 3, 4]
-    assert sorted(told) == [1, 3, 4]
+    assert sorted(told) == [1, 3, 4]  # the others share no words
     assert index.scores(texts.clear()).equals(whole.clear())
 
 
@@ -251,7 +288,7 @@ def test_programs_are_all_embedded_by_what_they_say() -> None:
     embedder = Known()
     index = BenchmarkIndex(
         pl.DataFrame({"benchmark": ["b"], "row": [0], "statement": [benchmark]}),
-        OverlapSettings(("embedding",), programs=True, figures=0.0, formulas=0.0, candidates=1.0),  # no words suffice
+        OverlapSettings(("embedding",), programs=True),
         embedder,
     )
     hits = index.hits(pl.Series([other, port, None, " "]))
@@ -263,29 +300,14 @@ def test_programs_are_all_embedded_by_what_they_say() -> None:
     ]
 
 
-class Apart(Known):
-    """An embedder to whom the benchmark and a port of it are .55 alike."""
+class Alike(Known):
+    """An embedder to whom all texts are .8 alike, but for equal ones."""
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> NDArray[np.float32]:
-        known = super().embed(texts, on_outcome)
-        return np.where(known[:, :1] > 0, known, np.array([[0.55, 0.835]], dtype=np.float32))
-
-
-@pytest.mark.parametrize(
-    ("examples", "is_port"),
-    [
-        ("[2, 4, 3, 0] => [7, 1, 9]", True),
-        ("[1, 2, 3, 4] => [0, 0, 0]", False),
-        ("[2, 4, 8, 16] => [3, 1, 9]", False),
-    ],
-)
-def test_a_port_that_kept_its_examples_is_found(examples: str, is_port: bool) -> None:
-    original = 'def near_it(xs):\n    """Are numbers of the list near?\n    [2, 4, 3, 0] => [7, 1, 9]\n    """\n'
-    port = f"bool close(int *a) {{\n  /* Tells whether numbers of a list are alike.\n  {examples} */\n}}"
-    index = BenchmarkIndex(
-        pl.DataFrame({"benchmark": "b", "row": range(3), "statement": [original] * 3}),  # a task may stand there often
-        OverlapSettings(("embedding",), programs=True, figures=0.0, formulas=0.0, candidates=0.0, cosine=0.72),
-        Apart(),
-    )
-    other = "int other(int a) {\n  /* Adds numbers of a list. */\n}"
-    assert index.hits(pl.Series([other, port]))["row"].to_list() == ([1, 1, 1] if is_port else [])
+        super().embed(texts, on_outcome)
+        known = sorted(BENCHMARKS["statement"].drop_nulls())
+        places = [known.index(text) + 1 if text in known else 9 for text in texts]
+        vectors = np.zeros((len(texts), 10), dtype=np.float32)
+        vectors[:, 0] = 0.8**0.5
+        vectors[range(len(texts)), places] = 0.2**0.5
+        return vectors

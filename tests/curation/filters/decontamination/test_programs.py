@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from curation.filters.decontamination.programs import program_evidence, program_text, program_texts
+from curation.filters.decontamination.programs import program_text, program_texts
 
 PYTHON = '''from typing import List
 
@@ -76,13 +76,3 @@ def test_a_series_keeps_its_nulls() -> None:
 def test_a_long_text_takes_no_long_time() -> None:
     text = "int " * 5000 + "a b(" * 5000 + "`" * 3 + "/*" * 5000
     assert program_text(text)
-
-
-def test_what_a_port_keeps_is_runs_of_values_and_names_of_two_words() -> None:
-    told = program_evidence(
-        pl.Series(["int sortArray(int *a) { /* [2, 4, 3, 0] 'x' */ }", None, "int f(int a) {1, 2, 3}"])
-    )
-    assert told["row"].to_list() == [0, 0, 0, 0]
-    assert told["kind"].value_counts(sort=True).rows() == [("example", 3), ("name", 1)]
-    same = program_evidence(pl.Series(["def sort_array(xs): pass"]))
-    assert same["key"].to_list() == told.filter(pl.col("kind") == "name")["key"].to_list()

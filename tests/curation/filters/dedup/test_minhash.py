@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 
 from curation.filters.dedup.minhash import (
     SLOTS,
+    ShingledRows,
     band_keys,
     band_rows,
-    gram_hashes,
     jaccard,
+    shingle,
     signatures,
-    tokenize,
-    tokenize_rows,
 )
+from curation.filters.dedup.tokens import shared_passages, token_runs, tokenize, without_passages
+
+
+def shingled(texts: list[str]) -> ShingledRows:
+    return shingle(tokenize(pl.Series(texts)), len(texts))
 
 
 def tokens(text: str) -> list[str]:
@@ -50,7 +54,7 @@ TEXTS = st.lists(st.lists(st.sampled_from("ab12+ "), max_size=12).map(" ".join),
 @given(TEXTS)
 @settings(max_examples=60, deadline=None)
 def test_jaccard_is_that_of_the_sets(texts: list[str]) -> None:
-    rows = tokenize_rows(pl.Series(texts))
+    rows = shingled(texts)
     sets = []
     for text in texts:
         edged = ["", *tokens(text), ""]
@@ -63,20 +67,63 @@ def test_jaccard_is_that_of_the_sets(texts: list[str]) -> None:
 @given(TEXTS)
 @settings(max_examples=30, deadline=None)
 def test_a_row_is_the_same_alone_and_in_company(texts: list[str]) -> None:
-    together = tokenize_rows(pl.Series(texts))
+    together = shingled(texts)
     found = signatures(together)
     for place, text in enumerate(texts):
-        alone = tokenize_rows(pl.Series([text]))
+        alone = shingled([text])
         assert together.figures[place] == alone.figures[0]
         assert (found[place] == signatures(alone)[0]).all()
 
 
 def test_runs_stay_inside_their_row() -> None:
-    rows = tokenize_rows(pl.Series(["a b c", None, "a b", "c a b"]))
-    row, run = gram_hashes(rows, 2)
-    assert row.tolist() == [0, 0, 2, 3, 3]
+    lines = tokenize(pl.Series(["a b c", None, "a b", "c a b"]))
+    first, run = token_runs(lines, 2)
+    assert lines["row"].to_numpy()[first].tolist() == [0, 0, 2, 3, 3]
     assert run[0] == run[2] == run[4]
-    assert len(gram_hashes(rows, 20)[0]) == 0
+    assert len(token_runs(lines, 20)[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (r"\dbinom{8}{4}", r"{8 \choose 4}"),
+        (r"\binom84", r"\binom{8}{4}"),
+        ("log₂(x⁴y³z²)", r"\log_2(x^4y^3z^2)"),
+        (r"\dfrac12 + \tfrac{3}{4}", "½ + 3/4"),
+        (r"2\pi r^{2}", "2πr²"),
+        (r"a_{10} \leqslant \sqrt{x}", "a₁₀ ≤ √x"),
+        (r"\left( 3 \times 4 \right)", r"\big(3 \cdot 4\big)"),
+        (r"x \in \mathbb{R}, n \equiv 1 \pmod{7}", "x ∈ ℝ, n ≡ 1 (mod 7)"),
+    ],
+)
+def test_one_formula_in_two_writings(one: str, other: str) -> None:
+    assert tokens(one) == tokens(other)
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["10.3. ", "Example 5 ", "B1. ", "6.131 ", "(20th All-Russian MO, 1994) ", "## Task 2 - 120712\n\n", "**4.** ",
+     "Problem 7: ", "[AIME 2021] ", "1. (10 points) ", "【例4】", "第3题 ", "Задача 4. "],
+)  # fmt: skip
+def test_a_numbering_in_front_is_no_part_of_a_text(label: str) -> None:
+    assert tokens(label + "Let x be 5.") == ["let", "x", "be", "5"]
+
+
+@pytest.mark.parametrize("text", ["2.5 kg of rice", "In 1994 Bob was 5", "(3, 4) and (5, 6)", "3 apples"])
+def test_a_number_of_the_problem_stays(text: str) -> None:
+    assert len(tokens(text)) == len(text.replace(",", "").replace("2.5", "x").split())
+
+
+def test_what_most_rows_of_a_source_share_is_taken_out_and_a_row_that_is_little_else_keeps_it() -> None:
+    wrapper = "Think about the task step by step and put the result in a box at the end: "
+    problems = ["how many sides has a cube?", "which number of legs do five dogs have?", "yes?", "what colour is snow?"]
+    lines = tokenize(pl.Series([wrapper + text for text in problems]))
+    left = without_passages(lines, shared_passages(lines, pl.Series(["a"] * 4)))
+    texts = [" ".join(left.filter(pl.col("row") == row)["token"]) for row in range(4)]
+    assert texts[:2] == ["how many sides has a cube", "which number of legs do 5 dogs have"]
+    assert texts[2].startswith("think about")
+    apart = shared_passages(lines, pl.Series(["a", "b", "c", "d"]))
+    assert without_passages(lines, apart).equals(lines)
 
 
 @pytest.mark.parametrize("threshold", [0.2, 0.4, 0.75, 0.9])

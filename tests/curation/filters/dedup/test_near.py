@@ -95,9 +95,13 @@ def test_a_number_or_a_telling_word_makes_another_problem(one: str, other: str) 
     assert not near(one, other)
 
 
-def test_figures_may_be_left_out_of_the_comparison() -> None:
-    rows = problems(("a", 0, EGGS, "1"), ("a", 1, EGGS.replace("16", "17"), "1"))
-    assert near_duplicates(rows, ["a"], figures_agree=False).height == 1
+def test_a_numbering_in_front_separates_nothing_and_shared_instructions_join_nothing() -> None:
+    numbered = [("a", row, f"{row + 2}.1. {text}", "1") for row, text in enumerate([EGGS, ROOTS] * 10)]
+    assert near_duplicates(problems(*numbered), ["a"]).height == 18
+    wrapper = "Solve the following math problem step by step. The last line of your response should be the answer.\n\n"
+    short = ["How many edges does a regular tetrahedron have?", "How many faces does a cube have?"]
+    wrapped = problems(*[("a", row, wrapper + text, "1") for row, text in enumerate(short)])
+    assert near_duplicates(wrapped, ["a"]).height == 0
 
 
 def test_a_translation_is_no_near_duplicate() -> None:
@@ -197,7 +201,7 @@ def test_nothing_in_nothing_out(tmp_path: Path) -> None:
 
 
 class Shards:
-    """Shards in memory; reading the statements of one of them fails."""
+    """Shards in memory; sketching one of them fails."""
 
     def __init__(self, shards: list[pl.DataFrame], broken: int | None = None) -> None:
         self.shards, self.broken = shards, broken
@@ -207,7 +211,7 @@ class Shards:
         return len(self.shards)
 
     def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
-        if "statement" in columns:
+        if "lang" in columns:
             if index == self.broken:
                 raise OSError("killed")
             self.sketched.append(index)

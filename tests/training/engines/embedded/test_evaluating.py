@@ -18,7 +18,7 @@ from training.optimisation.checkpoint import last_checkpoint
 from training.rollouts.attempt_log import read_attempts
 
 STEPS = 3
-EVERY = {"every": 1, "keep": 9, "export": False}
+EVERY = {"every": 1, "keep": 9}
 
 
 def evaluated(out: Path) -> list[tuple[Any, ...]]:

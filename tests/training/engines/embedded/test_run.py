@@ -29,11 +29,11 @@ OF_SAMPLED = {name for name in STEP_METRICS if name.startswith(("sampled/", "len
 def small(**changes: Any) -> TrainRecipe:
     table: dict[str, Any] = {
         "steps": STEPS,
-        "max_tokens": 60,
+        "rewards": {"max_length": 60},
         "optim": {"learning_rate": 3e-4},
         "data": {"problems": 60},
         "evaluation": {"data": {"kind": "embedded", "problems": 6, "seed": 9}, "attempts": 2, "every": 2},
-        "checkpoints": {"every": 2, "export": False},
+        "checkpoints": {"every": 2},
     }
     for key, value in changes.items():
         table[key] = {**table.get(key, {}), **value} if isinstance(value, dict) else value

@@ -22,12 +22,14 @@ from tests.waiting import PATIENCE_S
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
 from training.engines.placement import place_verl
+from training.engines.verl import configuration
 from training.engines.verl.configuration import VerlFiles, compile_recipe
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.environment import missing, process_environment, require_interpreter
 from training.engines.verl.groups import told_of
 from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
+from training.optimisation import trainer as trainer_module
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
 from training.optimisation.packing import TrainingSample
@@ -52,6 +54,12 @@ KEYS = (
 )
 
 
+@pytest.fixture(autouse=True)
+def unclipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (configuration, trainer_module):
+        monkeypatch.setattr(module, "MAX_GRAD_NORM", 1e9)
+
+
 def recipe(**changes: Any) -> TrainRecipe:
     table: dict[str, Any] = {
         "name": "against-verl",
@@ -62,7 +70,6 @@ def recipe(**changes: Any) -> TrainRecipe:
         "data": {"kind": "embedded", "problems": 12, "seed": 5},
         "collector": {"group_size": 4, "n_async": 16, "n_batch": 8, "max_staleness": 1},
         "rewards": {"max_length": 100, "language": 0.0},
-        "optim": {"max_grad_norm": 1e9},
     }
     return TrainRecipe.model_validate({**table, **changes})
 
@@ -129,14 +136,9 @@ def test_verl_composes_and_checks_what_is_compiled(tmp_path: Path) -> None:
 
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "paper": {"kind": "grpo"},
-    "dapo": {
-        "kind": "grpo",
-        "loss_aggregation": "batch",
-        "advantage_normalisation": "group",
-        "mask_truncated": True,
-    },
+    "dapo": {"kind": "grpo", "preset": "dapo"},
     "gspo": {"kind": "grpo", "preset": "gspo"},
-    "pass-at-k": {"kind": "grpo", "credit": "pass_at_k", "k": 2, "correction": "truncate"},
+    "pass-at-k": {"kind": "grpo", "credit": "pass_at_k", "k": 2},
     "aipo": {"kind": "aipo"},
 }
 

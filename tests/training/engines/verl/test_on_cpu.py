@@ -22,7 +22,7 @@ from flows.run.training import train
 from tests.training.engines.verl.cpu_environment import ENVIRONMENT, OVERRIDES, make_environment
 from tests.waiting import PATIENCE_S, wait_until
 from training.embedded_model import WEIGHTS
-from training.engines.verl.environment import missing
+from training.engines.verl.environment import VARIABLE, missing
 from training.engines.verl.run import last_step
 from training.evaluation.metrics import read_metrics
 from training.optimisation.model import load_model
@@ -46,13 +46,12 @@ curriculum = {}
 
 [verl]
 gpus_per_node = 2
-python = "PYTHON"
 overrides = OVERRIDES
 """
 
 
-def written(python: Path) -> str:
-    return RECIPE.replace("PYTHON", str(python)).replace("OVERRIDES", json.dumps(OVERRIDES))
+def written() -> str:
+    return RECIPE.replace("OVERRIDES", json.dumps(OVERRIDES))
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
@@ -65,7 +64,8 @@ def test_verls_trainer_trains_is_killed_resumes_and_leaves_a_model(
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     recipe, out = tmp_path / "recipe.toml", tmp_path / "run"
-    recipe.write_text(written(make_environment(tmp_path / "verl")))
+    recipe.write_text(written())
+    monkeypatch.setenv(VARIABLE, str(make_environment(tmp_path / "verl")))
     command = [sys.executable, "-m", "flows.pipelines.train", str(recipe), "--out", str(out)]
     started = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     wait_until(lambda: last_step(out) >= 1, started)

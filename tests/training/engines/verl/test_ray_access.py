@@ -40,10 +40,9 @@ exit 1
 
 
 def test_a_refused_token_is_told_in_a_sentence_and_an_earlier_start_is_not_taken_for_this_one(tmp_path: Path) -> None:
-    python, out = tmp_path / "refused", tmp_path / "run"
+    made = recipe(tmp_path, verl={"gpus_per_node": 8, "ray_address": "10.0.0.7:6379"})
+    python, out = tmp_path / "bin" / "python", tmp_path / "run"
     python.write_text(INSIDE)
-    python.chmod(0o755)
-    made = recipe(tmp_path, verl={"gpus_per_node": 8, "python": str(python), "ray_address": "10.0.0.7:6379"})
     with pytest.raises(EngineError, match=r"^verl\.ray_address = '10\.0\.0\.7:6379': .* asks for a token"):
         train(made, tmp_path, out)
     python.write_text(INSIDE.replace("InvalidAuthToken", "the machine is gone"))
@@ -86,13 +85,12 @@ def is_listened_on(port: int) -> bool:
 def test_a_real_cluster_that_asks_for_a_token_takes_that_of_the_environment(
     head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    python, out = tmp_path / "joins", tmp_path / "run"
-    python.write_text(JOINS.replace("PYTHON", str(require_interpreter())).replace("HEAD", head))
-    python.chmod(0o755)
+    joins, out = JOINS.replace("PYTHON", str(require_interpreter())).replace("HEAD", head), tmp_path / "run"
     monkeypatch.setenv("HOME", str(tmp_path))  # where Ray looks for a token of its own
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
         monkeypatch.delenv(name, raising=False)
-    made = recipe(tmp_path, verl={"gpus_per_node": 8, "python": str(python), "ray_address": head})
+    made = recipe(tmp_path, verl={"gpus_per_node": 8, "ray_address": head})
+    (tmp_path / "bin" / "python").write_text(joins)
     with pytest.raises(EngineError, match="asks for a token, and this run sent none or another"):
         train(made, tmp_path, out)
     (tmp_path / "token").write_text(TOKEN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from training.engines.processes import EngineError
+from training.engines.verl.environment import VARIABLE
 from training.engines.verl.run import train
 from training.engines.verl.stages import LATEST, STATE, all_stages, last_step, present_stage, remove_old
 from training.recipe import TrainRecipe
@@ -25,7 +27,9 @@ STAGES = (
 
 
 def recipe(folder: Path, **changes: Any) -> TrainRecipe:
-    python = folder / "python"
+    python = folder / "bin" / "python"
+    python.parent.mkdir(exist_ok=True)
+    os.environ[VARIABLE] = str(folder)
     double = f'exec "{sys.executable}" -m tests.training.engines.verl.double "$@"'
     python.write_text(f'#!/bin/sh\ncase "$*" in *--check) exit 0;; esac\n{double}\n')
     python.chmod(0o755)
@@ -36,7 +40,7 @@ def recipe(folder: Path, **changes: Any) -> TrainRecipe:
         "engine": "verl",
         "prompt": "plain",
         "data": {"kind": "embedded", "problems": 9},
-        "verl": {"gpus_per_node": 8, "python": str(python)},
+        "verl": {"gpus_per_node": 8},
         "collector": {"group_size": 4, "n_async": 16, "n_batch": 16},
         "rewards": {"max_length": 100, "length_cache": 20, "language": 0.0},
         "curriculum": {"stages": STAGES},
@@ -124,7 +128,7 @@ def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(
     )
     first = checkpoint(out, 2, curriculum)
     for step in range(1, 5):
-        curriculum.after_step(step, 0.5, 25.0, 0.0)
+        curriculum.after_step(step, 0.5, 25.0)
     second, third = checkpoint(out, 4, curriculum), checkpoint(out, 6, None)
     stage = present_stage(made, out)
     assert (stage.number, stage.begun_at, stage.ends_at) == (1, 4, 7)

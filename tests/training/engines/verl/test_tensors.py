@@ -27,10 +27,10 @@ def test_advantages_by_hand_with_the_papers_weights() -> None:
 
 def test_what_was_cut_off_weighs_nothing_and_minibatches_have_their_own_means() -> None:
     rewards, mask, groups = batch()
-    settings = GrpoSettings(advantage_normalisation="none", mask_truncated=True)
+    settings = GrpoSettings(preset="dapo", advantage_normalisation="none")
     folded = weighted_advantages(rewards, mask, groups, settings, max_tokens=3)
     assert folded[0].tolist() == [0.0, 0.0, 0.0]
-    assert float(folded[1, 0]) == pytest.approx(-0.5 / 2)  # the group's one token that is left
+    assert float(folded[1, 0]) == pytest.approx(-0.5 / 5)  # one of the minibatch's five tokens that are left
     twice = weighted_advantages(rewards, mask, groups, settings, max_tokens=3, minibatches=2)
     assert torch.equal(twice, 2 * folded)
 

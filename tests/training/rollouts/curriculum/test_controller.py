@@ -14,7 +14,7 @@ from training.rollouts.curriculum.pools import Pool
 from training.rollouts.curriculum.settings import CurriculumSettings
 
 PROBLEMS = [f"p{number}" for number in range(12)]
-SETTINGS = CurriculumSettings(adapt_eps_high=True)
+SETTINGS = CurriculumSettings()
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +32,14 @@ def test_without_a_curriculum_every_problem_comes_once_a_pass() -> None:
     plain = course(None)
     assert sorted(plain.draw_problem() for _ in PROBLEMS) == sorted(PROBLEMS)
     plain.record_group("p0", 1, 16, 16)
-    assert plain.after_step(1, 0.5, 50.0, 0.3) == ([], [])
+    assert plain.after_step(1, 0.5, 50.0) == ([], [])
 
 
 def test_what_is_always_solved_retires_and_what_never_is_waits() -> None:
     made = course()
     made.record_group("p0", 1, 16, 16)
     made.record_group("p1", 1, 0, 64)
-    moved, _ = made.after_step(1, 0.5, 50.0, 0.3)
+    moved, _ = made.after_step(1, 0.5, 50.0)
     assert {(one.problem, one.new) for one in moved} == {("p0", Pool.RETIRED), ("p1", Pool.DEFERRED)}
     assert all("pass rate" in one.reason for one in moved)
     assert made.pool_sizes() == {"active": 10, "deferred": 1, "retired": 1}
@@ -53,20 +53,11 @@ def test_a_flat_reward_brings_the_deferred() -> None:
         made.record_group(problem, 1, 0, 64)
     seen = []
     for step, wiggle in enumerate((0.0, 0.001, 0.0, 0.001), start=1):
-        seen += made.after_step(step, 0.5 + wiggle, 50.0 + wiggle, 0.3)[1]
+        seen += made.after_step(step, 0.5 + wiggle, 50.0 + wiggle)[1]
     changes = {change.setting: change for change in seen}
     assert changes["active"].new == 10
     assert made.pool_sizes() == {"active": 10, "deferred": 2, "retired": 0}
     assert "flat" in changes["active"].reason
-
-
-def test_falling_entropy_raises_eps_high() -> None:
-    made = course()
-    for step in range(1, 5):
-        made.after_step(step, 0.1 * step, 50.0, 0.4)
-    _, changes = made.after_step(5, 0.6, 50.0, 0.2)
-    assert [change.setting for change in changes if change.setting == "eps_high"]
-    assert made.objective.eps_high > 0.27
 
 
 def test_a_restored_course_goes_on_as_the_undisturbed_one() -> None:
@@ -74,11 +65,11 @@ def test_a_restored_course_goes_on_as_the_undisturbed_one() -> None:
     for made in (undisturbed, first):
         for step in range(1, 4):
             made.record_group(made.draw_problem(), step, 16, 16)
-            made.after_step(step, 0.5, 50.0, 0.3)
+            made.after_step(step, 0.5, 50.0)
         made.record_group("p3", 4, 1, 8)
     again = course()
     again.restore(json.loads(json.dumps(first.state())))
     for made in (undisturbed, again):
-        made.after_step(4, 0.5, 50.0, 0.3)
+        made.after_step(4, 0.5, 50.0)
     assert again.state() == undisturbed.state()
     assert [again.draw_problem() for _ in range(20)] == [undisturbed.draw_problem() for _ in range(20)]

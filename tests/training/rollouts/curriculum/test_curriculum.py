@@ -16,7 +16,7 @@ from training.rollouts.curriculum.pools import (
     pool_change,
 )
 from training.rollouts.curriculum.settings import CurriculumSettings
-from training.rollouts.curriculum.triggers import activate_deferred, adjust_eps_high, length_plateau, trend
+from training.rollouts.curriculum.triggers import activate_deferred, length_plateau, trend
 
 BAND = CurriculumSettings().band
 
@@ -91,13 +91,6 @@ def test_a_length_is_flat_by_its_share_of_the_mean():
     assert length_plateau(noisy([9000.0] * 30, noise=50)) is not None
     assert length_plateau(noisy([5000.0 + 200 * step for step in range(30)], noise=50)) is None
     assert length_plateau([9000.0] * 3) is None
-
-
-def test_eps_high_moves_against_the_entropy_within_its_range():
-    assert adjust_eps_high([0.3], 0.5, 0.27).new == pytest.approx(0.275)
-    assert adjust_eps_high([0.7], 0.5, 0.27).new == pytest.approx(0.265)
-    assert adjust_eps_high([0.52], 0.5, 0.27) is None
-    assert adjust_eps_high([0.3], 0.5, 0.28) is None
 
 
 def test_an_impossible_band_is_refused():

@@ -65,7 +65,7 @@ def train(made: CurriculumController, steps: range) -> list[str]:
     for step in steps:
         made.record_group("p0", step, 0, 8, ["91"] * min(8, 2 * step) + [None] * max(0, 8 - 2 * step))
         made.record_group("p1", step, 4, 8, ["5", "6", "7", "8"])
-        moves, _ = made.after_step(step, 0.5, 50.0, 0.3)
+        moves, _ = made.after_step(step, 0.5, 50.0)
         reasons += [move.reason for move in moves if move.new is Pool.DISPUTED]
     return reasons
 

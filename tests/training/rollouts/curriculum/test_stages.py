@@ -1,4 +1,4 @@
-"""Stages in order, what a run carries over, hard problems that return, and draws by pass rate."""
+"""Stages in order, hard problems that return, and draws by pass rate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from training.objectives.grpo import GrpoSettings
 from training.recipe import CuratedData
 from training.rollouts.curriculum import triggers, weighted_drawing
 from training.rollouts.curriculum.controller import CurriculumController
-from training.rollouts.curriculum.pools import PassCounts, Pool
+from training.rollouts.curriculum.pools import Pool
 from training.rollouts.curriculum.settings import CurriculumSettings
 from training.rollouts.curriculum.weighted_drawing import draw_weights, weighted_order
 from training.rollouts.tasks import load_tasks
@@ -56,11 +56,11 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     one = controller({"stages": PAPER}, deferred=["p2", "p3"])
     assert one.pools["p3"] is Pool.DEFERRED
     assert present(one) == (16384, 8192, 8192, 0.26)
-    rising = [one.after_step(step, 0.1 * step, 1000, 0.5)[1] for step in range(1, 6)]
+    rising = [one.after_step(step, 0.1 * step, 1000)[1] for step in range(1, 6)]
     assert rising == [[]] * 5
     for step in range(6, 9):  # flat from here: a window of four values
-        assert one.after_step(step, 0.6, 1000 + 500 * step, 0.5)[1] == []
-    changes = one.after_step(9, 0.6, 5500, 0.5)[1]
+        assert one.after_step(step, 0.6, 1000 + 500 * step)[1] == []
+    changes = one.after_step(9, 0.6, 5500)[1]
     assert {change.setting: change.new for change in changes} == {
         "stage": 2,
         "length": 24576,
@@ -70,12 +70,12 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     assert "reward flat" in changes[0].reason
     assert present(one) == (24576, 4096, 8192, 0.26)  # what a stage does not name stays
     for step in range(10, 13):
-        assert one.after_step(step, 0.6, 6000, 0.5)[1] == []
-    changes = one.after_step(13, 0.6, 6000, 0.5)[1]
+        assert one.after_step(step, 0.6, 6000)[1] == []
+    changes = one.after_step(13, 0.6, 6000)[1]
     assert [change.setting for change in changes] == ["stage", "length", "n_batch", "n_async", "active"]
     assert present(one) == (32768, 2048, 4096, 0.26)
     assert set(one.pools.values()) == {Pool.ACTIVE}
-    assert one.after_step(14, 0.6, 6000, 0.5)[1] == []  # the last one ends with the run
+    assert one.after_step(14, 0.6, 6000)[1] == []  # the last one ends with the run
 
 
 def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> None:
@@ -83,43 +83,14 @@ def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> N
     one, other = controller(table), controller(table)
     ended = []
     for step in range(1, 9):
-        ended += [step for change in one.after_step(step, 0.5, 100.0, 0.5)[1] if change.setting == "stage"]
+        ended += [step for change in one.after_step(step, 0.5, 100.0)[1] if change.setting == "stage"]
         if step == 4:
             other.restore(one.state())
         if step > 4:
-            other.after_step(step, 0.5, 100.0, 0.5)
+            other.after_step(step, 0.5, 100.0)
     assert ended == [3, 5]
     assert present(other) == present(one) == (9000, 512, 2048, 0.28)
     assert other.state() == one.state()
-
-
-def test_a_later_run_carries_on_pools_rates_lengths_and_eps_high() -> None:
-    first = controller({"stages": [{"lengths": 16384, "eps_high": 0.27}]})
-    for step in range(1, 4):
-        first.record_group("p0", step, 16, 16)
-        first.record_group("p1", step, 0, 16)
-        first.after_step(step, 0.5, 100.0, 0.5)
-    assert (first.pools["p0"], first.pools["p1"]) == (Pool.RETIRED, Pool.DEFERRED)
-    later = controller({}, problems=6)
-    later.carry(first.state(), 3)
-    assert {name: pool for name, pool in later.pools.items() if pool is not Pool.ACTIVE} == {
-        "p0": Pool.RETIRED,
-        "p1": Pool.DEFERRED,
-    }
-    assert present(later)[0] == 16384
-    assert present(later)[3] == 0.27
-    ages = [row[0] for row in later.state()["seen"]["p0"]]
-    assert ages == [-2, -1, 0]  # they age on
-    named = controller({"stages": [{"lengths": 9000, "eps_high": 0.3}]})
-    named.carry(first.state(), 3)
-    assert present(named)[::3] == (9000, 0.3)
-
-
-def test_pools_start_from_what_the_set_measured() -> None:
-    starts = {"p0": PassCounts(0, 16, 16), "p1": PassCounts(0, 8, 16), "elsewhere": PassCounts(0, 0, 16)}
-    one = controller({"from_set": True}, starts=starts)
-    assert (one.pools["p0"], one.pools["p1"]) == (Pool.RETIRED, Pool.ACTIVE)
-    assert set(controller({}, starts=starts).pools.values()) == {Pool.ACTIVE}
 
 
 def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
@@ -208,7 +179,7 @@ def test_a_controller_draws_by_its_order_and_a_restored_one_the_same(kind: str) 
     assert sorted(turn) == sorted(one.pools)
     for problem in turn:
         one.record_group(problem, 0, 4, 16)
-    one.after_step(1, 0.5, 100.0, 0.5)
+    one.after_step(1, 0.5, 100.0)
     other.restore(one.state())
     assert [one.draw_problem() for _ in range(20)] == [other.draw_problem() for _ in range(20)]
 

@@ -17,6 +17,7 @@ from training.engines.verl.configuration import NAME
 from training.engines.verl.groups import told_of
 from training.engines.verl.judging import RewardComputer
 from training.engines.verl.run_facts import run_facts
+from training.rollouts.verifiers import verifier_workers
 
 
 @register(NAME)
@@ -32,7 +33,7 @@ class GoldilocksRewards(RewardManagerBase):
         stops = folder_stop_tokens(Path(config.actor_rollout_ref.model.path), tokenizer)
         check_language = consistent if recipe.rewards.language else None
         self._rewards = RewardComputer(recipe, tokenizer, stops.ids, check_language)
-        self._threads = ThreadPoolExecutor(max(2 * recipe.verifier_workers, 2), "reward")
+        self._threads = ThreadPoolExecutor(max(2 * verifier_workers(), 2), "reward")
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """Return ``reward_score`` and ``reward_extra_info`` of one rollout."""

@@ -1,0 +1,258 @@
+"""A share of the kept problems, translated by a model and read by one; what it adds, the export takes in.
+
+Translations are asked for many shards at once (`GROUP_ROWS`), so that two models on one machine take turns seldom.
+Answers are kept in the run's attempt store: a run that goes on, a new verifier and a refresh ask for new ones only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from curation.config import QuestionSettings, Recipe, TranslationSettings
+from curation.difficulty import pass_rates
+from curation.policies.failure_budget import FailureBudget
+from curation.prompts import Prompt
+from curation.publish import export
+from curation.publish.cards import TranslationFacts
+from curation.questions.votes import UNREADABLE
+from curation.records import AttemptKey, Domain, PromptRequest
+from curation.storage.stages import Shard, finished_shards, read_shard, read_table
+from curation.translation.invariants import kept_texts
+from curation.translation.questions import MADE_BY, READING_VOTE, SUBJECTS, Tools, requests_of
+from curation.translation.questions import TRANSLATION as PROPOSAL
+from curation.translation.rows import refused_rows, translated_rows, without_repeated
+from curation.translation.selection import chosen
+from flows.run import retries
+from flows.run.lookup import rows_of
+from flows.run.policies import model_title
+from flows.run.run_folder import Run, difficulty_stage
+from flows.run.sampling_session import request_details
+from flows.run.stage import Kind, Stage, StageResult, StageRun, refusal_retries
+from flows.stages.asking import PolicySession
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.stages.judging import open_judge
+from flows.stages.sources import SOURCES
+from flows.stages.verdicts import judge_rows
+
+GROUP_ROWS = 40_000
+"""Kept problems whose translations are asked for together."""
+
+STAGE, NOT_READ = "translation", "not read"
+_EVIDENCE = ("id", "target", "question", "tries", "text", "accepted", "why", "made")
+_SAYS = (*READING_VOTE.words, UNREADABLE)
+
+
+def translate(job: StageRun) -> StageResult:
+    """Translate the drawn problems, have the translations read, and measure them if the recipe wants it."""
+    with ExitStack() as stack:
+        work = _Work(job, stack)
+        folder = job.open(f"{MADE_BY} {work.judged_by}", work.settings_text, job.problems)
+        first = partial(job.by_groups, folder, work.shards, GROUP_ROWS, len(work.targets))
+        return retries.retry_failed(job, folder, first, work.again)
+
+
+class _Work:
+    """The work of the stage: its models, opened when they are asked first, and the shards."""
+
+    def __init__(self, job: StageRun, stack: ExitStack) -> None:
+        assert job.recipe.translation is not None
+        self.settings: TranslationSettings = job.recipe.translation
+        self._job, self._stack = job, stack
+        self._folder = job.problems.folder
+        self.targets = drawn(job)
+        self._sessions: dict[AttemptKey, PolicySession] = {}
+        self._translator = self._session(self.settings.model, PROPOSAL.prompt, PROPOSAL.is_readable)
+        reading = self.settings.reading
+        self._reader = self._session(reading, READING_VOTE.prompt, READING_VOTE.is_readable) if reading else None
+        part = job.run.parts[-1]
+        solver = difficulty_stage(job.recipe, part).model if self.settings.measure else None
+        self._solver = self._session(solver, None, lambda _: True) if solver else None
+        self._judge = stack.enter_context(open_judge(job.run))
+        self.judged_by = self._judge.version
+        keys = [session.policy.key for session in (self._translator, self._reader, self._solver) if session is not None]
+        recipe = job.recipe
+        band = difficulty_stage(recipe, part).band.digest() if self.settings.measure else ""
+        self.settings_text = f"{self.settings.digest()} {keys} {recipe.seed} {recipe.export.size} {band}"
+
+    def _session(self, model: str, prompt: Prompt | None, is_readable: Callable[[str], bool]) -> PolicySession:
+        """Return the session of a model; recorded answers to several questions are one session."""
+        budget = FailureBudget(self.settings.max_failed, len(self.targets), "translation.max_failed")
+        session = PolicySession(self._job.run, STAGE, model, budget, prompt, is_readable)
+        if (same := self._sessions.get(session.policy.key)) is not None:
+            return same
+        self._sessions[session.policy.key] = self._stack.enter_context(session)
+        return session
+
+    @contextmanager
+    def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
+        """Yield what makes a shard again in which a model refused requests."""
+        yield lambda index: self.shards([index], round_number)[0]
+
+    def shards(self, indices: Sequence[int], round_number: int = 0) -> list[Shard]:
+        """Return some shards: their problems are asked for together."""
+        frames = {index: read_shard(self._folder, "kept", index) for index in indices}
+        originals = pl.concat([frame.with_columns(shard=pl.lit(index)) for index, frame in frames.items()])
+        originals = originals.filter(pl.col("id").is_in(list(self.targets)))
+        subjects = self._subjects(originals)
+        for session in self._sessions.values():
+            session.refused.clear()
+        is_code = self._job.recipe.domain == Domain.CODE
+        tools = Tools(None if is_code else self._judge, self._reader.ask if self._reader is not None else None)
+        requests = requests_of(subjects)
+        proposals = PROPOSAL.answers(subjects, requests, self._translator.ask, QuestionSettings(), tools)
+        by = self._translator.policy.key.policy
+        read_by = self._reader.policy.key.policy if self._reader is not None else None
+        rows = translated_rows(originals.drop("shard"), proposals, by, read_by)
+        rows, proposals = without_repeated(rows, proposals, self._taken(indices))
+        measured = self._measured(rows)
+        if measured is not None:
+            rows = rows.with_columns(pass_rate_of=pl.lit(None, pl.String))
+        is_refused = any(session.refused for session in (self._translator, self._reader) if session is not None)
+        unmeasured = self._solver.refused if self._solver is not None else set()
+        made = proposals.join(rows.select(id="translation_of", made="id"), on="id", how="left", maintain_order="left")
+        shards = []
+        for index in indices:
+            own = pl.col("id").is_in(originals.filter(shard=index)["id"].implode())
+            part = made.filter(own)
+            kept = rows.filter(pl.col("translation_of").is_in(part["id"].implode()))
+            tables = {"kept": kept, "dropped": refused_rows(originals.drop("shard"), part)}
+            tables["proposals"] = part.select(_EVIDENCE)
+            if measured is not None:
+                tables["decisions"] = measured.filter(pl.col("problem").is_in(kept["id"].implode()))
+            failed = sum(name in unmeasured for name in kept["id"])
+            failed += part.filter(~pl.col("accepted")).height if is_refused else 0
+            notes = {**_notes(part, kept, tools), **retries.failure_notes(failed, round_number, retries.REFUSED)}
+            shards.append(Shard(part.height, tables, notes=notes))
+        return shards
+
+    def _taken(self, indices: Sequence[int]) -> set[str]:
+        """Return the ids that a translation cannot have: of the problems, and of translations in finished shards."""
+        own = self._job.stage.folder_in(self._job.run)
+        finished = [int(Path(mark["tables"]["kept"]["file"]).stem) for mark in finished_shards(own)]
+        taken = [read_shard(own, "kept", index, ["id"])["id"] for index in finished if index not in indices]
+        return set().union(read_table(self._folder, "kept", ["id"])["id"], *taken)
+
+    def _subjects(self, originals: pl.DataFrame) -> pl.DataFrame:
+        """Return what is translated, with the texts of a program that must stay: its given tests, its starter."""
+        unchanged: dict[str, list[str | None]] = {}
+        if self._job.recipe.domain == Domain.CODE:
+            for index in originals["shard"].unique().sort():
+                for table, columns in ((TESTS_TABLE, ("input", "output")), (JUDGING_TABLE, ("starter",))):
+                    groups = originals.filter(shard=index)["group"].implode()
+                    rows = read_shard(SOURCES.folder_in(self._job.run), table, index, ["problem", *columns])
+                    for name, *texts in rows.filter(pl.col("problem").is_in(groups)).iter_rows():
+                        unchanged.setdefault(name, []).extend(texts)
+        kept = [
+            list(kept_texts(statement, unchanged.get(group, ())))
+            for group, statement in originals.select("group", "statement").iter_rows()
+        ]
+        subjects = originals.with_row_index("at").with_columns(
+            target=pl.Series([self.targets[name] for name in originals["id"]], dtype=pl.String),
+            unchanged=pl.Series(kept, dtype=pl.List(pl.String)),
+        )
+        return subjects.select(SUBJECTS.names()).cast(SUBJECTS)
+
+    def _measured(self, rows: pl.DataFrame) -> pl.DataFrame | None:
+        """Return the decisions on translations by attempts of their own; None if they are not measured."""
+        if self._solver is None:
+            return None
+        part = self._job.run.parts[-1]
+        settings = difficulty_stage(self._job.recipe, part)
+        asked = rows.select("id", "statement", "domain", "lang", "meta").iter_rows()
+        requests = [
+            PromptRequest(name, statement, Domain(domain), lang, request_details(domain, meta))
+            for name, statement, domain, lang, meta in asked
+        ]
+        attempts = self._solver.ask(requests, settings.band.attempts)
+        names = rows.select(problem="id", original="translation_of")
+        of_originals = attempts.join(names, on="problem", how="inner", maintain_order="left")
+        of_originals = of_originals.drop("problem").rename({"original": "problem"})  # programs are judged by its tests
+        verdicts = judge_rows(self._judge, rows.with_columns(id="translation_of"), of_originals)
+        renamed = verdicts.join(names, left_on="problem", right_on="original", how="inner", maintain_order="left")
+        verdicts = renamed.drop("problem").rename({"problem_right": "problem"}).select(verdicts.columns)
+        rates = pass_rates.pass_rates(rows["id"], verdicts, self._solver.policy.key.policy)
+        return pass_rates.decide(rates, settings.band, part)
+
+
+def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[str, int]:
+    """Return the counts of a shard: by language, what the reader said over all tries, and why the last ones failed."""
+    said = Counter[str]()
+    for name in proposals["id"]:
+        said.update(tools.said.get(name, Counter()))
+    asked = proposals["question"].drop_nulls().len()
+    later = proposals.filter(pl.col("accepted") & (pl.col("tries") > 1)).height
+    notes = {"asked": asked, "later": later, **{f"read {word}": count for word, count in sorted(said.items())}}
+    notes |= {f"to {lang}": count for lang, count in kept["lang"].value_counts().sort("lang").iter_rows()}
+    return notes | {name: count for name, count in PROPOSAL.notes(proposals).items() if name.startswith("not, ")}
+
+
+def drawn(job: StageRun) -> dict[str, str]:
+    """Return the problems that are translated, by their language: of those that the export does not leave out."""
+    recipe, folder = job.recipe, job.problems.folder
+    assert recipe.translation is not None
+    columns = ["id", "group", "lang", "source", "weight"]
+    rows = read_table(folder, "kept", columns)
+    if rows.is_empty():
+        return {}
+    left_out = export.over_quota(rows, recipe.export.size, recipe.seed)
+    return chosen(rows.join(left_out, on="id", how="anti"), recipe.translation, recipe.seed)
+
+
+def translation_facts(result: StageResult, settings: TranslationSettings) -> TranslationFacts:
+    """Return what the card says of a finished stage."""
+    notes = result.manifest.notes
+    return TranslationFacts(
+        drawn=result.manifest.rows_in,
+        translated=result.manifest.kept,
+        later=notes.get("later", 0),
+        languages=_counts(notes, "to "),
+        said={word: notes.get(f"read {word}", 0) for word in _SAYS} if settings.reading is not None else None,
+        refused=_counts(notes, "not, "),
+        is_measured=settings.measure,
+    )
+
+
+def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:
+    found = {name.removeprefix(beginning): count for name, count in notes.items() if name.startswith(beginning)}
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def translation_lines(recipe: Recipe) -> Iterator[str]:
+    """Yield what the stage would do, in a line; nothing if the recipe translates nothing."""
+    settings = recipe.translation
+    if settings is None:
+        return
+    into = ", ".join(settings.languages)
+    read = f"read by {model_title(recipe, settings.reading)}" if settings.reading is not None else NOT_READ
+    rates = "measured" if settings.measure else "those of the originals"
+    yield (
+        f"translation: {settings.share:.3g} of the kept problems into {into} by "
+        f"{model_title(recipe, settings.model)}, up to {PROPOSAL.tries} tries each, {read}; pass rates are {rates}"
+    )
+
+
+def _explain(_run: Run, folder: Path, problem: str) -> Iterator[str]:
+    for row in rows_of(folder, "proposals", problem).iter_rows(named=True):
+        tries = f"{row['tries']} {'try' if row['tries'] == 1 else 'tries'}"
+        became = f"translated as {row['made']}" if row["accepted"] else f"not translated: {row['why']}"
+        yield f"{row['target']}: {became} ({tries})"
+
+
+TRANSLATION = Stage(
+    name=STAGE,
+    title="Translation",
+    folder="stages/10-translation",
+    work=translate,
+    kind=Kind.ADDITION,
+    enabled=lambda run: run.recipe.translation is not None,
+    describe=lambda run: translation_lines(run.recipe),
+    explain=_explain,
+    retries=refusal_retries(),
+    asks="translation.model",
+)
