@@ -86,7 +86,7 @@ class AttemptColumns(Settings):
         return self
 
 
-class RecordedPolicy(Settings):
+class RecordedModel(Settings):
     """Attempts made elsewhere, read from a file."""
 
     kind: Literal["recorded"] = Field(description="`recorded`: attempts of a file.")
@@ -131,7 +131,7 @@ class Decoding(Settings):
     )
 
 
-class LivePolicy(Settings):
+class LiveModel(Settings):
     """What policies that generate have in common."""
 
     loads_folder: ClassVar[bool] = False
@@ -155,7 +155,7 @@ class LivePolicy(Settings):
     )
 
 
-class VllmPolicy(EngineSettings, LivePolicy):
+class VllmModel(EngineSettings, LiveModel):
     """A model that vLLM runs on this machine, in an engine that belongs to the run."""
 
     loads_folder = True
@@ -181,7 +181,7 @@ class VllmPolicy(EngineSettings, LivePolicy):
         return f"{self.model}@{self.revision or 'folder'}"
 
 
-class EndpointPolicy(ServerSettings, LivePolicy):
+class EndpointModel(ServerSettings, LiveModel):
     """A model behind OpenAI-compatible servers: `vllm serve`, or any other."""
 
     kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
@@ -213,7 +213,7 @@ class EndpointPolicy(ServerSettings, LivePolicy):
         return self.most_per_server * len(self.urls)
 
 
-class TorchPolicySettings(LivePolicy):
+class TorchModel(LiveModel):
     """A local model that torch runs in this process; ``model`` is its folder, relative to the recipe's."""
 
     loads_folder = True
@@ -228,9 +228,7 @@ class TorchPolicySettings(LivePolicy):
         return f"{self.model}@folder"
 
 
-ModelSettings = Annotated[
-    RecordedPolicy | VllmPolicy | EndpointPolicy | TorchPolicySettings, Field(discriminator="kind")
-]
+ModelSettings = Annotated[RecordedModel | VllmModel | EndpointModel | TorchModel, Field(discriminator="kind")]
 """A model that answers; `kind` chooses what it is."""
 
 
@@ -238,7 +236,7 @@ def with_domain(models: Mapping[str, ModelSettings], domain: str) -> dict[str, M
     """Return models whose recorded attempts are those of problems of a domain, if they do not name another."""
 
     def placed(model: ModelSettings) -> ModelSettings:
-        if not isinstance(model, RecordedPolicy) or "domain" in model.columns.model_fields_set:
+        if not isinstance(model, RecordedModel) or "domain" in model.columns.model_fields_set:
             return model
         return model.model_copy(update={"columns": model.columns.model_copy(update={"domain": domain})})
 

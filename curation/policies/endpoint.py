@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from curation.config import EndpointPolicy
+from curation.config import EndpointModel
 from curation.policies.client import ServerClient, ServerResponse, message
 from curation.policies.completions import FINISHED, choice_logprobs, choice_token_ids
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
@@ -36,7 +36,7 @@ class Endpoint:
 
     Example::
 
-        async with Endpoint(EndpointPolicy(kind="endpoint", model="m", revision="1", urls=urls), Path()) as policy:
+        async with Endpoint(EndpointModel(kind="endpoint", model="m", revision="1", urls=urls), Path()) as policy:
             completion = await policy.answer(problem, 0)
 
     Raises:
@@ -44,7 +44,7 @@ class Endpoint:
             another model, or one gives log-probabilities from before temperature and top-p.
     """
 
-    def __init__(self, settings: EndpointPolicy, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
+    def __init__(self, settings: EndpointModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self.settings = settings
         self.key: AttemptKey = key_of(settings, settings.name, prompt, api=settings.api)
         self.in_flight = settings.in_flight_in_all

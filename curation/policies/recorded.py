@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from curation.config import RecordedPolicy
+from curation.config import RecordedModel
 from curation.prompts import Prompt
 from curation.prompts.solving import RECORDED
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused, problem_id
@@ -57,7 +57,7 @@ class Recorded:
     instant = True
     in_flight = 1
 
-    def __init__(self, settings: RecordedPolicy, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
+    def __init__(self, settings: RecordedModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self._settings, self._tags = settings, ThinkingTags.of(settings.thinking)
         path = folder / Path(settings.path).expanduser()
         self.path = path

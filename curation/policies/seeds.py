@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from curation.config import LivePolicy
+from curation.config import LiveModel
 from curation.prompts import Prompt, solving_prompt
 from curation.records import AttemptKey
 from curation.thinking import THINK, ThinkingTags
@@ -22,13 +22,13 @@ def seed_of(seed: int, problem: str, index: int) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def prompt_of(settings: LivePolicy) -> Prompt:
+def prompt_of(settings: LiveModel) -> Prompt:
     """Return the prompt that the settings name."""
     examples = [(one.statement, one.response) for one in settings.examples]
     return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
 
-def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
+def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
     """Return the key that the attempts of a live policy are filed under.
 
     Args:
@@ -44,7 +44,7 @@ def key_of(settings: LivePolicy, name: str, prompt: Prompt | None = None, **furt
     return AttemptKey(name, prompt.version, sampling)
 
 
-def about_of(settings: LivePolicy, prompt: Prompt | None = None) -> Mapping[str, Any]:
+def about_of(settings: LiveModel, prompt: Prompt | None = None) -> Mapping[str, Any]:
     """Return what the store notes beside the key: how tokens are drawn, in full."""
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     return {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.config.policies import LivePolicy, PromptFile
+from curation.config.policies import LiveModel, PromptFile
 from curation.prompts.base import Prompt
 from curation.prompts.solving import SOLVE, solving_prompt
 from curation.records import SourceError
@@ -34,7 +34,7 @@ class Asked:
     response_format: str = ANY
 
 
-def asked_by(policy: LivePolicy, response_format: str) -> str:
+def asked_by(policy: LiveModel, response_format: str) -> str:
     """Return what `FILE` holds, as JSON: which prompt a live policy was given."""
     named = {"text": policy.prompt.text} if isinstance(policy.prompt, PromptFile) else policy.prompt
     examples = [[one.statement, one.response] for one in policy.examples]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from curation.config import Bench, ModelSettings, RecordedPolicy
+from curation.config import Bench, ModelSettings, RecordedModel
 from curation.config.policies import with_domain
 from curation.public_urls import public_url
 from curation.records import ConfigError
@@ -81,7 +81,7 @@ def _policy(
     return with_domain({"": settings}, bench.domain)[""], folder
 
 
-def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedPolicy:
+def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedModel:
     """Return the policy of a file of attempts, by columns of the usual names or by ``FIELD=COLUMN``.
 
     Raises:
@@ -107,5 +107,5 @@ def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedPolic
     if "text" not in there and "answer" not in there:
         raise ConfigError(f"{subject}: no column `text` or `answer`; there are {', '.join(row)}: name one by --map")
     settings = parse_model(table, subject)
-    assert isinstance(settings, RecordedPolicy)
+    assert isinstance(settings, RecordedModel)
     return settings

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.config import Recipe, StatedCosts
-from curation.config.policies import RecordedPolicy
+from curation.config.policies import RecordedModel
 from curation.difficulty.planning import Cost, CostEstimate, CostRates, StagePlan
 from curation.policies.vllm.placement import policy_gpus
 from curation.records import ConfigError
@@ -39,7 +39,7 @@ def print_stated(path: Path, overrides: Sequence[str] = ()) -> None:
 
     recipe = _recipe(path, overrides)
     costs, console = recipe.costs, SafeConsole()
-    if costs is None and all(isinstance(stage_model(recipe, part), RecordedPolicy) for part in _parts(recipe)):
+    if costs is None and all(isinstance(stage_model(recipe, part), RecordedModel) for part in _parts(recipe)):
         console.print("0 GPU hours: every policy is recorded attempts, so nothing is sampled.")
         return
     plans = stated_plan(path, overrides)

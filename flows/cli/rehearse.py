@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from curation.config import LivePolicy, Recipe, Source
+from curation.config import LiveModel, Recipe, Source
 from curation.config.policies import ModelSettings
 from curation.config.sources import Quota
 from curation.policies.vllm.placement import visible_gpus
@@ -175,7 +175,7 @@ def _benchmarks(run: Run, failures: _Failures) -> list[dict[str, Any]]:
 
 def _policy_failures(name: str, policy: ModelSettings) -> Iterator[str]:
     """Yield what would fail of a policy, without asking it anything."""
-    if not isinstance(policy, LivePolicy):
+    if not isinstance(policy, LiveModel):
         return
     for key in ("model", "revision"):
         if str(getattr(policy, key, None) or "").startswith(PLACEHOLDER):

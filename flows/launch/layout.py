@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from curation.config import NamedModels, Recipe, VllmPolicy
+from curation.config import NamedModels, Recipe, VllmModel
 from curation.records import ConfigError
 
 
@@ -32,8 +32,8 @@ def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
     return changes
 
 
-def vllm_models(recipe: NamedModels) -> Iterator[tuple[str, VllmPolicy]]:
+def vllm_models(recipe: NamedModels) -> Iterator[tuple[str, VllmModel]]:
     """Yield every vLLM model of a recipe under its dotted key."""
     for name, model in recipe.models.items():
-        if isinstance(model, VllmPolicy):
+        if isinstance(model, VllmModel):
             yield f"models.{name}", model

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Bench, LivePolicy
+from curation.config import Bench, LiveModel
 from curation.config.loading import load_settings
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
@@ -138,10 +138,10 @@ def _rates(ablation: Ablation, bench: Bench, home: Path, run: Path, folder: Path
     }
 
 
-def _asking(ablation: Ablation, bench: Bench) -> LivePolicy | None:
+def _asking(ablation: Ablation, bench: Bench) -> LiveModel | None:
     named = ((ablation, ablation.model), (bench, bench.model))
     model = next((file.models[name] for file, name in named if name is not None), None)
-    return model if isinstance(model, LivePolicy) else None
+    return model if isinstance(model, LiveModel) else None
 
 
 def _measured(run: Path, rates: Mapping[str, Mapping[str, float]], before: float) -> TrainedArm:

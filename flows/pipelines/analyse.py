@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from curation.config import Bench, LivePolicy, TorchPolicySettings, VllmPolicy
+from curation.config import Bench, LiveModel, TorchModel, VllmModel
 from curation.config.loading import parse_settings
 from curation.records import ConfigError, Domain
 from curation.response_formats import BOXED
@@ -184,9 +184,9 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
     return Point(*at, gained / texts, float(mean) if isinstance(mean, float) else 0.0)
 
 
-def _asking(recipe: TrainRecipe) -> LivePolicy:
+def _asking(recipe: TrainRecipe) -> LiveModel:
     """Return how the run's generator asked, for the models on the plane: with torch where it did so too."""
     shared: dict[str, Any] = {"model": "point", "prompt": recipe.prompt, "thinking": recipe.thinking}
     if recipe.generator.kind == "torch":
-        return TorchPolicySettings(kind="torch", examples=recipe.examples, **shared)
-    return VllmPolicy(kind="vllm", examples=recipe.examples, **shared)
+        return TorchModel(kind="torch", examples=recipe.examples, **shared)
+    return VllmModel(kind="vllm", examples=recipe.examples, **shared)

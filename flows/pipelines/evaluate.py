@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import Bench, LivePolicy, RecordedPolicy
+from curation.config import Bench, LiveModel, RecordedModel
 from curation.config.policies import ModelSettings
 from curation.policies.recorded import Recorded
 from curation.public_urls import public_url
@@ -125,7 +125,7 @@ def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.Data
     Raises:
         ConfigError: all of them are.
     """
-    if not isinstance(policy, RecordedPolicy):
+    if not isinstance(policy, RecordedModel):
         return ()
     recorded_attempts = Recorded(policy, folder)
     given, known = recorded_attempts.attempts, recorded_attempts.attempts_at(problems["id"])
@@ -143,7 +143,7 @@ def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.Data
 
 def _at_home(policy: ModelSettings, folder: Path) -> ModelSettings:
     """Return a policy whose paths are absolute, for those of the run are relative to the bench's folder."""
-    if isinstance(policy, RecordedPolicy):
+    if isinstance(policy, RecordedModel):
         return policy.model_copy(update={"path": str((folder / Path(policy.path).expanduser()).absolute())})
     local = folder / Path(policy.model).expanduser()
     return (
@@ -249,7 +249,7 @@ def _about(run: BenchRun, results: Results) -> list[str]:
         + f", licence {source.license}"
         for source in bench.sources
     ]
-    if isinstance(policy, LivePolicy):
+    if isinstance(policy, LiveModel):
         drawn = policy.decoding
         lines.append(
             f"{bench.attempts} attempts a problem at temperature {drawn.temperature:g}, top-p {drawn.top_p:g}, "

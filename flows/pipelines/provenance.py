@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import LivePolicy
+from curation.config import LiveModel
 from curation.config.policies import ModelSettings
 from curation.filters.decontamination import OVERLAP, BenchmarkIndex, OverlapSettings
 from curation.records import ConfigError
@@ -49,7 +49,7 @@ def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ())
         more: folders of curated sets, of runs that made one, or of training runs.
     """
     sets = [found for path in more for found in _named(path)]
-    if isinstance(policy, LivePolicy) and policy.loads_folder and policy.model != EMBEDDED:
+    if isinstance(policy, LiveModel) and policy.loads_folder and policy.model != EMBEDDED:
         model = folder / Path(policy.model).expanduser()
         if model.is_dir():
             sets += _of_model(model.resolve())

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import LivePolicy, Recipe, TorchPolicySettings, VllmPolicy
+from curation.config import LiveModel, Recipe, TorchModel, VllmModel
 from curation.difficulty import refresh
 from curation.records import COUNTED_OUTCOMES, Outcome, PolicyError, SourceError
 from flows.run.model_files import load_model
@@ -56,10 +56,10 @@ def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
     if home is None:
         raise PolicyError(f"--policy {path}: the folder holds no model (no config.json); name a checkpoint.")
-    use_vllm = importlib.util.find_spec("vllm") is not None and not isinstance(previous, TorchPolicySettings)
-    kind: type[LivePolicy] = VllmPolicy if use_vllm else TorchPolicySettings
+    use_vllm = importlib.util.find_spec("vllm") is not None and not isinstance(previous, TorchModel)
+    kind: type[LiveModel] = VllmModel if use_vllm else TorchModel
     fields = set(kind.model_fields) if isinstance(previous, kind) else {"prompt", "thinking", "examples", "decoding"}
-    shared = previous.model_dump(include=fields - {"model", "revision"}) if isinstance(previous, LivePolicy) else {}
+    shared = previous.model_dump(include=fields - {"model", "revision"}) if isinstance(previous, LiveModel) else {}
     return {**shared, "kind": "vllm" if use_vllm else "torch", "model": str(home.absolute())}
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import LivePolicy, Recipe
+from curation.config import LiveModel, Recipe
 from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
 from curation.public_urls import public_url
@@ -201,7 +201,7 @@ def published_folder(place: Path) -> Path:
 def how_asked(run: Run) -> str | None:
     """Return how the problems' last policy was asked, as the set keeps it; None where its attempts were recorded."""
     policy = stage_model(run.recipe, run.parts[-1])
-    return asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LivePolicy) else None
+    return asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LiveModel) else None
 
 
 def is_published(run: Run) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.config import Bench, Benchmark, LivePolicy, Pick, Recipe
+from curation.config import Bench, Benchmark, LiveModel, Pick, Recipe
 from curation.config.loading import load_settings
 from curation.config.policies import ModelSettings
 from curation.records import ConfigError
@@ -66,7 +66,7 @@ def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) 
 
 def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:
     """Return the run of a bench with a model: no problem is filtered, and programs are judged by all of their tests."""
-    asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LivePolicy) else policy
+    asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LiveModel) else policy
     dumped = {name: getattr(bench, name).model_dump() for name in ("verify", "code")}
     table: dict[str, Any] = {
         "name": bench.name,

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from curation.config import EndpointPolicy, Recipe, RecordedPolicy
+from curation.config import EndpointModel, Recipe, RecordedModel
 from curation.config.recipe import GRADER
 from curation.policies.factory import POLICIES as CURATION_POLICIES
 from curation.policies.factory import open_policy as open_by
@@ -69,10 +69,10 @@ def check_models(run: Run, models: Collection[str] | None = None) -> None:
             policy = open_policy(settings, run.recipe_folder)
             if isinstance(policy, Recorded):
                 policy.check()
-            elif isinstance(settings, EndpointPolicy):
+            elif isinstance(settings, EndpointModel):
                 asyncio.run(_greet(policy))
         except GoldilocksError as error:
-            if not (may_ask_nothing and isinstance(settings, EndpointPolicy)):
+            if not (may_ask_nothing and isinstance(settings, EndpointModel)):
                 error.args = (f"models.{name}: {error}",)
                 raise
             print(f"warning: models.{name}: {error}", file=sys.stderr)
@@ -90,4 +90,4 @@ def model_title(recipe: Recipe, name: str | None) -> str:
 
 def policy_name(settings: ModelSettings) -> str:
     """Return a policy's name as the recipe has it; a live one's revision is known once it has answered."""
-    return settings.name if isinstance(settings, RecordedPolicy) else settings.model
+    return settings.name if isinstance(settings, RecordedModel) else settings.model

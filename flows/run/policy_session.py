@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from curation.config import ModelSettings, TorchPolicySettings, VllmPolicy
+from curation.config import ModelSettings, TorchModel, VllmModel
 from curation.prompts import Prompt
 from curation.records import Policy
 from flows.run.policies import open_policy
@@ -103,7 +103,7 @@ class ModelSession:
     def __init__(
         self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None, *, is_kept: bool
     ) -> None:
-        self._models, self._is_local = models, isinstance(settings, VllmPolicy | TorchPolicySettings)
+        self._models, self._is_local = models, isinstance(settings, VllmModel | TorchModel)
         self._opens = settings, folder, prompt
         self._name = model_key(settings, folder)
         self._started: Policy | None = None

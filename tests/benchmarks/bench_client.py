@@ -25,7 +25,7 @@ from typing import cast
 
 import orjson
 
-from curation.config import Decoding, EndpointPolicy
+from curation.config import Decoding, EndpointModel
 from curation.policies.completions import choice_logprobs, choice_token_ids
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, PromptRequest
@@ -110,7 +110,7 @@ async def measure(ask: Callable[[int], Awaitable[object]], requests: int, in_fli
 async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[str, list[float]]:
     """Return milliseconds by kind of request, round by round."""
     decoding = Decoding(seed=3, max_tokens=4096)
-    policy = EndpointPolicy(
+    policy = EndpointModel(
         kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), in_flight=in_flight, decoding=decoding
     )
     generator = EndpointGeneratorSettings(kind="endpoint", urls=(url,), in_flight=in_flight)

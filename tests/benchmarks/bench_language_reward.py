@@ -30,7 +30,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from curation.config import TorchPolicySettings
+from curation.config import TorchModel
 from curation.config.policies import Decoding
 from curation.languages.identification import identify
 from curation.languages.mixing import consistent
@@ -105,7 +105,7 @@ def _consistent(exercise: Exercise, text: str) -> bool:
 
 
 async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[list[str]]:
-    settings = TorchPolicySettings(
+    settings = TorchModel(
         model=str(model.resolve()),
         prompt="plain",
         in_flight=256,

@@ -28,7 +28,7 @@ from typing import Any, Self
 
 import psutil
 
-from curation.config import Band, VllmPolicy
+from curation.config import Band, VllmModel
 from curation.config.policies import Decoding
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.open_problems import SamplingRequest
@@ -142,7 +142,7 @@ async def compare(
 
 async def with_vllm(problems: Sequence[SamplingRequest], rounds: int, in_flight: int) -> list[tuple[Spent, Spent]]:
     """Run the rounds with the embedded model in vLLM's engine."""
-    settings = VllmPolicy(
+    settings = VllmModel(
         kind="vllm",
         model=str(WEIGHTS),
         prompt="plain",

@@ -14,7 +14,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from curation.config import RecordedPolicy
+from curation.config import RecordedModel
 from curation.prompts import Prompt, plain_text
 from curation.records import PromptRequest, problem_id
 from flows.run.policies import open_policy
@@ -58,7 +58,7 @@ def answers_to(
     attempts = scratch / "answers.jsonl"
     attempts.write_text("\n".join(lines) + "\n", encoding="utf-8")
     columns = {"problem": "problem", "text": "text", "domain": str(distinct[0].domain)}
-    settings = RecordedPolicy.model_validate(
+    settings = RecordedModel.model_validate(
         {"kind": "recorded", "name": NAME, "path": str(attempts.absolute()), "columns": columns}
     )
 

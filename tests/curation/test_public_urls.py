@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.config import EndpointPolicy, Source
+from curation.config import EndpointModel, Source
 from curation.public_urls import public_text, public_url
 from curation.records import RequestRefused, SourceError
 from curation.sources.rows import BadRowError
@@ -60,7 +60,7 @@ def test_a_renewed_signature_is_the_same_source_and_settings_keep_what_they_need
     assert first.digest() == second.digest()
     assert first.model_dump_json() == second.model_dump_json()
     assert Source.model_validate(first.model_dump()) == first
-    asked = EndpointPolicy(kind="endpoint", model="m", revision="1", urls=("http://me:pw@host/v1",))
+    asked = EndpointModel(kind="endpoint", model="m", revision="1", urls=("http://me:pw@host/v1",))
     assert asked.urls == ("http://me:pw@host/v1",)
     assert asked.model_dump(mode="json")["urls"] == ["http://host/v1"]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from curation.config.policies import TorchPolicySettings
+from curation.config.policies import TorchModel
 from curation.policies.seeds import about_of, key_of
 from curation.records import RequestRefused
 from curation.thinking import THINK, ResponseParts, ThinkingTags, response_text, split_response
@@ -31,7 +31,7 @@ MISTRAL = ThinkingTags.of("[THINK]")
 def test_settings(setting: str | tuple[str, str], opening: str, closing: str) -> None:
     assert ThinkingTags.of(setting) == ThinkingTags(opening, closing)
     assert ThinkingTags.of(setting).are_used == (setting != "none")
-    assert TorchPolicySettings(model="m", thinking=setting).thinking == setting
+    assert TorchModel(model="m", thinking=setting).thinking == setting
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_settings(setting: str | tuple[str, str], opening: str, closing: str) ->
 )
 def test_what_is_no_tag_is_refused(setting: str | tuple[str, str]) -> None:
     with pytest.raises(ValidationError, match=r"is no tag|neither of which"):
-        TorchPolicySettings(model="m", thinking=setting)
+        TorchModel(model="m", thinking=setting)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_a_closing_tag_alone_says_that_the_template_opened_it() -> None:
 
 
 def test_attempts_of_other_tags_have_other_keys() -> None:
-    plain = TorchPolicySettings(model="m")
+    plain = TorchModel(model="m")
     assert "thinking" not in about_of(plain)
-    own = TorchPolicySettings(model="m", prompt="plain", thinking="[THINK]")
+    own = TorchModel(model="m", prompt="plain", thinking="[THINK]")
     assert own.model_dump(mode="json")["thinking"] == about_of(own)["thinking"] == "[THINK]"
     keys = {key_of(one, "m@1") for one in (plain, own, own.model_copy(update={"thinking": "<think>"}))}
     assert len(keys) == 3  # the texts of other tags are other attempts, also under the same prompt

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import TorchPolicySettings
+from curation.config import TorchModel
 from curation.config.policies import Decoding
 from curation.records import COUNTED_OUTCOMES, Completion, Domain, Outcome, PromptRequest
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
@@ -75,7 +75,7 @@ def measure_pass_rates(folder: Path, problems: int = 200, attempts: int = 16, se
 
 def measure_exercises(folder: Path, exercises: Sequence[Exercise], attempts: int, seed: int = 2026) -> PassRateReport:
     """Ask the model of ``folder`` these problems, so many times each, at temperature 1."""
-    settings = TorchPolicySettings(
+    settings = TorchModel(
         model=str(folder.resolve()),
         prompt="plain",
         in_flight=256,

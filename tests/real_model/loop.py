@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from curation.config.policies import Decoding, VllmPolicy, WorkedExample
+from curation.config.policies import Decoding, VllmModel, WorkedExample
 from curation.policies.vllm import Vllm
 from curation.records import Completion, Domain, Outcome, PromptRequest, problem_id
 from curation.thinking import ThinkingTags
@@ -185,7 +185,7 @@ def held_out_sums(plan: Plan) -> list[Sum]:
 
 def measure(model: Path, sums: list[Sum], attempts: int, temperature: float) -> Sampled:
     """Ask the model of a folder each sum so many times, through vLLM; an attempt is right if it also keeps the form."""
-    settings = VllmPolicy.model_validate(
+    settings = VllmModel.model_validate(
         {
             "kind": "vllm",
             "model": str(model.resolve()),
@@ -242,7 +242,7 @@ def _both(plan: Plan, model: Path) -> dict[str, object]:
     return {"model": json.dumps(str(model)), **shared}
 
 
-async def _sample(settings: VllmPolicy, sums: list[Sum], attempts: int) -> list[list[Completion]]:
+async def _sample(settings: VllmModel, sums: list[Sum], attempts: int) -> list[list[Completion]]:
     requests = [PromptRequest(problem_id(one.statement), one.statement, Domain.MATH, "en") for one in sums]
     async with Vllm(settings, Path.cwd()) as policy:
         answers = await asyncio.gather(*(policy.answer(one, index) for one in requests for index in range(attempts)))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
-from curation.config.policies import TorchPolicySettings
+from curation.config.policies import TorchModel
 from curation.policies.chat_templates import apply_chat_template, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import ResponseReader, cut_at_stop
@@ -70,7 +70,7 @@ class TorchPolicy:
         PolicyError: the folder holds no model, or one that cannot be sampled here.
     """
 
-    def __init__(self, settings: TorchPolicySettings, folder: Path, prompt: Prompt | None = None) -> None:
+    def __init__(self, settings: TorchModel, folder: Path, prompt: Prompt | None = None) -> None:
         self._settings = settings
         self._folder = folder / Path(settings.model).expanduser()
         require_model(self._folder)

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from curation.config import VllmPolicy
+from curation.config import VllmModel
 from curation.policies.chat_templates import apply_chat_template, stop_tokens
 from curation.policies.checkpoints import folder_revision, require_same_shape
 from curation.policies.completions import ResponseReader
@@ -41,7 +41,7 @@ class Vllm:
 
     Example::
 
-        async with Vllm(VllmPolicy(kind="vllm", model="models/small"), Path.cwd()) as policy:
+        async with Vllm(VllmModel(kind="vllm", model="models/small"), Path.cwd()) as policy:
             completion = await policy.answer(problem, 0)
 
     Args:
@@ -54,7 +54,7 @@ class Vllm:
             model cannot be loaded, or its context is too short.
     """
 
-    def __init__(self, settings: VllmPolicy, folder: Path, prompt: Prompt | None = None) -> None:
+    def __init__(self, settings: VllmModel, folder: Path, prompt: Prompt | None = None) -> None:
         self.settings = settings
         local = folder / Path(settings.model).expanduser()
         self._local: Path | None = local.resolve() if local.is_dir() else None

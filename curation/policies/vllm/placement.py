@@ -10,7 +10,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from curation.config import TorchPolicySettings, VllmPolicy
+from curation.config import TorchModel, VllmModel
 from curation.config.policies import ModelSettings
 from curation.records import PolicyError
 
@@ -58,9 +58,9 @@ def policy_gpus(policy: ModelSettings, gpus: int) -> int:
 
     Servers elsewhere are taken to have them all; attempts of a file, which need none, too.
     """
-    if isinstance(policy, VllmPolicy):
+    if isinstance(policy, VllmModel):
         return policy.tensor_parallel * policy.copies(gpus)
-    return 1 if isinstance(policy, TorchPolicySettings) else max(1, gpus)
+    return 1 if isinstance(policy, TorchModel) else max(1, gpus)
 
 
 def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tuple[str, ...]]:

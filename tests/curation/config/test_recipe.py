@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from curation.config import Band, Pick, ProblemColumns, Recipe, RecordedPolicy, Source, VerifySettings, to_plain
+from curation.config import Band, Pick, ProblemColumns, Recipe, RecordedModel, Source, VerifySettings, to_plain
 from flows.run.recipe import load_recipe
 from tests.places import ROOT
 
@@ -53,7 +53,7 @@ MODELS = every_model(Recipe)
 
 
 def test_the_walk_meets_every_table() -> None:
-    assert {"Recipe", "Source", "ProblemColumns", "Pick", "Band", "RecordedPolicy", "AttemptColumns"} <= set(MODELS)
+    assert {"Recipe", "Source", "ProblemColumns", "Pick", "Band", "RecordedModel", "AttemptColumns"} <= set(MODELS)
     assert {"StatementSettings", "VerifySettings", "ExportSettings", "DifficultyStage"} <= set(MODELS)
 
 
@@ -197,12 +197,12 @@ def test_a_column_has_one_origin() -> None:
 
 
 def test_a_recorded_policy_must_be_readable() -> None:
-    RecordedPolicy.model_validate(POLICY)
-    assert RecordedPolicy.model_validate({**POLICY, "columns": {}}).columns.text == "text"
-    assert RecordedPolicy.model_validate({**POLICY, "columns": {"answer": "a"}}).columns.text is None
+    RecordedModel.model_validate(POLICY)
+    assert RecordedModel.model_validate({**POLICY, "columns": {}}).columns.text == "text"
+    assert RecordedModel.model_validate({**POLICY, "columns": {"answer": "a"}}).columns.text is None
     for name in ("weak", "weak@", "@1", "we ak@1", "a@b@c"):
         with pytest.raises(ValidationError, match="name"):
-            RecordedPolicy.model_validate({**POLICY, "name": name})
+            RecordedModel.model_validate({**POLICY, "name": name})
 
 
 def test_settings_are_immutable() -> None:

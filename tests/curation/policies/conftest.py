@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from curation.config import Decoding, VllmPolicy
+from curation.config import Decoding, VllmModel
 from curation.policies.vllm import Vllm
 from curation.records import Domain, PromptRequest
 from tests.curation.policies.tiny_llama import make_tiny_llama
@@ -39,7 +39,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tiny_settings(model: str, **changes: Any) -> VllmPolicy:
+def tiny_settings(model: str, **changes: Any) -> VllmModel:
     """Settings with which the engine starts quickly and computes in fp32."""
     values: dict[str, Any] = {
         "kind": "vllm",
@@ -52,7 +52,7 @@ def tiny_settings(model: str, **changes: Any) -> VllmPolicy:
         "keep_tokens": True,
         "decoding": Decoding(temperature=0.7, top_p=0.9, max_tokens=48, seed=5),
     }
-    return VllmPolicy(**{**values, **changes})
+    return VllmModel(**{**values, **changes})
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from curation.config import Decoding, EndpointPolicy, RecordedPolicy
+from curation.config import Decoding, EndpointModel, RecordedModel
 from curation.config.policies import AttemptColumns
 from curation.policies.endpoint import Endpoint
 from curation.policies.recorded import Recorded
@@ -85,7 +85,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     patient(monkeypatch)
 
 
-def settings(*servers: StandIn | str, **changes: Any) -> EndpointPolicy:
+def settings(*servers: StandIn | str, **changes: Any) -> EndpointModel:
     values: dict[str, Any] = {
         "kind": "endpoint",
         "model": "m",
@@ -94,10 +94,10 @@ def settings(*servers: StandIn | str, **changes: Any) -> EndpointPolicy:
         "urls": tuple(server if isinstance(server, str) else server.url for server in servers),
         "decoding": Decoding(seed=3),
     }
-    return EndpointPolicy(**{**values, **changes})
+    return EndpointModel(**{**values, **changes})
 
 
-def inside(one: EndpointPolicy, work: Callable[[Endpoint], Awaitable[Any]]) -> Any:
+def inside(one: EndpointModel, work: Callable[[Endpoint], Awaitable[Any]]) -> Any:
     async def run() -> Any:
         async with Endpoint(one, Path()) as policy:
             return await work(policy)
@@ -221,7 +221,7 @@ def test_the_other_api_sends_plain_text(start: Start) -> None:
     assert answered == Completion(f"{seeds(1)[0]} What is 2 + 2?\n", "stop", len(answered.text))
 
 
-def refusal(one: EndpointPolicy, count: int = 1) -> str:
+def refusal(one: EndpointModel, count: int = 1) -> str:
     with pytest.raises(PolicyError) as caught:
         inside(one, lambda policy: answer_all(policy, count))
     assert "\n" not in str(caught.value)
@@ -334,7 +334,7 @@ def test_one_reply_in_every_form_of_servers_and_files_has_one_verdict(tmp_path: 
     rows = [json.dumps({"problem": f"by {form}", "reply": said}) for form, said in REPLIES.items()]
     (tmp_path / "replies.jsonl").write_text("\n".join(rows))
     columns = AttemptColumns(text="reply")
-    recorded = Recorded(RecordedPolicy(kind="recorded", name="m@1", path="replies.jsonl", columns=columns), tmp_path)
+    recorded = Recorded(RecordedModel(kind="recorded", name="m@1", path="replies.jsonl", columns=columns), tmp_path)
     server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
 
     async def answers(policy: Policy) -> list[Completion | BaseException | None]:

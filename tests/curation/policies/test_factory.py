@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, get_args
 import pytest
 from pydantic import TypeAdapter
 
-from curation.config import LivePolicy, ModelSettings, Settings, to_plain
+from curation.config import LiveModel, ModelSettings, Settings, to_plain
 from curation.policies import open_policy
 from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
 from curation.policies.endpoint import Endpoint
@@ -107,7 +107,7 @@ def test_another_prompt_is_another_key(models: Path) -> None:
 
 
 def test_keeping_tokens_makes_no_other_attempts(models: Path) -> None:
-    assert "keep_tokens" in LivePolicy.model_fields
+    assert "keep_tokens" in LiveModel.model_fields
     one, two = (opened(models, kind="vllm", model="first", keep_tokens=keep) for keep in (False, True))
     assert one.key == two.key
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from curation.config import RecordedPolicy, to_plain
+from curation.config import RecordedModel, to_plain
 from curation.policies.recorded import Recorded
 from curation.records import (
     Completion,
@@ -49,7 +49,7 @@ FLAT_MAP = {"problem": "question", "text": "run.response", "label": "run.ok"}
 
 def policy(folder: Path, columns: Mapping[str, Any], path: str = "attempts.jsonl", **more: Any) -> Recorded:
     table = {"kind": "recorded", "name": "weak@1", "path": path, "columns": columns, **more}
-    return Recorded(RecordedPolicy.model_validate(to_plain(table)), folder)
+    return Recorded(RecordedModel.model_validate(to_plain(table)), folder)
 
 
 def lines(folder: Path, rows: Sequence[Any], name: str = "attempts.jsonl") -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from curation.config.policies import TorchPolicySettings
+from curation.config.policies import TorchModel
 from curation.policies.seeds import about_of, key_of
 
 
-def policy(**settings: object) -> TorchPolicySettings:
-    return TorchPolicySettings.model_validate({"model": "m", **settings})
+def policy(**settings: object) -> TorchModel:
+    return TorchModel.model_validate({"model": "m", **settings})
 
 
 def test_worked_examples_change_the_key_and_are_noted() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.config import Decoding, EndpointPolicy
+from curation.config import Decoding, EndpointModel
 from curation.policies.endpoint import Endpoint
 from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import asked
@@ -19,7 +19,7 @@ PROBLEMS, ATTEMPTS = 30, 4
 
 def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServers) -> None:
     servers = vllm_servers.two()
-    settings = EndpointPolicy(
+    settings = EndpointModel(
         kind="endpoint",
         model="tiny",
         revision="1",

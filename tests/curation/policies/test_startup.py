@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.config import EngineSettings, VllmPolicy
+from curation.config import EngineSettings, VllmModel
 from curation.policies.vllm import Vllm
 from curation.policies.vllm.serving import arguments
 from curation.policies.vllm.startup import DRAWING, Launch, engine_arguments
@@ -18,7 +18,7 @@ SAME = ("dtype", "max_model_len", "kv_cache_memory_bytes", "tensor_parallel_size
 
 
 def test_what_policy_and_generator_share_reaches_the_engine_alike() -> None:
-    policy = Vllm(VllmPolicy(kind="vllm", model=str(WEIGHTS), **ENGINE), Path()).engine
+    policy = Vllm(VllmModel(kind="vllm", model=str(WEIGHTS), **ENGINE), Path()).engine
     generator = VllmGeneratorSettings(kind="vllm", **ENGINE)
     ours = engine_arguments(policy.launch, policy.settings, on_cpu=False)
     theirs = engine_arguments(Launch(str(WEIGHTS), "weights", 256), generator, on_cpu=False)

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 import yaml
 
-from curation.config import EndpointPolicy
+from curation.config import EndpointModel
 from curation.prompts import SOLVE
 from curation.prompts.asked import asked_by
 from curation.publish.export import CURATED
@@ -177,7 +177,7 @@ POLICY = {"kind": "endpoint", "model": "m", "revision": "1", "urls": ("http://lo
 
 def asked(folder: Path, **settings: Any) -> Path:
     """A set that says how it was asked."""
-    policy = EndpointPolicy.model_validate({**POLICY, **settings})
+    policy = EndpointModel.model_validate({**POLICY, **settings})
     (folder / "asked.json").write_text(asked_by(policy, "boxed"))
     return folder
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.config import AttemptColumns, RecordedPolicy
+from curation.config import AttemptColumns, RecordedModel
 from curation.records import PROBLEM, ConfigError, SourceError, StoreError
 from curation.storage.stages import read_table
 from flows.cli.evaluate import evaluate_bench
@@ -237,7 +237,7 @@ def test_options_in_columns_are_shuffled_by_the_seed(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     bench, folder = load_bench(str(tmp_path / "bench.toml"))
-    policy = RecordedPolicy(kind="recorded", name="a@b", path="none", columns=AttemptColumns(text="text"))
+    policy = RecordedModel(kind="recorded", name="a@b", path="none", columns=AttemptColumns(text="text"))
     results = run_pipeline(bench_run(bench, policy, tmp_path / "run", folder), (SOURCES, BENCH_ROWS))
     problems = read_table(results.problems.folder, "kept")
     for statement, answer, right in problems.select("statement", "answer", "raw_answer").iter_rows():

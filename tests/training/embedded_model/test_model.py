@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from curation.config import Decoding, TorchPolicySettings, VllmPolicy
+from curation.config import Decoding, TorchModel, VllmModel
 from curation.prompts import SOLVE
 from curation.records import Completion, Domain, Policy, PromptRequest
 from tests.embedded_model import tokens
@@ -97,10 +97,10 @@ def test_vllm_says_the_same_as_torch() -> None:
     from curation.policies.vllm import Vllm
 
     decoding = Decoding(temperature=0.0, max_tokens=112)
-    theirs = VllmPolicy(
+    theirs = VllmModel(
         kind="vllm", model=str(WEIGHTS), decoding=decoding, keep_tokens=True, dtype="float32", kv_cache_mb=64
     )
-    ours = TorchPolicySettings(model=str(WEIGHTS), decoding=decoding, keep_tokens=True)
+    ours = TorchModel(model=str(WEIGHTS), decoding=decoding, keep_tokens=True)
     by_vllm = asyncio.run(_answers(Vllm(theirs, WEIGHTS)))
     by_torch = asyncio.run(_answers(TorchPolicy(ours, WEIGHTS)))
     assert [said.text for said in by_vllm] == [said.text for said in by_torch]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from curation.config import Decoding, TorchPolicySettings
+from curation.config import Decoding, TorchModel
 from curation.records import Domain, PolicyError, PromptRequest
 from tests.waiting import until
 from training.generation.batched_decoding import sampling_logprobs
@@ -32,9 +32,7 @@ def with_many_ends(folder: Path, target: Path) -> Path:
 
 def policy(folder: Path, in_flight: int = 4, *, keep_tokens: bool = True, **decoding: Any) -> TorchPolicy:
     values = {"temperature": 1.0, "max_tokens": 40, "seed": 3, **decoding}
-    settings = TorchPolicySettings(
-        model=str(folder), in_flight=in_flight, decoding=Decoding(**values), keep_tokens=keep_tokens
-    )
+    settings = TorchModel(model=str(folder), in_flight=in_flight, decoding=Decoding(**values), keep_tokens=keep_tokens)
     return TorchPolicy(settings, folder.parent)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from curation.config import Decoding, TorchPolicySettings, VllmPolicy
+from curation.config import Decoding, TorchModel, VllmModel
 from curation.policies.completions import TokenCompletion
 from curation.records import Domain, Policy, PromptRequest
 from tests.training.engines.embedded.test_run import lines, small
@@ -125,7 +125,7 @@ ASKED = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in
 
 def sampled(folder: Path, thinking: str, **decoding: Any) -> list[str]:
     """What the torch policy hands over for the same draws."""
-    settings = TorchPolicySettings(
+    settings = TorchModel(
         model=str(folder), thinking=thinking, decoding=Decoding(temperature=1.0, max_tokens=60, seed=3, **decoding)
     )
     return asyncio.run(answers(TorchPolicy(settings, folder.parent)))
@@ -161,10 +161,10 @@ def test_vllm_hands_attempts_over_in_the_same_form(tmp_path: Path) -> None:
         (model(tmp_path / "mistral", tags="THINK"), "[THINK]"),
         (model(tmp_path / "moved", template="<think>"), "<think>"),
     ):
-        theirs = VllmPolicy(
+        theirs = VllmModel(
             kind="vllm", model=str(folder), decoding=decoding, dtype="float32", kv_cache_mb=64, thinking=thinking
         )
-        ours = TorchPolicySettings(model=str(folder), decoding=decoding, thinking=thinking)
+        ours = TorchModel(model=str(folder), decoding=decoding, thinking=thinking)
         by_vllm = asyncio.run(answers(Vllm(theirs, tmp_path)))
         assert by_vllm == asyncio.run(answers(TorchPolicy(ours, tmp_path)))
         assert all(text.startswith("<think>") and "</think>" in text for text in by_vllm)
