@@ -134,7 +134,8 @@ def test_a_flipped_attempt_is_named(tiny_copy: Tiny) -> None:
     forge(part, rows.with_columns(text))
     said = verify(tiny_copy.folder)
     assert said.status == 1
-    assert f"problem {problem}, attempt {index}: was judged correct" in said.out
+    assert f"problem {problem}, attempt {index}: was judged " in said.out
+    assert 'comes out wrong (answer "987"' in said.out
     assert "digests.verdicts.stage2: the receipt states" in said.out
 
 
