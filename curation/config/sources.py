@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -101,7 +102,7 @@ OfFiles = Annotated[
 
 def kind_of(path: str) -> FileKind:
     """Return the kind of a table by the ending of its path: a data set if it is no file's."""
-    endings = {suffix.lower() for suffix in PurePosixPath(path).suffixes}
+    endings = {suffix.lower() for suffix in PurePosixPath(urlsplit(path).path if is_url(path) else path).suffixes}
     return next((kind for kind, own in KINDS.items() if endings & own), "dataset")
 
 

@@ -84,7 +84,7 @@ class Translator(Solver):
 
 def recipe(url: str, translation: str, count: int = 24) -> str:
     """The recipe's text; its problems are written by `write_problems`."""
-    model = f'kind = "endpoint"\nrevision = "1"\nurls = ["{url}"]\nprompt = "plain"\nback_off_s = 0.01\n'
+    model = f'kind = "endpoint"\nrevision = "1"\nurls = ["{url}"]\nprompt = "plain"\n'
     return f"""
 name = "apples"
 shard_rows = 5

@@ -72,10 +72,9 @@ _LAYOUT = tuple(
 TELLING = frozenset(("=", "<", ">", "≤", "≥", "≠", "√", "÷", *FUNCTIONS, *every(lambda lang: lang.duplicates.telling)))
 """Tokens that, like numbers, make another problem of a text when they change."""
 
-_CALLED = (
-    r"(?i:example|exercise|problem|question|task|test|item|ex|prob|no|beispiel|aufgabe|exemple|exercice|problème|ejemplo|"
-    r"ejercicio|problema|pregunta|exemplo|exercício|esempio|esercizio|задача|пример|упражнение)"
-)
+_LABELS = every(lambda lang: lang.duplicates.labels)
+_CALLED = rf"(?i:{'|'.join(word for word in _LABELS if word[0].islower())})"
+_HAN = rf"(?:{'|'.join(word for word in _LABELS if not word[0].islower())})"
 _NUMBER = r"\p{L}{0,2}\d+(?:[.\-–]\d+)*\p{L}?"
 _INSIDE = r"[^()\[\]【】（）$\\\n]{0,60}"
 LABELS = (
@@ -86,7 +85,7 @@ LABELS = (
             r"#{1,6}[^\n$?]{0,80}\d[^\n$?]{0,40}\n",
             rf"#*\s*(?:{_CALLED}\.?\s*)?{_NUMBER}(?:[.):：][*_]*\s|[、．])",
             rf"#*\s*{_CALLED}\.?\s*[#№]?{_NUMBER}[.):：]?[*_]*\s",
-            r"[例第]\s*\d+\s*题?\s*[.、:：．]?",
+            rf"{_HAN}\s*\d+(?:\p{{Han}}?\s*[.、:：．\s])?",
         )
     )
     + r")[\s*_]*"

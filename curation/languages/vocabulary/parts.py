@@ -97,5 +97,8 @@ class Prompts:
 class Duplicates:
     """What makes another problem of a text."""
 
+    labels: tuple[str, ...]
+    """Words before a number that only number a problem."""
+
     telling: tuple[str, ...]
     """Words that, like numbers, make another problem of a text when they change."""

@@ -49,7 +49,6 @@ def test_a_model_is_to_judge_the_set_again_once(tmp_path: Path) -> None:
     work = unfinished(tmp_path, SCHEDULE)
     assert work is not None
     assert (work.flow, work.parameters["policy"]) == ("refresh", str(stage / "model"))
-    assert unfinished(tmp_path, ScheduleSettings(train="train.toml", refresh=False)) is None
     with lock_folder(tmp_path):
         assert unfinished(tmp_path, SCHEDULE) is None, "somebody works on the set"
     (stage / REFRESHED).write_text("2\n")

@@ -23,7 +23,6 @@ quota = { rows = 3 }
 columns = { statement = "question", answer = "final" }
 
 [sources.join]
-kind = "jsonl"
 path = "solutions.jsonl"
 on = "uid"
 columns = ["worked"]

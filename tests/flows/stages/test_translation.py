@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from curation.difficulty import refresh
 from flows.page.problem_page import steps_of, translations_of
 from flows.run.run_folder import open_run
 from tests.flows.conftest import ROOT, Said, goldilocks, published, refusal, write_jsonl
@@ -31,8 +32,8 @@ class Translated:
     recipe: Path
     folder: Path
 
-    def run(self, *overrides: str) -> Said:
-        return goldilocks("run", self.recipe, "--out", self.folder, *(part for o in overrides for part in ("--set", o)))
+    def run(self) -> Said:
+        return goldilocks("run", self.recipe, "--out", self.folder)
 
     @property
     def data(self) -> pl.DataFrame:
@@ -183,7 +184,7 @@ def test_a_table_that_cannot_be_meant_is_refused(settings: str, said: str, serve
 def test_a_run_killed_while_it_translates_ends_in_the_same_bytes(tmp_path: Path, finished: Translated) -> None:
     with Translator(pause_s=0.3) as slow:
         made = write(tmp_path / "inputs", slow.url)
-        text = made.recipe.read_text().replace("back_off_s", "per_server = 2\nback_off_s")
+        text = made.recipe.read_text().replace('prompt = "plain"', 'prompt = "plain"\nin_flight = 2')
         made.recipe.write_text(text)
         command = [sys.executable, "-m", "flows.cli", "run", str(made.recipe), "--out", str(made.folder)]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -205,9 +206,13 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*.parquet"))}
 
 
-def test_a_refresh_carries_translations_along(server: Translator, tmp_path: Path) -> None:
+def test_a_refresh_carries_translations_along(
+    server: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refresh, "PROBE_SHARE", 1.0)
+    monkeypatch.setattr(refresh, "RETRY_SHARE", 0.0)
     made = write(tmp_path / "inputs", server.url)
-    assert made.run("refresh.probe_share=1.0", "refresh.retry_share=0.0").status == 0
+    assert made.run().status == 0
     before, asked = made.rows, set(server.prompts)
     newer = tmp_path / "newer.toml"
     newer.write_text(f"[models.newer]\n{server.table('other')}")
