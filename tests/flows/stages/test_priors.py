@@ -187,7 +187,8 @@ def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path, monkeypatch: p
     assert priors.height == PROBLEMS
     check_every_figure(runs["model"], "stage2", "strong@1")
     before = weak.requests + strong.requests
-    again = goldilocks("run", tmp_path / "model.toml", "--out", runs["model"])
+    monkeypatch.setattr(stage_priors, "ANCHOR_LEAST", 60)
+    again = goldilocks("run", recipe, "--out", runs["model"])
     assert again.status == 0, again.err
     assert weak.requests + strong.requests == before
 
