@@ -37,7 +37,7 @@ def test_all_commands_read_an_archive_behind_a_url_once(
         assert not there.exists()  # what is only tried is copied nowhere
         noted = Noted("wandb")
         monkeypatch.setitem(sys.modules, "wandb", noted)
-        recipe.write_text(f"{recipe.read_text()}\n[monitor]\nwandb = true\n")
+        recipe.write_text(f'{recipe.read_text()}\n[monitor]\nwandb = "goldilocks"\n')
         for arguments in (("plan", recipe, "--out", out, "--pilot", "2"), ("run", recipe, "--out", out)):
             said = goldilocks(*arguments)
             assert said.status == 0, said.err
