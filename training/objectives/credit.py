@@ -64,7 +64,7 @@ class GroupCreditSettings(ObjectiveSettings):
     @property
     def variant(self) -> Variant:
         """Return what the preset changes beside the settings."""
-        return variant_of(self.presets[self.preset], dict(self))
+        return variant_of(self.presets[self.preset], vars(self))
 
     @model_validator(mode="after")
     def _has_meaning(self) -> Self:
