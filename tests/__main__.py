@@ -1,4 +1,4 @@
-"""The test suite in lanes, two more than there are cores, with `--all` one more, up to `MAX_LANES`: `make test`, with `--all` `make test-all`.
+"""The test suite in lanes: `make test`, with `--all` `make test-all`.
 
 Without `--all`, tests marked `slow` are left out: those that take long and repeat in another case what a quicker test
 shows. `ROOMS` is ordered by measured time, longest first, and each lane takes the next room when it is free.
@@ -7,8 +7,9 @@ training look at the memory file system (`/dev/shm`), so all engines share one r
 among them replaces the choice made here; if they name a file or a folder, pytest runs as it always does, slow tests
 and all.
 
-Tests wait a quarter of their time, so there are more lanes than cores; slow tests watch times, so they have one less. The lanes use all cores, so numpy's BLAS
-gets one thread per process: its threads wait by spinning, which doubled the CPU seconds of a run of the demo recipe.
+Tests wait a quarter of their time, so there are two lanes more than cores, up to `MAX_LANES`; with `--all` one more,
+since slow tests watch times. The lanes use all cores, so numpy's BLAS gets one thread per process: its threads wait by
+spinning, which doubled the CPU seconds of a run of the demo recipe.
 
 Invariants: every test module is in exactly one room, and the status is that of the worst room. What it does not do:
 number or time tests; pytest does that for each room.
@@ -128,7 +129,8 @@ def main(arguments: Sequence[str]) -> int:
     left: queue.SimpleQueue[Room] = queue.SimpleQueue()
     for room in all_rooms:
         left.put(room)
-    lanes = [threading.Thread(target=work, args=(left,)) for _ in range(min(cores + (1 if ALL in arguments else 2), MAX_LANES))]
+    number = min(cores + (1 if ALL in arguments else 2), MAX_LANES)
+    lanes = [threading.Thread(target=work, args=(left,)) for _ in range(number)]
     for lane in lanes:
         lane.start()
     interrupted = False
