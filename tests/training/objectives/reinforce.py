@@ -18,7 +18,7 @@ from pydantic import Field
 from torch import Tensor
 
 from tests.training.engines.embedded.test_run import small
-from tests.training.objectives.ranks import run_step
+from tests.training.objectives.ranks import run_step, unclipped
 from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.config import ObjectiveSettings
 from training.embedded_model import WEIGHTS
@@ -26,7 +26,6 @@ from training.engines.embedded.run import train
 from training.objectives.base import CreditInputs, GroupCredit, Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.registry import OBJECTIVES
 from training.objectives.step_statistics import counted, max_of, mean_of, sum_of
-from training.optimisation import trainer as trainer_module
 from training.optimisation.distributed import DistributedContext, end_process
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
@@ -98,13 +97,13 @@ def run_recipe() -> TrainRecipe:
 def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
     """Loss, statistics and gradient of one step in micro-batches of so many tokens; None on ranks that follow."""
     made = recipe(objective=TABLE, packing={"micro_batch_tokens": room}, optim={"warmup_steps": 0})
-    trainer_module.MAX_GRAD_NORM = 1e9  # nothing is clipped
     trainer = Trainer(WEIGHTS, made, ranks)
     trainer._work["gradient"] = lambda *_: gradient(trainer)
-    if not ranks.is_rank_zero:
-        trainer.follow()
-        return None
-    figures = trainer.step(samples(12), made.objective)
+    with unclipped():
+        if not ranks.is_rank_zero:
+            trainer.follow()
+            return None
+        figures = trainer.step(samples(12), made.objective)
     slope = ranks.run_on_all_ranks("gradient", trainer._work, None, None)
     values = {name: measure.value for name, measure in figures.statistics.items()}
     return {"loss": figures.loss, "statistics": values, "parts": figures.micro_batches, "gradient": slope}
