@@ -1,21 +1,24 @@
 """Programs that make and check tests: a model writes a generator, a validator and plausible wrong programs.
 
-`curation.programs.test_generation.generators` reads them. All run in the sandbox, and an output counts only if the
-problem's solutions agree on it.
+The first Python block of an answer is the generator, which reads a whole number and prints the input of that number;
+the second one is the validator, which ends with 0 if the input that it reads is allowed; the others are wrong in one
+way, to hunt with. All run in the sandbox, and an output counts only if the problem's solutions agree on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from curation.programs.test_generation.generators import GeneratorPrograms, programs_in
 from curation.prompts.base import Prompt
 from curation.questions.proposals import Proposal, refusal_text
 from curation.questions.votes import Selected
 from curation.records import Domain, PromptRequest
+from curation.verify.programs.extraction import LANGUAGES, CodeLang, code_blocks
+from curation.verify.programs.problem import Validator, ValidatorLang
 
 COUNT, EXAMPLES, MOST_KB = "count", "examples", "most_kb"
 
@@ -110,7 +113,43 @@ def needing_programs(_problems: pl.DataFrame, requests: list[PromptRequest]) -> 
     return pl.DataFrame({"id": [request.id for request in requests]}, {"id": pl.String()}), list(requests)
 
 
-def _read(text: str | None) -> GeneratorPrograms | None:
+@dataclass(frozen=True, slots=True)
+class TestPrograms:
+    """The programs of an answer. ``validator`` is None if it wrote none.
+
+    Example: ``TestPrograms("n = int(input())\\nprint(n)\\n", None)``
+    """
+
+    __test__ = False  # not a test class, whatever pytest thinks
+
+    generator: str
+    validator: str | None
+    wrong: tuple[str, ...] = ()
+
+
+def programs_in(response: str) -> TestPrograms | None:
+    """Return the programs in a response, after its thoughts; None if it holds no Python block."""
+    blocks = [block.code for block in code_blocks(response) if LANGUAGES.get(block.name) is CodeLang.PYTHON]
+    return TestPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None, tuple(blocks[2:])) if blocks else None
+
+
+def validators_in(responses: Iterable[str]) -> list[Validator]:
+    """Return the validators that responses wrote, each program once."""
+    programs = [programs_in(response) for response in responses]
+    codes = dict.fromkeys(one.validator for one in programs if one is not None and one.validator is not None)
+    return [
+        Validator(ValidatorLang.PYTHON, {f"validator{number}.py": code}, (f"validator{number}.py",), accepts=0)
+        for number, code in enumerate(codes, 1)
+    ]
+
+
+def wrong_programs_in(responses: Iterable[str]) -> list[str]:
+    """Return the wrong programs that responses wrote, each once."""
+    programs = [programs_in(response) for response in responses]
+    return list(dict.fromkeys(code for one in programs if one is not None for code in one.wrong))
+
+
+def _read(text: str | None) -> TestPrograms | None:
     return programs_in(text) if text is not None else None
 
 

@@ -1,26 +1,29 @@
-"""New tests for one problem: inputs made in rounds, run through the solutions, and kept where these agree.
+"""New tests for one problem: inputs made in rounds, run through the solutions, and kept if these agree.
 
-Inputs come from a model's generator programs and from the forms and changes of `curation.programs.test_generation`.
-Where a validator is believed (`curation.programs.validation`), it runs first: what it does not accept is not run.
-Where none is, inputs are held to all that the given ones have in common, and more solutions must agree. Of the sound
-ones those stay that tell known wrong solutions apart, and others of every size.
+Inputs come from a model's generator programs and from changes of given ones (`curation.programs.mutation`). If a
+validator is believed (`curation.programs.validation`), what it does not accept is not run. If none is, more solutions
+must agree. Of the sound inputs those stay that tell known wrong solutions apart, and others of every kind.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.programs import execution_matrix, test_generation, tests_agreement
+from curation.programs import execution_matrix, tests_agreement
 from curation.programs.language_variants import TIME_FACTORS
+from curation.programs.mutation import mutate_input, stated_bounds
+from curation.programs.selecting import TIMES, select_tests
 from curation.programs.validation import GivenInput, Vouching, vouch
+from curation.questions.test_programs import validators_in, wrong_programs_in
 from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
-from flows.stages.hunting import DESIGNED, HUNTED, HUNTED_BYTES, LEAST, SMALLEST, Hunt, begin_hunt
+from flows.stages.hunting import DESIGNED, HUNTED, HUNTED_BYTES, Hunt, begin_hunt
 from flows.stages.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, WRITTEN, ModelInputs, inputs_from_model
 from flows.stages.sound_tests import (
     LARGE_BYTES,
@@ -35,8 +38,6 @@ from flows.stages.sound_tests import (
 )
 from flows.stages.units import Unit
 
-_LARGE_REFUSED = 3
-"""Large inputs that a validator may refuse before no more are made: each takes a second."""
 BATCH = 16
 """Inputs tried in one round."""
 ROUNDS = 8
@@ -47,8 +48,9 @@ HUNTED_INPUTS = 8
 """Inputs of a round beyond `BATCH` that are chosen among many small ones: those on which wrong programs answer
 otherwise than a voting one, and those with rare answers."""
 MIN_VOTES, MIN_VOTES_UNVALIDATED = 2, 3
-"""Solutions that must agree on a generated test; the second if no validator is believed and neither statement nor
-given inputs state what an input holds."""
+"""Solutions that must agree on a generated test; the second if no validator is believed."""
+MIN_SHARE_UNVALIDATED = 2 / 3
+"""Share of the solutions not known to be wrong that must agree on a generated test if no validator is believed."""
 KEEP = 64
 """Sound inputs that are kept, unless the recipe asks for more tests."""
 KEEP_LARGE = 3
@@ -58,8 +60,13 @@ MAX_TIME_SHARE = 0.7
 could exceed the limit."""
 EXAMPLE_ORIGINS = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
-MODEL_ORIGIN = "model"
-"""Origin of tests whose inputs a model's programs printed."""
+MODEL_ORIGIN, CHANGED_ORIGIN = "model", "mutation"
+"""Origins of tests whose inputs a model's programs printed, and of those that are changed given ones."""
+CHANGED = "changed"
+"""The shape of changed inputs."""
+MIN_DOUBTS, DOUBTFUL_SHARE, DOUBTFUL_RATE = 2, 0.03, 0.25
+"""Inputs of a shape are not kept if solutions disagree or crash on this rate of them: the statement may forbid them in
+a way that no validator checks. Fewer doubts than this number, or than this share of all inputs, show nothing."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
 """`execution_matrix.run_execution_matrix`, or what stands in for it."""
@@ -92,20 +99,17 @@ def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouchin
     Args:
         responses: of the model that writes generators and validators.
     """
-    package, model = validators_of(unit.judging), test_generation.validators_in(responses)
+    package, model = validators_of(unit.judging), validators_in(responses)
     if not package and not model:
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
     given = [GivenInput(index, text, origin in EXAMPLE_ORIGINS) for index, text, origin in rows]
-    texts = [one.text for one in given] if model else []
-    breaking = test_generation.rule_breaking_inputs(texts, unit.row["statement"])
-    rules = {text: rule.text for text, rule in breaking.items()}
-    return vouch(runner.tools, package, model, given, rules)
+    return vouch(runner.tools, package, model, given)
 
 
 @dataclass(slots=True)
 class _Maker:
-    """The making of one problem's tests."""
+    """The making of one problem's tests. ``changeable`` are the inputs that new ones are made of."""
 
     run: Run
     unit: Unit
@@ -114,82 +118,61 @@ class _Maker:
     limit: float
     execute: Execute
     voting: set[int]
+    votes_wanted: int
     candidates: list[execution_matrix.Candidate]
-    maker: test_generation.InputMaker
     hunt: Hunt
     written: ModelInputs
     generated: GeneratedTests
     used: set[bytes]
-    given: list[str]
-    outputs: list[str]
+    changeable: list[str]
     pool: list[SoundTest] = field(default_factory=list)
-    doubted: list[test_generation.RunInput] = field(default_factory=list)
+    doubted: Counter[str] = field(default_factory=Counter)
     next_index: int = 0
-    refused_large: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
     def batch(self) -> list[NewInput]:
-        """Return new inputs with their origins and shapes, those refused left out."""
+        """Return new inputs, without those that a validator refuses."""
         generated = self.generated
+        seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
         batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
         del self.written.designed[:DESIGNED_INPUTS]
-        seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
-        careful = not self.vouching.by or generated.rounds % 2 == 1
-        if self.maker.inputs:
-            form = self.maker.form(careful=careful)
-            if isinstance(form, str):
-                self.reasons[form] += 1
-            self.maker.large = self._large()
-            made = self.maker.make(BATCH, seed, careful=careful)
-            batch += [NewInput(one.text, "mutation", one.shape) for one in made]
-        else:
+        if not self.changeable:
             self.reasons["no given input stays that is small enough"] += 1
-        batch += self._hunted(seed, careful=careful)
-        batch = [one for one in batch if digest(one.text) not in self.used]
-        self.used |= {digest(one.text) for one in batch}
-        generated.inputs += len(batch)
-        if not self.vouching.by or not batch:
-            return batch
-        allowed = self.vouching.check(self.runner.tools, [one.text for one in batch])
-        generated.refused += allowed.count(False)
-        if not any(allowed):
+        batch = self._unused([*batch, *self._changed(BATCH, seed, MAX_INPUT_KB << 10)])
+        allowed = self._allowed(batch)
+        hunted = self._hunted(seed)
+        generated.inputs += len(batch) + len(hunted)
+        generated.refused += len(batch) - len(allowed)
+        if batch and not allowed:
             self.reasons["a validator refuses every input"] += 1
-        for one, valid in zip(batch, allowed, strict=True):
-            if not valid:
-                self.maker.shapes.learn(one.shape, paid=False)
-                self.refused_large += len(one.text) > LARGE_BYTES
-        return [one for one, valid in zip(batch, allowed, strict=True) if valid]
+        return [*allowed, *hunted]
 
-    def _hunted(self, seed: str, *, careful: bool) -> list[NewInput]:
+    def _changed(self, count: int, seed: str, max_bytes: int) -> list[NewInput]:
+        bounds = stated_bounds(self.unit.row["statement"])
+        texts = mutate_input([*self.changeable, *self.hunt.classes.rare], bounds, count, seed)
+        return [NewInput(text, CHANGED_ORIGIN, CHANGED) for text in texts if len(text) <= max_bytes]
+
+    def _unused(self, inputs: Sequence[NewInput]) -> list[NewInput]:
+        fresh = [one for one in inputs if digest(one.text) not in self.used]
+        self.used |= {digest(one.text) for one in fresh}
+        return fresh
+
+    def _allowed(self, inputs: Sequence[NewInput]) -> list[NewInput]:
+        """Return the inputs that the validators accept; all if none is believed."""
+        if not self.vouching.by or not inputs:
+            return list(inputs)
+        allowed = self.vouching.check(self.runner.tools, [one.text for one in inputs])
+        return [one for one, valid in zip(inputs, allowed, strict=True) if valid]
+
+    def _hunted(self, seed: str) -> list[NewInput]:
         """Return inputs that tell programs apart or have rare answers, of many small ones that are swept."""
-        count = HUNTED_INPUTS
+        count = HUNTED * HUNTED_INPUTS
         self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
-        self.maker.rare = self.hunt.classes.rare
-        few: list[test_generation.MadeInput] = []
-        made = [test_generation.MadeInput(text, WRITTEN) for text in self.written.small[: HUNTED * count]]
-        del self.written.small[: HUNTED * count]
-        if self.maker.inputs:
-            made += self.maker.make(HUNTED * count, f"hunted {seed}", careful=careful, most_bytes=HUNTED_BYTES)
-            few = self.maker.smallest(HUNTED * count, seed, careful=careful) if self.generated.rounds <= 2 else []
-            made += self.maker.at_hints(count, seed, careful=careful, most_bytes=HUNTED_BYTES)
-        fresh = [one for one in [*few, *made] if digest(one.text) not in self.used]
-        if self.vouching.by:
-            allowed = self.vouching.check(self.runner.tools, [one.text for one in fresh])
-            fresh = [one for one, valid in zip(fresh, allowed, strict=True) if valid]
-        least = [one for one in fresh if one in few][:SMALLEST]
-        swept = self.hunt.sweep([one for one in fresh if one not in least], count, self.generated.caught)
-        found = [NewInput(one.text, "mutation", LEAST) for one in least]
-        return [
-            *found,
-            *(NewInput(one.text, MODEL_ORIGIN if one.shape == WRITTEN else "mutation", one.shape) for one in swept),
-        ]
-
-    def _large(self) -> int:
-        """Return how many large inputs this round may make: more in the first, and few in all."""
-        have = sum(test.size > LARGE_BYTES for test in self.pool)
-        if self.refused_large >= _LARGE_REFUSED and not have:
-            return 0
-        return max(0, min(2 if self.generated.rounds <= 1 else 1, 2 * KEEP_LARGE - have))
+        made = [NewInput(text, MODEL_ORIGIN, WRITTEN) for text in self.written.small[:count]]
+        del self.written.small[:count]
+        made += self._changed(count, f"hunted {seed}", HUNTED_BYTES)
+        fresh = self._allowed([one for one in made if digest(one.text) not in self.used])
+        return self._unused(self.hunt.sweep(fresh, HUNTED_INPUTS, self.generated.caught))
 
     def try_batch(self, batch: Sequence[NewInput]) -> bool:
         """Run the solutions on a batch, add what is sound to the pool; return whether it catches what few caught."""
@@ -207,66 +190,48 @@ class _Maker:
             indices=indices,
             known=[False] * len(batch),
         )
-        agreed = self._agreed(matrix.runs)
-        texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
-        failing = failing_solutions(matrix.runs, agreed)
-        doubted = doubted_tests(matrix.runs, self.voting)
-        self.doubted += [
-            test_generation.RunInput(one.text, one.shape, doubtful=True)
-            for test, one in zip(indices, batch, strict=True)
-            if test in doubted
-        ]
-        gained = False
+        agreed = agreed_tests(
+            matrix.runs, self.voting, self.votes_wanted, MAX_TIME_SHARE * self.limit, TIME_FACTORS
+        )  # fmt: skip
         if agreed.is_empty():
             self.reasons["the voting solutions agree on no input, or take too long"] += 1
-        most = test_generation.promised_most(self.unit.row["statement"], self.outputs)
-        sound = {
-            test: group
-            for test, group in agreed.select("test", "output").iter_rows()
-            if not test_generation.is_unforeseen_refusal(texts[test, group], self.unit.row["statement"], self.outputs)
-            and not (most is not None and test_generation.exceeds(texts[test, group], most))
-        }
-        if len(sound) < agreed.height:
-            self.reasons["the solutions give answers that the statement rules out, as that there is none"] += 1
-        small = [
-            (test, one.text)
-            for test, one in zip(indices, batch, strict=True)
-            if test in sound and len(one.text) <= LARGE_BYTES
-        ]
-        asked = [(text, texts[test, sound[test]]) for test, text in small]
-        killed = dict(zip([test for test, _ in small], self.hunt.failing(asked), strict=True))
-        for test, one in zip(indices, batch, strict=True):
-            fails, dead = failing.get(test, frozenset()), killed.get(test, frozenset())
-            fresh = any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
+        made = dict(zip(indices, batch, strict=True))
+        self.doubted.update(made[test].shape for test in doubted_tests(matrix.runs, self.voting))
+        outputs = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
+        sound = dict(agreed.select("test", "output").iter_rows())
+        failing = failing_solutions(matrix.runs, agreed)
+        small = [test for test in indices if test in sound and len(made[test].text) <= LARGE_BYTES]
+        asked = [(made[test].text, outputs[test, sound[test]]) for test in small]
+        killed = dict(zip(small, self.hunt.failing(asked), strict=True))
+        gained = False
+        for test, group in sound.items():
+            one, fails, dead = made[test], failing.get(test, frozenset()), killed.get(test, frozenset())
+            fresh = any(self.generated.caught[solution] < TIMES for solution in fails)
             fresh = self.hunt.learn(dead) or fresh
-            self.maker.shapes.learn(one.shape, paid=test in sound and fresh)
-            if test not in sound:
-                continue
-            group = sound[test]
             if (fails or (fresh and dead)) and self.vouching.by and len(one.text) <= LARGE_BYTES:
-                self.maker.inputs.append(one.text)  # what tells programs apart is changed further
+                self.changeable.append(one.text)  # what tells programs apart is changed further
             gained |= fresh
             self.generated.caught.update(fails)
             runs = matrix.runs.filter(pl.col("test") == test).with_columns(
                 (pl.col("output") == group).fill_null(False).alias("expected")
             )
-            text, output = packed(one.text), packed(texts[test, group])
+            text, output = packed(one.text), packed(outputs[test, group])
             self.pool.append(SoundTest(test, text, output, one.origin, one.shape, len(one.text), fails, dead, runs))
         return gained
 
-    def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
-        """Return the tests on which all voting solutions run through in time and agree."""
-        slowest = MAX_TIME_SHARE * self.limit
-        return agreed_tests(runs, self.voting, _votes_wanted(self.vouching, self.maker), slowest, TIME_FACTORS)
-
     def _without_doubts(self) -> list[SoundTest]:
-        """Return the sound tests less those whose inputs are of the kind on which solutions disagreed."""
-        run = [test_generation.RunInput(unpacked(one.packed), one.shape, doubtful=False) for one in self.pool]
-        form = self.maker.form(careful=False) if self.doubted else "nothing is in doubt"
-        doubtful = test_generation.doubtful_inputs(form, self.given, [*run, *self.doubted])
-        if any(at < len(run) for at in doubtful):
+        """Return the sound tests without those of a shape on which solutions often disagree or crash."""
+        if self.doubted.total() < max(MIN_DOUBTS, DOUBTFUL_SHARE * (self.doubted.total() + len(self.pool))):
+            return self.pool
+        sound = Counter(one.shape for one in self.pool)
+        doubtful = {
+            shape
+            for shape, doubts in self.doubted.items()
+            if doubts >= DOUBTFUL_RATE * (doubts + sound[shape] + 1)
+        }  # fmt: skip
+        if doubtful & sound.keys():
             self.reasons["the solutions disagree on inputs of its kind"] += 1
-        return [one for at, one in enumerate(self.pool) if at not in doubtful]
+        return [one for one in self.pool if one.shape not in doubtful]
 
     def work(self, wrong: set[int], have: int) -> None:
         """Make batches until there are enough sound tests and no new one catches what few caught."""
@@ -277,7 +242,7 @@ class _Maker:
             batch = self.batch()
             gained = bool(batch) and self.try_batch(batch)
             idle = 0 if gained else idle + 1
-            settled = self.hunt.over and all(generated.caught[one] >= test_generation.TIMES for one in wrong)
+            settled = self.hunt.over and all(generated.caught[one] >= TIMES for one in wrong)
             enough = have + len(self.pool) >= (target if settled or not wrong else wanted)
             if enough and (idle >= PATIENCE or settled):
                 break
@@ -290,13 +255,13 @@ class _Maker:
         set_aside = {test.index for test in large[KEEP_LARGE:]}
         by_index = {test.index: test for test in sound if test.index not in set_aside}
         room = max(KEEP, self.run.recipe.code.enough_tests - have)
-        selected = test_generation.select_tests(
+        selected = select_tests(
             list(by_index),
-            {index: frozenset({*test.failing, *test.killed}) for index, test in by_index.items()},
+            {index: test.failing | test.killed for index, test in by_index.items()},
             before,
             room,
             room - have,
-            kinds=self.hunt.kinds(by_index),
+            kinds={at: f"{one.shape} {at}" if one.shape == DESIGNED else one.shape for at, one in by_index.items()},
             answers={index: test.output for index, test in by_index.items()},
         )
         generated.sound = len(sound)
@@ -335,26 +300,19 @@ def generate_tests(
         before.update(fails)
     generated = GeneratedTests(caught=before.copy())
     voting = _voting(runs)
-    if not run.recipe.code.make_tests or not lacks_tests(run, runs, valid_decisions):
+    if not run.recipe.code.make_tests:
+        generated.reason = "code.make_tests is false"
+        return generated
+    if not lacks_tests(run, runs, valid_decisions):
         generated.reason = "it does not lack tests"
         return generated
-    codes = [one.submission.code for one in unit.candidates()]
-    given = [text for text in tests["input"] if len(text) <= LARGE_BYTES]
-    inputs = test_generation.InputMaker(
-        list(given),
-        unit.row["statement"],
-        MAX_INPUT_KB << 10,
-        vouched=bool(vouching.by),
-        hints=test_generation.find_hints(unit.row["statement"], codes),
-    )
-    if len(voting) < (least := _votes_wanted(vouching, inputs)):
-        generated.reason = f"too few solutions vote: {len(voting)}, {least} wanted"
+    votes_wanted = _votes_wanted(vouching, runs)
+    if len(voting) < votes_wanted:
+        generated.reason = f"too few solutions vote: {len(voting)}, {votes_wanted} wanted"
         return generated
-    from_model = inputs_from_model(runner, responses, trusted=bool(vouching.by))
-    if not vouching.by and least < MIN_VOTES_UNVALIDATED:  # what tells so much speaks of that form alone
-        from_model = from_model.that(inputs.has_form)
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     candidates = [one for one in unit.candidates() if one.index in voting or one.index in wrong]
+    voters, known_wrong = ([one for one in candidates if one.index in part] for part in (voting, wrong))
     maker = _Maker(
         run,
         unit,
@@ -363,23 +321,13 @@ def generate_tests(
         limit,
         execute,
         voting,
+        votes_wanted,
         candidates,
-        inputs,
-        begin_hunt(
-            run,
-            unit,
-            runner,
-            limit,
-            [one for one in candidates if one.index in voting],
-            tests,
-            [one for one in candidates if one.index in wrong],
-            test_generation.wrong_programs_in(responses),
-        ),
-        from_model,
+        begin_hunt(run, unit, runner, limit, voters, tests, known_wrong, wrong_programs_in(responses)),
+        inputs_from_model(runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
-        given,
-        [text for text in tests["output"] if len(text) <= LARGE_BYTES],
+        [text for text in tests["input"] if len(text) <= LARGE_BYTES],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
     maker.work(wrong, tests.height)
@@ -389,9 +337,12 @@ def generate_tests(
     return generated
 
 
-def _votes_wanted(vouching: Vouching, maker: test_generation.InputMaker) -> int:
-    """Return how many solutions must agree: fewer where a validator or the form of the inputs says what is allowed."""
-    return MIN_VOTES if vouching.by or maker.has_careful_form else MIN_VOTES_UNVALIDATED
+def _votes_wanted(vouching: Vouching, runs: pl.DataFrame) -> int:
+    """Return how many solutions must agree: more if no validator checks which inputs are allowed."""
+    if vouching.by:
+        return MIN_VOTES
+    right = runs.filter(pl.col("right").fill_null(True))["solution"].n_unique()
+    return max(MIN_VOTES_UNVALIDATED, math.ceil(MIN_SHARE_UNVALIDATED * right))
 
 
 def _voting(runs: pl.DataFrame) -> set[int]:

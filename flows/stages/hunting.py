@@ -1,7 +1,7 @@
 """What hunts made tests beside known wrong submissions: mutants of the voting solutions, sweeps, and rare answers.
 
 Mutants that pass every given test stand in for wrong submissions nobody has: an input on which one of them fails is
-worth keeping, its shape worth making more of. They say nothing of the problem and are never counted as solutions.
+worth keeping. They say nothing of the problem and are never counted as solutions.
 Once all of them fail on enough tests, others are drawn, of the next voting solution, that pass the tests made so far as
 well: they are nearer to right.
 
@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.programs import execution_matrix, test_generation
+from curation.programs import execution_matrix
 from curation.programs.execution_matrix import Candidate
 from curation.programs.language_variants import TIME_FACTORS
+from curation.programs.mutants import mutants_of
+from curation.programs.selecting import TIMES, OutputClasses, output_kind
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, Submission
@@ -29,16 +31,13 @@ from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Limits
 from flows.run.run_folder import Run
-from flows.stages.sound_tests import SoundTest, unpacked
+from flows.stages.sound_tests import NewInput
 from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
 """Inputs that are answered for each one hunted, and the size of the largest."""
-LEAST, SMALLEST = "smallest", 3
-"""The shape of a round's smallest inputs, and how many of them are run by everybody in any case: each is kept as a kind
-of its own."""
 DESIGNED = "designed"
-"""The shape of inputs that a model thought of one by one: each is a kind of its own, too."""
+"""The shape of inputs that a model thought of one by one: each is a kind of its own."""
 MUTANTS = 8
 """Mutants of a voting solution that pass the given tests, of one problem."""
 _DRAWN = 3
@@ -64,11 +63,10 @@ _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 class Hunt:
     """The mutants of one problem that pass its given tests, and the kinds of answers seen.
 
-    ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs, and is one in Python that
-    tells which of its blocks it entered, if any; ``wrong`` are known to be wrong; ``written`` are programs in Python
-    that a model wrote to be wrong. Mutants are made when the first sound tests want them; ``killed`` counts the tests
-    that fail each, ``idle`` the sweeps in which a program failed on nothing, ``slow`` the batches in which one ran out
-    of its limits, ``pace`` the scout's CPU seconds an input.
+    ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs; ``wrong`` are known to be
+    wrong; ``written`` are programs in Python that a model wrote to be wrong. Mutants are made when the first sound
+    tests want them; ``killed`` counts the tests that fail each, ``idle`` the sweeps in which a program failed on
+    nothing, ``slow`` the batches in which one ran out of its limits, ``pace`` the scout's CPU seconds an input.
     """
 
     run: Run
@@ -81,7 +79,7 @@ class Hunt:
     wrong: Sequence[Candidate] = ()
     written: Sequence[str] = ()
     mutants: list[Candidate] | None = None
-    classes: test_generation.OutputClasses = field(default_factory=test_generation.OutputClasses)
+    classes: OutputClasses = field(default_factory=OutputClasses)
     killed: Counter[int] = field(default_factory=Counter)
     idle: Counter[int] = field(default_factory=Counter)
     slow: Counter[int] = field(default_factory=Counter)
@@ -101,7 +99,7 @@ class Hunt:
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
         seed = f"{self.run.recipe.seed} {self.unit.name} {self.renewals}"
         # numbers below 0 are no solution's
-        mutants = test_generation.mutants_of(changed.code, changed.lang.value, count, seed)
+        mutants = mutants_of(changed.code, changed.lang.value, count, seed)
         written = [Submission(CodeLang.PYTHON, code) for code in (self.written if self.mutants is None else ())]
         drawn = [
             Candidate(-1 - len(self.drawn) - at, submission, right=False)
@@ -150,7 +148,7 @@ class Hunt:
         fails: list[set[int]] = [set() for _ in tests]
         if tests and self.mutants is None:
             self.mutants = self.find_mutants()
-        alive = [one for one in self.mutants or () if self.killed[one.index] < test_generation.TIMES]
+        alive = [one for one in self.mutants or () if self.killed[one.index] < TIMES]
         if tests and alive:
             all_runs = self.runs(alive, tests)
             self.slow.update(all_runs.filter(pl.col("ended").is_in(_EXCEEDED))["solution"].unique())
@@ -166,9 +164,7 @@ class Hunt:
         self.killed.update(failing)
         return fresh
 
-    def sweep(
-        self, made: Sequence[test_generation.MadeInput], count: int, caught: Counter[int]
-    ) -> list[test_generation.MadeInput]:
+    def sweep(self, made: Sequence[NewInput], count: int, caught: Counter[int]) -> list[NewInput]:
         """Return up to ``count`` of many inputs: those on which a program that few tests fail answers otherwise than a
         voting solution, up to half of them, and those with answers of the rarest kinds.
 
@@ -180,54 +176,39 @@ class Hunt:
         if self.written and self.mutants is None:
             self.mutants = self.find_mutants()
         answers = self.answers([one.text for one in made])
-        outputs = {at: output for at, (output, _) in enumerate(answers) if output is not None}
+        outputs = {at: output for at, output in enumerate(answers) if output is not None}
         telling = self._telling(made, outputs, caught)[: -(-count // 2)]
         rest = [at for at in range(len(made)) if at not in telling]
-        kinds = [
-            f"{answers[at][1]}; {test_generation.output_kind(outputs[at])}" if at in outputs else None for at in rest
-        ]
+        kinds = [output_kind(outputs[at]) if at in outputs else None for at in rest]
         rare = self.classes.choose([made[at].text for at in rest], kinds, count - len(telling))
         return [made[at] for at in [*telling, *(rest[at] for at in rare)]]
 
-    def answers(self, texts: Sequence[str]) -> list[tuple[str | None, str]]:
-        """Return what the scout prints for each input, and which of its blocks it entered; None where it fails, and of
-        all behind one that takes too long, or once all time is spent.
+    def answers(self, texts: Sequence[str]) -> list[str | None]:
+        """Return what the scout prints for each input; None if it fails, and for all inputs after one that takes too
+        long or after all time is spent.
         """
         program = self.runner.tools.prepare(self.scout.submission) if texts else None
         if not isinstance(program, Program):
-            return [(None, "")] * len(texts)
+            return [None] * len(texts)
         limits = Limits(self.problem.cpu_s * TIME_FACTORS[program.lang.value], memory_mb=self.problem.memory_mb)
         stdins = [text.encode("utf-8", "surrogatepass") for text in texts]
         results = self.runner.tools.run(program, stdins, limits, processes=self.problem.processes)
-        answers: list[tuple[str | None, str]] = []
+        answers: list[str | None] = []
         spent = 0.0
         with contextlib.closing(results):
             for result in results:
                 failure = failure_of(result)
-                output = result.stdout.decode("utf-8", "replace") if failure is None else None
-                answers.append((output, test_generation.marks_told(result.stderr.decode("utf-8", "replace"))))
+                answers.append(result.stdout.decode("utf-8", "replace") if failure is None else None)
                 spent += result.cpu_s
                 if spent > _SWEEP_S or (failure is not None and failure[0] is CodeVerdict.TLE):  # so may be the others
                     break
         self.pace = spent / max(1, len(answers))
-        return [*answers, *[(None, "")] * (len(texts) - len(answers))]
+        return [*answers, *[None] * (len(texts) - len(answers))]
 
-    def kinds(self, tests: Mapping[int, SoundTest]) -> dict[int, tuple[str, ...]]:
-        """Return the kinds of sound tests: the shape, and which blocks the scout enters on small ones."""
-        small = [at for at, one in tests.items() if one.size <= HUNTED_BYTES]
-        answers = self.answers([unpacked(tests[at].packed) for at in small])
-        marks = {at: f"enters {told}" for at, (_, told) in zip(small, answers, strict=True)}
-        return {
-            at: (f"{one.shape} {at}",) if one.shape in (LEAST, DESIGNED) else (one.shape, marks.get(at, "enters"))
-            for at, one in tests.items()
-        }
-
-    def _telling(
-        self, made: Sequence[test_generation.MadeInput], outputs: dict[int, str], caught: Counter[int]
-    ) -> list[int]:
+    def _telling(self, made: Sequence[NewInput], outputs: Mapping[int, str], caught: Counter[int]) -> list[int]:
         """Return the inputs on which a program that few tests fail answers otherwise, one for each that does."""
         suspects = [one for one in self.mutants or () if self.killed[one.index] < _ENOUGH]
-        suspects += [one for one in self.wrong if caught[one.index] < test_generation.TIMES]
+        suspects += [one for one in self.wrong if caught[one.index] < TIMES]
         suspects = [one for one in suspects if self.idle[one.index] < _FRUITLESS]
         places = sorted(outputs)
         room = max(4, int(_SWEEP_S / (max(self.pace, 1e-3) * max(1, len(suspects)))))
@@ -262,10 +243,5 @@ def begin_hunt(
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
     scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))
-    for voter in voters:
-        marked = test_generation.with_marks(voter.submission.code) if voter.submission.lang is CodeLang.PYTHON else None
-        if marked is not None:
-            scout = Candidate(voter.index, Submission(CodeLang.PYTHON, marked), voter.right)
-            break
     given = list(tests.select("input", "output").iter_rows())
     return Hunt(run, unit, runner, unit.problem(run, limit), ordered, scout, given, wrong, written)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from curation.programs import test_generation
+from curation.questions.test_programs import programs_in
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Submission
 from curation.verify.programs.tools import Program, Runner
@@ -39,10 +39,6 @@ class ModelInputs:
     designed: list[str] = field(default_factory=list)
     small: list[str] = field(default_factory=list)
 
-    def that(self, keeps: Callable[[str], bool]) -> ModelInputs:
-        """Return the inputs that something is true of."""
-        return ModelInputs(list(filter(keeps, self.designed)), list(filter(keeps, self.small)))
-
 
 def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool) -> ModelInputs:
     """Return the inputs that the responses' generators print and, unless others will, their validators accept."""
@@ -50,7 +46,7 @@ def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool
     designed: dict[str, None] = {}
     small: dict[str, None] = {}
     for response in responses:
-        programs = test_generation.programs_in(response)
+        programs = programs_in(response)
         if programs is None:
             continue
         numbers = range(1, DESIGNED_INPUTS + _SMALL + 1)

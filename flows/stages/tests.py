@@ -1,9 +1,8 @@
 """The stage that decides on tests and generates missing ones: agreement, generation, agreement again.
 
-What is wired here for each problem: the matrix's runs → which tests are believed → where there are too few of them, or
-a known wrong solution passes them all, new inputs are made in rounds, run through the same matrix, and kept where all
-voting solutions agree → the decision on the problem. The rules are those of `curation.programs.tests_agreement` and
-`curation.programs.test_generation`.
+For each problem: the matrix's runs → which tests are believed (`curation.programs.tests_agreement`) → if they are too
+few, or a known wrong solution passes them all, new inputs are made in rounds, run through the same matrix, and kept if
+all voting solutions agree (`flows.stages.code_generation`) → the decision on the problem.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.programs import execution_matrix, test_generation, tests_agreement
+from curation.programs import execution_matrix, tests_agreement
+from curation.programs.mutation import keeps_counts
+from curation.programs.selecting import VERSION as SELECTING_VERSION
 from curation.programs.validation import VERSION as VALIDATION_VERSION
 from curation.programs.validation import Vouching
 from curation.records import DROPPED, JUDGING, TEST, DropReason
@@ -23,7 +24,7 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import EXAMPLE_ORIGINS, MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
+from flows.stages.code_generation import MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
 from flows.stages.sound_tests import failing_solutions
@@ -66,7 +67,7 @@ def make_tests(job: StageRun) -> StageResult:
     run, settings = job.run, job.recipe.code
     matrix, programs = job.results[EXECUTION_MATRIX], job.results.get(TEST_PROGRAMS)
     used = settings.min_agreement, settings.min_tests, settings.make_tests, settings.enough_tests, run.recipe.seed
-    versions = (tests_agreement.VERSION, VALIDATION_VERSION, test_generation.VERSION, execution_matrix.VERSION)
+    versions = (tests_agreement.VERSION, VALIDATION_VERSION, SELECTING_VERSION, execution_matrix.VERSION)
     version = f"{' '.join(versions)} {PROGRAMS}"
     read = [job.problems, matrix, *([programs] if programs is not None else [])]
     problems, matrix_folder = job.problems.folder, matrix.folder
@@ -124,7 +125,8 @@ def _decide_shard(
     checked = pl.Series([row["problem"] for row in judging if row["checker"] is not None], dtype=pl.String)
     tests, made = pl.concat(all_tests), pl.concat(all_made)
     problems = tests_agreement.decide_problems(runs_table, decisions_table, settings, checked, made)
-    kept, dropped = _split(frame, problems, limits)
+    power_table = pl.DataFrame(power, schema=POWER, orient="row")
+    kept, dropped = _split(frame, _with_reasons(problems, power_table), limits)
     tests = tests.filter(pl.col("problem").is_in(kept["id"].to_list()))
     tables = {
         "kept": kept,
@@ -134,23 +136,17 @@ def _decide_shard(
         "runs": runs_table,
         "decisions": decisions_table,
         "problems": problems,
-        "power": pl.DataFrame(power, schema=POWER, orient="row"),
+        "power": power_table,
         "validation": pl.DataFrame(vouched, schema=VALIDATION, orient="row"),
     }
     return Shard(frame.height, tables, notes=_notes(problems, tests, tables["power"], tables["validation"]))
 
 
-_FORMLESS = "it lacks the form of the other inputs"
-_BREAKING = "it breaks a formula of the statement that the other inputs keep"
-
-
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of the given inputs, as `tests_agreement.INPUT`.
 
-    Where nobody vouches for them, one that is to be corrected is allowed if it has the form of those whose expected
-    output all solutions give. One of these that lacks the form which nearly all of them share, or breaks a formula of
-    the statement which nearly all keep, is refused, though the solutions agree on it: they may read no further than
-    where it was cut. Examples of the statement never are.
+    If no validator is believed, an input whose output is to be corrected is in doubt if a number in it does not count
+    what it counts in every input that the solutions answer as expected: it may have been cut.
     """
     if vouching.by:
         rows = [
@@ -163,22 +159,19 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
             for test in unit.tests["index"]
         ]
         return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
-    corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])
-    agreeing = sorted(decisions.filter(pl.col("why") == "agrees")["test"])
     texts = dict(unit.tests.select("index", "input").iter_rows())
-    examples = set(unit.tests.filter(pl.col("origin").is_in(EXAMPLE_ORIGINS))["index"])
-    asked = [texts[test] for test in agreeing]
-    odd = {agreeing[place]: _FORMLESS for place in test_generation.inputs_of_another_form(asked)}
-    breaking = test_generation.inputs_breaking_the_statement(asked, unit.row["statement"])
-    odd = {agreeing[place]: _BREAKING for place in breaking} | odd
-    rows = [(unit.name, test, False, odd[test]) for test in sorted(set(odd) - examples)]
-    if corrected:
-        shape = test_generation.infer_form(
-            [texts[test] for test in agreeing if test not in odd], "", careful=False
-        )  # fmt: skip
-        doubted = [test for test in sorted(corrected) if shape is None or not shape.allows(texts[test])]
-        rows += [(unit.name, test, None, None) for test in doubted]
+    agreeing = [texts[test] for test in decisions.filter(pl.col("why") == "agrees")["test"].sort()]
+    corrected = decisions.filter(pl.col("decision") == "correct")["test"].sort()
+    rows = [(unit.name, test, None, None) for test in corrected if not keeps_counts(texts[test], agreeing)]
     return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
+
+
+def _with_reasons(problems: pl.DataFrame, power: pl.DataFrame) -> pl.DataFrame:
+    """Return the decisions, with why no tests could be made in the evidence of problems that have too few."""
+    joined = problems.join(power.select("problem", pl.col("reason").alias("why")), on="problem", how="left")
+    explained = (pl.col("reason") == DropReason.TOO_FEW_TESTS.value) & (pl.col("why") != "")
+    evidence = pl.format("{}; no tests could be made: {}", "evidence", "why")
+    return joined.with_columns(pl.when(explained).then(evidence).otherwise("evidence").alias("evidence")).drop("why")
 
 
 def _split(

@@ -165,10 +165,9 @@ def measured_run(settings: Sequence[str], seed: int) -> Run:
     """Return a run with the defaults of the code pipeline, its settings changed by ``settings``."""
     from flows.run.recipe import override_recipe
 
-    policy = {"kind": "recorded", "name": "nobody@none", "path": "none.jsonl", "columns": {"text": "text"}}
-    source = {"name": "packages", "kind": "kattis", "path": ".", "domain": "code"}
+    source = {"name": "packages", "kind": "kattis", "path": "."}
     table = {"name": "made-tests", "flow": "curate-code", "seed": seed, "sources": [source]}
-    table["stage1"] = {"policy": policy}
+    table |= {"models": {"nobody": {"kind": "recorded", "path": "none.jsonl"}}, "stage1": {"model": "nobody"}}
     recipe = override_recipe(parse_recipe(table, "bench_made_tests"), settings)
     return Run(Path("."), recipe, Path("."))
 

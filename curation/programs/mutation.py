@@ -1,35 +1,204 @@
-"""New inputs from existing ones: other values, extreme values, repeated values, other sizes, other lines.
+"""Changes given inputs into new ones: other values, extreme or repeated values, other sizes, other lines.
 
-Every new input keeps the form of one that was seen: numbers that count (`shapes.CountField`) are set to what they
-count, other numbers stay within what was seen at their place, or within the one limit of the statement that starts or
-ends where the values seen do. The same inputs and seed give the same new ones.
+A new input keeps the form of a given one: numbers that count (`CountField`) are set to what they count, other numbers
+stay within the values seen at their place, or within the narrowest limit of the statement that holds these and begins
+or ends where they do. Numbers that count are found by value: the tokens of a line, the lines that follow, or the
+letters of a word, in every given input, with at least two different values.
 
-What it does not do: know the problem. An input that its constraints forbid in a way that no range shows (a tree that
-is none, numbers that must be sorted) may come out; the solutions must agree on it, and a caller that has a validator
-should ask it.
+Invariants: pure; the same inputs and seed give the same new ones. An input that the statement forbids in a way that no
+range shows may come out: a validator, or the agreement of solutions, decides.
 """
 
 from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from curation.programs.test_generation.limits import StatedBound
-from curation.programs.test_generation.shapes import (
-    HEAD,
-    InputShape,
-    Line,
-    Place,
-    is_whole,
-    place_of,
-    read_lines,
-    shape_of,
-    written,
-)
+_DIGITS = r"\d+(?:(?:[,_\s]|\{,\}|\{?\\[,;!]\}?)\d{3}(?!\d))*"
+_POWER = r"\s*(?:\^|\*\*)\s*\{?\s*[-−]?\s*\d+\}?"
+_NUMBER = rf"[-−]?\s*{_DIGITS}(?:\s*(?:\\cdot|\*|×|\\times)\s*10{_POWER}|{_POWER})?"
+_LESS = r"(?:\\leq?slant|\\leq?|≤|<=|<|\\lt)"
+_CHAIN = re.compile(rf"({_NUMBER})\s*({_LESS})\s*([^\d<>≤=$\n][^<>≤=\n]{{0,60}}?)\s*({_LESS})\s*({_NUMBER})")
+_ABSOLUTE = re.compile(rf"\|\s*[A-Za-z](?:_\{{?\w+\}}?)?\s*\|\s*(?:\\leq?(?:slant)?|≤|<=)\s*({_NUMBER})")
+_MAX_BOUND = 10**200
 
+Line = list[str]
+Place = tuple[int, int]
+"""A line's kind, the line's number in the head or -1 minus its number of tokens, and the token's place in it."""
+
+HEAD = 3
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,18})")
 _TRIES = 8
 _MOST_LINES = 20_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StatedBound:
+    """Numbers that a statement allows, both ends included.
+
+    Example: ``StatedBound(1, 100000)``
+    """
+
+    low: int
+    high: int
+
+    def holds(self, low: int, high: int) -> bool:
+        """Return whether everything from ``low`` to ``high`` is allowed."""
+        return self.low <= low and high <= self.high
+
+
+def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
+    """Return the limits that a statement's formulas name, narrow ones first.
+
+    Example: ``stated_bounds("$1 \\\\le n \\\\le 10^5$")`` is ``(StatedBound(1, 100000),)``
+    """
+    bounds = set()
+    for match in _CHAIN.finditer(statement):
+        low, high = _value(match[1]), _value(match[5])
+        if low is not None and high is not None:
+            strict = [sign in ("<", "\\lt") for sign in (match[2], match[4])]
+            bounds.add(StatedBound(low + strict[0], high - strict[1]))
+    for match in _ABSOLUTE.finditer(statement):
+        if (high := _value(match[1])) is not None:
+            bounds.add(StatedBound(-high, high))
+    wide = (bound for bound in bounds if bound.low < bound.high)
+    return tuple(sorted(wide, key=lambda bound: (bound.high - bound.low, bound.low)))
+
+
+def _value(text: str) -> int | None:
+    """Return the whole number that a text denotes: digits with separators, powers, a factor times a power."""
+    plain = re.sub(r"[\s,_{}]|\\[,;! ]?", "", text.replace("−", "-").replace("\\cdot", "*").replace("\\times", "*"))
+    plain = plain.replace("×", "*").replace("**", "^")
+    match = re.fullmatch(r"(-?)(?:(\d+)\*)?(\d+)(?:\^(\d+))?", plain)
+    if match is None:
+        return None
+    base, power = int(match[3]), int(match[4] or 1)
+    if power > 200 or base > _MAX_BOUND:
+        return None
+    value = int(match[2] or 1) * base**power
+    return (-value if match[1] else value) if value <= _MAX_BOUND else None
+
+
+def read_lines(text: str) -> list[Line] | None:
+    """Return the tokens of each line; None where lines are separated by more than single spaces and line breaks.
+
+    Blank lines stay as empty lists, but for those at the end.
+    """
+    lines = [line.split(" ") if line else [] for line in text.rstrip("\n").split("\n")]
+    if any("" in line or "\t" in "".join(line) or "\r" in "".join(line) for line in lines):
+        return None
+    return lines
+
+
+def written(lines: Sequence[Line]) -> str:
+    """Return lines of tokens as the text of an input."""
+    return "\n".join(" ".join(line) for line in lines) + "\n"
+
+
+def is_whole(token: str) -> bool:
+    """Return whether a token is a whole number as inputs write it."""
+    return _WHOLE.fullmatch(token) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class CountField:
+    """A number in the head that counts. ``kind``: tokens of line ``of``, lines from ``of`` on, or letters of the word
+    that is line ``of``."""
+
+    place: Place
+    kind: str
+    of: int
+
+    def measure(self, lines: Sequence[Line]) -> int | None:
+        """Return the number that it should be in an input; None where the input has no such line."""
+        if self.kind == "lines":
+            return len(lines) - self.of if len(lines) >= self.of else None
+        if self.of >= len(lines):
+            return None
+        line = lines[self.of]
+        if self.kind == "tokens":
+            return len(line)
+        return len(line[0]) if len(line) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class InputShape:
+    """What the inputs share. ``columns`` holds the whole numbers seen at each place, ``words`` the letters."""
+
+    counts: tuple[CountField, ...]
+    columns: dict[Place, tuple[int, ...]]
+    words: dict[Place, str]
+    loose: bool  # lines behind the head differ in their number of tokens: their numbers may count something
+
+
+def place_of(lines: Sequence[Line], row: int, token: int) -> Place:
+    """Return the place of a token."""
+    return (row, token) if row < HEAD else (-1 - len(lines[row]), token if len(lines[row]) <= HEAD else 0)
+
+
+def shape_of(inputs: Sequence[Sequence[Line]]) -> InputShape:
+    """Return the shape of some inputs, at least one."""
+    columns: dict[Place, list[int]] = {}
+    words: dict[Place, set[str]] = {}
+    for lines in inputs:
+        for row, line in enumerate(lines):
+            for token, text in enumerate(line):
+                place = place_of(lines, row, token)
+                if row < HEAD and len(line) > HEAD:
+                    place = (row, 0)  # a long line is one column
+                if is_whole(text):
+                    columns.setdefault(place, []).append(int(text))
+                else:
+                    words.setdefault(place, set()).update(text)
+    mixed = set(columns) & set(words)
+    body = {len(line) for lines in inputs for line in lines[HEAD:]}
+    return InputShape(
+        tuple(_counts(inputs)),
+        {place: tuple(sorted(set(values))) for place, values in columns.items() if place not in mixed},
+        {place: "".join(sorted(letters)) for place, letters in words.items() if place not in mixed},
+        len(body) > 1,
+    )
+
+
+def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
+    counts = []
+    for row in range(HEAD):
+        for token in range(HEAD):
+            rows = [lines for lines in inputs if row < len(lines) and token < len(lines[row])]
+            if not rows or not all(is_whole(lines[row][token]) for lines in rows):
+                continue
+            values = {int(lines[row][token]) for lines in rows}
+            if len(values) < 2:
+                continue
+            candidates = [CountField((row, token), "lines", of) for of in range(row + 1, row + HEAD + 1)]
+            candidates += [
+                CountField((row, token), kind, of) for of in range(row + 1, row + 3) for kind in ("tokens", "letters")
+            ]
+            for count in candidates:
+                if all(count.measure(lines) == int(lines[row][token]) for lines in rows):
+                    counts.append(count)
+                    break
+    return counts
+
+
+def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
+    """Return whether every number that counts something in all of ``inputs`` counts it in this input, too.
+
+    Example: ``keeps_counts("3\\n5 1\\n", ["1\\n6\\n", "2\\n4 4\\n"])`` is ``False``
+    """
+    lines = read_lines(text)
+    read = [seen for one in inputs if (seen := read_lines(one)) is not None and any(seen)]
+    if lines is None:
+        return len(read) < len(inputs)
+    for count in shape_of(read).counts:
+        row, token = count.place
+        have = row < len(lines) and token < len(lines[row])
+        if not have or str(count.measure(lines)) != lines[row][token]:
+            return False
+    return True
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:

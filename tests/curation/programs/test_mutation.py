@@ -1,20 +1,15 @@
-"""Tests that are made: limits read, shapes seen, inputs changed, generators found, and which tests are kept."""
+"""Changed inputs: limits read, numbers that count found, and inputs changed within both."""
 
 import pytest
 
-from curation.programs.test_generation import (
-    GeneratorPrograms,
+from curation.programs.mutation import (
     StatedBound,
+    keeps_counts,
     mutate_input,
-    programs_in,
-    select_tests,
+    read_lines,
+    shape_of,
     stated_bounds,
-    validators_in,
 )
-from curation.programs.test_generation.shapes import read_lines, shape_of
-from curation.questions.test_programs import COUNT
-from curation.questions.test_programs import PROMPT as TESTING
-from curation.records import Domain, PromptRequest
 
 LIST = ["3\n5 1 4\n", "5\n2 2 9 7 1\n", "1\n6\n"]
 TABLE = ["2 3\nabc\nxyz\n", "3 2\nab\nba\nbb\n"]
@@ -31,7 +26,6 @@ EDGES = ["4 2\n1 2\n3 4\n", "3 3\n1 2\n2 3\n1 3\n", "2 1\n1 2\n"]
         ("$|x|, |y| \\leq 10^9$", [StatedBound(-(10**9), 10**9)]),
         ("$(1 \\leq n \\leq 1000, 0 \\leq p \\leq 1)$", [StatedBound(0, 1), StatedBound(1, 1000)]),
         ("$1 \\le n \\le 200{,}000$ and $1 \\le m \\le 30\\,000$", [StatedBound(1, 30_000), StatedBound(1, 200_000)]),
-        ("an integer between 2 and 50", [StatedBound(2, 50)]),
         ("no limits, only 3 words", []),
     ],
 )
@@ -80,38 +74,19 @@ def test_inputs_whose_form_cannot_be_read_are_left_alone() -> None:
     assert mutate_input([""], [], 5, "seed") == []
 
 
-def test_tests_that_catch_something_new_come_first_and_others_fill_up() -> None:
-    failing = {1: frozenset({7}), 2: frozenset({7, 8}), 4: frozenset({9})}
-    assert select_tests([0, 1, 2, 3, 4], failing, {9: 3}, 1, 1) == [2]  # it catches two, and 9 is caught often enough
-    assert select_tests([0, 1, 2, 3, 4], failing, {}, 10, 0) == [1, 2, 4]
-    assert select_tests([0, 1, 2, 3, 4], failing, {}, 10, 4) == [0, 1, 2, 4]
-    assert select_tests([0, 3], failing, {}, 0, 10) == []
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("2\n8 8\n", True),
+        ("4\n1 2\n", False),  # cut
+        ("2\n", False),
+        ("3\r\n1 2 3", False),
+    ],
+)
+def test_an_input_that_was_cut_does_not_keep_what_its_numbers_count(text: str, kept: bool) -> None:
+    assert keeps_counts(text, LIST) is kept
 
 
-def test_a_wrong_solution_is_caught_by_more_than_one_test_and_others_are_of_every_kind() -> None:
-    failing = dict.fromkeys(range(6), frozenset({7}))
-    assert len(select_tests(list(range(6)), failing, {}, 10, 0)) == 3
-    assert select_tests(
-        [0, 1, 2, 3], {}, {}, 2, 2, kinds={0: ("small",), 1: ("small",), 2: ("small",), 3: ("large",)}
-    ) == [
-        0,
-        3,
-    ]
-
-
-def test_programs_of_a_response() -> None:
-    said = "<think>```python\nno\n```</think>\n```python\nprint(1)\n```\nand\n```py\nassert input()\n```\n"
-    assert programs_in(said) == GeneratorPrograms("print(1)\n", "assert input()\n")
-    assert programs_in("```python\nprint(1)\n```") == GeneratorPrograms("print(1)\n", None)
-    assert programs_in("no code") is None
-    (validator,) = validators_in([said, said, "no code"])
-    assert (validator.sources, validator.accepts) == ({"validator1.py": "assert input()\n"}, 0)
-    assert programs_in("<think>```python\nprint(1)\n```") is None  # a draft
-    assert programs_in("- One:\n  ```python\n  print(1)\n  ```") == GeneratorPrograms("print(1)\n", None)
-
-
-def test_the_prompt_holds_the_statement_and_the_count() -> None:
-    asked = PromptRequest("p", "Add {count} numbers.", Domain.CODE, "en", {COUNT: "5"})
-    text = TESTING.messages(asked)[-1]["content"]
-    assert "Add {count} numbers." in text
-    assert "1 <= k <= 5" in text
+def test_numbers_that_count_nothing_in_the_given_inputs_are_not_asked_for() -> None:
+    assert keeps_counts("4\n1 2\n", ["3\n1 2\n", "7\n5\n"])
+    assert keeps_counts("a  b\n", ["c  d\n"])

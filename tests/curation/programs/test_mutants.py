@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from curation.programs.test_generation import mutants_of
+from curation.programs.mutants import mutants_of
 
 PYTHON = """n = int(input())
 best = 0

@@ -1,0 +1,134 @@
+"""Selects inputs by the answers to them, and the made tests that are kept.
+
+Nearly all inputs drawn at random get one answer ("NO", 0, an empty list), so inputs whose kind of answer was seen least
+are run first (`OutputClasses`). Of the made tests those are kept that tell solutions apart, and others of every kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+VERSION = "test_generation@16"
+
+TIMES = 3
+"""Tests that should fail a known wrong solution: others fail in like ways, not always on the same input."""
+
+
+def select_tests(
+    sound: Sequence[int],
+    failing: Mapping[int, frozenset[int]],
+    caught: Mapping[int, int],
+    room: int,
+    fill: int,
+    *,
+    kinds: Mapping[int, str] | None = None,
+    answers: Mapping[int, bytes] | None = None,
+) -> list[int]:
+    """Return the tests to keep, at most ``room``, in their order.
+
+    First those that catch a solution which none before them catches, a real one before mutants, so that none is lost
+    for want of room; then those that catch one which few catch, those that catch most first; then others up to
+    ``fill`` in all, each kind of input in turn, the more solutions fail on them the sooner; one whose answer none of
+    those kept has comes a turn earlier.
+
+    Args:
+        sound: tests on which all voting solutions agree.
+        failing: test → solutions known to be wrong that fail on it; numbers below 0 are mutants.
+        caught: how often each solution fails on a test kept before.
+        kinds: what kind of input each test is of.
+        answers: what tells the right answers apart, by test.
+
+    Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, {}, 2, 1)`` is ``[1]``
+    """
+    nobody: frozenset[int] = frozenset()
+    selected: list[int] = []
+    times = dict(caught)
+    remaining = list(sound)
+
+    def gain(test: int) -> tuple[int, int, float, int]:
+        fails = failing.get(test, nobody)
+        new = [s for s in fails if not times.get(s, 0)]
+        more = sum(1 / (1 + times.get(s, 0)) for s in fails if times.get(s, 0) < TIMES)
+        return sum(s >= 0 for s in new), len(new), more, -test
+
+    def take(test: int) -> None:
+        selected.append(test)
+        remaining.remove(test)
+        for solution in failing.get(test, nobody):
+            times[solution] = times.get(solution, 0) + 1
+
+    while remaining and len(selected) < room:
+        best = max(remaining, key=gain)
+        if not gain(best)[2]:
+            break
+        take(best)
+    used: dict[str, int] = {}
+    kind_of, answer_of = kinds or {}, answers or {}
+    answered = {answer_of.get(test) for test in selected}
+
+    def turn(test: int) -> tuple[int, int, int]:
+        turns = used.get(kind_of.get(test, ""), 0) + (answer_of.get(test) in answered)
+        return turns, -len(failing.get(test, nobody)), test
+
+    while remaining and len(selected) < min(room, fill):
+        best = min(remaining, key=turn)
+        answered.add(answer_of.get(best))
+        kind = kind_of.get(best, "")
+        used[kind] = used.get(kind, 0) + 1
+        take(best)
+    return sorted(selected)
+
+
+_NUMBER = re.compile(r"-?\d{1,40}(?:\.\d*)?")
+_TOKENS = 3
+_SMALL = 3
+"""Numbers up to this are kinds of their own; others are known by sign and length."""
+
+
+def output_kind(output: str) -> str:
+    """Return the kind of an output: its first words, the sizes of its first numbers, and how long it is.
+
+    Example: ``output_kind("YES\\n1 4521\\n")`` is ``"YES 1 4d 2l"``
+    """
+    tokens = output.split(None, _TOKENS)[:_TOKENS]
+    lines = output.count("\n", 0, 1 << 16).bit_length()
+    return " ".join([*map(_token_kind, tokens), f"{lines}l"])
+
+
+def _token_kind(token: str) -> str:
+    if _NUMBER.fullmatch(token) is None:
+        return token[:12].lower() if len(token) <= 12 else f"{len(token).bit_length()}w"
+    whole = token.partition(".")[0]
+    if len(whole) <= 2 and abs(int(whole)) <= _SMALL and float(token) == int(whole):
+        return whole
+    return f"{'-' if token[0] == '-' else ''}{len(whole.lstrip('-'))}d"
+
+
+@dataclass(slots=True)
+class OutputClasses:
+    """How often each kind of output was seen, and inputs that gave rare ones, the newest last."""
+
+    most_rare: int = 12
+    seen: Counter[str] = field(default_factory=Counter)
+    rare: list[str] = field(default_factory=list)
+
+    def choose(self, inputs: Sequence[str], told: Sequence[str | None], count: int) -> list[int]:
+        """Return the numbers of up to ``count`` inputs, those of the rarest kinds of output first, each kind in turn.
+
+        Args:
+            told: the kind of each output of the trusted program; None where it gave none, and the input is not chosen.
+        """
+        kinds = {at: kind for at, kind in enumerate(told) if kind is not None}
+        drawn = Counter(kinds.values())
+        chosen: list[int] = []
+        while kinds and len(chosen) < count:
+            at = min(kinds, key=lambda at: (self.seen[kinds[at]], drawn[kinds[at]], at))
+            kind = kinds.pop(at)
+            if not self.seen[kind] or drawn[kind] <= len(inputs) // 8:
+                self.rare = [*self.rare, inputs[at]][-self.most_rare :]
+            self.seen[kind] += 1
+            chosen.append(at)
+        return chosen
