@@ -8,7 +8,6 @@ recorded policy (`open_policy`).
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
@@ -16,18 +15,10 @@ from pathlib import Path
 
 from curation.config import RecordedModel
 from curation.prompts import Prompt, plain_text
-from curation.records import PromptRequest, problem_id
+from curation.records import PromptRequest
 from flows.run.policies import open_policy
-from flows.stages.test_programs import unit_request
-from flows.stages.units import Unit
 
 NAME = "somebody@recorded"
-
-
-def request_of(unit: Unit) -> PromptRequest:
-    """Return what the stage that asks for tests asks of a problem, under the id by which recorded answers are found."""
-    request = unit_request(unit)
-    return dataclasses.replace(request, id=problem_id(request.statement, domain=request.domain))
 
 
 def write_prompt(folder: Path, prompt: Prompt, request: PromptRequest) -> Path:

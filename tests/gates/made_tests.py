@@ -24,8 +24,13 @@ from curation.questions.test_programs import PROMPT as TESTING
 from curation.records import PromptRequest
 from curation.sources.kattis import Package
 from curation.verify.programs.tools import Runner
+from flows.stages.test_programs import unit_request
 from tests.benchmarks import bench_code_pipeline
-from tests.benchmarks.bench_made_tests import (
+from tests.benchmarks.submission_runs import keep_compiled
+from tests.gates.base import Limit, Measured, SkippedError, StaleError, gate, wilson
+from tests.gates.packaged_tests import (
+    MAX_S,
+    Scored,
     chosen,
     code_digest,
     kept_result,
@@ -34,10 +39,6 @@ from tests.benchmarks.bench_made_tests import (
     score,
     unit_of,
 )
-from tests.benchmarks.made_tests_report import Scored, show
-from tests.benchmarks.prompted_answers import request_of
-from tests.benchmarks.submission_runs import keep_compiled
-from tests.gates.base import Limit, Measured, SkippedError, StaleError, gate, wilson
 from tests.gates.stored import Asked, answers_to, prompts, rendered
 from tests.made_limits import made_with
 
@@ -47,8 +48,7 @@ chaoticconstruction climbing cowcrane emergencyexit enjoyableentree evenodd fall
 globalwarming haybales indexcase joinedsessions killjoys kokids mathemagicians peasoup pizzaproblems racetrack
 skilifts typecharts uuu vacuum wolf workout2""".split()
 """Packages on which no rule of test generation was worked out."""
-SEED, RIGHT, WRONG, MOST_S = 7, 4, 6, 4.0
-OPTIONS = argparse.Namespace(held="together", folds=0, hold_right=None, most_s=MOST_S)
+SEED = 7
 
 
 def packages() -> list[Package]:
@@ -67,8 +67,8 @@ def packages() -> list[Package]:
 @prompts("made-tests")
 def made_tests_prompts() -> Asked:
     """Return what is asked about each package."""
-    units = [unit_of(one, chosen(one, RIGHT, WRONG, SEED), MOST_S, validators=False) for one in packages()]
-    return [(TESTING, request_of(unit)) for unit in units]
+    units = [unit_of(one, chosen(one, SEED), MAX_S) for one in packages()]
+    return [(TESTING, unit_request(unit)) for unit in units]
 
 
 def scored(out: Path, *, minutes: float = 0, partly: bool = False) -> list[Scored]:
@@ -78,8 +78,8 @@ def scored(out: Path, *, minutes: float = 0, partly: bool = False) -> list[Score
         partly: packages without an answer are left out, with a line.
         minutes: no package is begun later; 0: no end.
     """
-    run = measured_run([], SEED)
-    digest, started, found = code_digest([run.recipe.code.model_dump_json()]), time.monotonic(), []
+    run = measured_run(SEED)
+    digest, started, found = code_digest(run.recipe.code.model_dump_json()), time.monotonic(), []
 
     def answered(request: PromptRequest) -> Sequence[str]:
         return answers_to("made-tests", [rendered(TESTING, request)])[0]
@@ -89,8 +89,7 @@ def scored(out: Path, *, minutes: float = 0, partly: bool = False) -> list[Score
         for package in sorted(packages(), key=lambda one: one.name):
             if minutes and time.monotonic() - started > 60 * minutes:
                 break
-            subs = chosen(package, RIGHT, WRONG, SEED)
-            measure = partial(score, run, runner, package, subs, out, OPTIONS, answered, validators=False)
+            measure = partial(score, run, runner, package, out, answered)
             try:
                 one = kept_result(out / f"{package.name}.{digest}.json", measure)
             except StaleError as why:
@@ -100,7 +99,7 @@ def scored(out: Path, *, minutes: float = 0, partly: bool = False) -> list[Score
                 continue
             if one is not None:
                 found.append(one)
-                show(one, "hidden")
+                one.show()
     return found
 
 
