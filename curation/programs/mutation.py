@@ -191,8 +191,8 @@ def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
     """
     lines = read_lines(text)
     read = [seen for one in inputs if (seen := read_lines(one)) is not None and any(seen)]
-    if lines is None:
-        return len(read) < len(inputs)
+    if lines is None or not read:
+        return False  # nothing is known
     for count in shape_of(read).counts:
         row, token = count.place
         have = row < len(lines) and token < len(lines[row])

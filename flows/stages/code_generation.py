@@ -2,7 +2,8 @@
 
 Inputs come from a model's generator programs and from changes of given ones (`curation.programs.mutation`). If a
 validator is believed (`curation.programs.validation`), what it does not accept is not run. If none is, more solutions
-must agree. Of the sound inputs those stay that tell known wrong solutions apart, and others of every kind.
+must agree, and given inputs are changed only if no model was asked. Of the sound inputs those stay that tell known
+wrong solutions apart, and others of every kind.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ class _Maker:
         batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
         del self.written.designed[:DESIGNED_INPUTS]
         if not self.changeable:
-            self.reasons["no given input stays that is small enough"] += 1
+            self.reasons["no given input stays that is small enough and may be changed"] += 1
         batch = self._unused([*batch, *self._changed(BATCH, seed, MAX_INPUT_KB << 10)])
         allowed = self._allowed(batch)
         hunted = self._hunted(seed)
@@ -148,6 +149,8 @@ class _Maker:
         return [*allowed, *hunted]
 
     def _changed(self, count: int, seed: str, max_bytes: int) -> list[NewInput]:
+        if not self.changeable:
+            return []
         bounds = stated_bounds(self.unit.row["statement"])
         texts = mutate_input([*self.changeable, *self.hunt.classes.rare], bounds, count, seed)
         return [NewInput(text, CHANGED_ORIGIN, CHANGED) for text in texts if len(text) <= max_bytes]
@@ -327,7 +330,7 @@ def generate_tests(
         inputs_from_model(runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
-        [text for text in tests["input"] if len(text) <= LARGE_BYTES],
+        [text for text in tests["input"] if len(text) <= LARGE_BYTES and (vouching.by or not responses)],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
     maker.work(wrong, tests.height)
