@@ -1,7 +1,7 @@
 """A recipe and its stages, one pydantic model each. Every field is described once, here, with its unit and source.
 
 A recipe is a TOML file. An unknown key, a wrong type or a band that no problem could pass is refused before
-anything runs. Numbers that the Magistral paper does not print are marked "not in the paper".
+anything runs. "Paper" in a description is Magistral's report.
 
 Import settings from this package; the files behind it hold a stage or two each. Nothing else of the house is imported
 here. `loading` reads them from TOML, and `mistakes` explains what is wrong with them.

@@ -30,28 +30,25 @@ class Band(Settings):
     attempts: int = Field(
         ATTEMPTS,
         ge=1,
-        description="Most attempts per problem. Paper: 16; 32 that stop at an `error_rate` are fewer and decide better "
-        "(docs/explanation/difficulty.md).",
+        description="Max attempts per problem. Paper: 16 (docs/explanation/difficulty.md).",
     )
     min_correct: int = Field(
         ATTEMPTS // 16,
         ge=0,
-        description="Fewer correct attempts: never_solved. One in 16 of `attempts`, at least 1, if missing.",
+        description="Fewer correct attempts: never_solved. A 16th of `attempts`, at least 1, if missing.",
     )
-    max_pass_rate: float = Field(
-        0.75, ge=0, le=1, description="Higher: too_easy. The grader's or a second stage's is 0.875 if missing."
-    )
+    max_pass_rate: float = Field(0.75, ge=0, le=1, description="Higher: too_easy. 0.875 in stage 2 if missing.")
     min_judged: int | None = Field(
         None,
         ge=1,
-        description="Fewer attempts that could be judged: too_few_attempts. Half of `attempts` if missing.",
+        description="Fewer judged attempts: too_few_attempts. Half of `attempts` if missing.",
     )
     wrong_label_share: float = Field(
         0.5,
         ge=0.5,
         le=1,
-        description="suspected_wrong_label if more than this share of the judged attempts, and at least 3, agree on "
-        "one answer that is not the reference. 1: off. Paper: a majority.",
+        description="suspected_wrong_label if more than this share of the judged attempts, and at least 3, agree "
+        "on another answer than the reference; 1: off. Paper: a majority.",
     )
 
     @property
@@ -77,7 +74,7 @@ class Band(Settings):
 class DifficultyStage(Settings):
     """One pass of difficulty filtering: a model and its band (paper, section 4.1)."""
 
-    model: ModelName = Field(description="The model that answers: the NAME of a table `[models.NAME]`.")
+    model: ModelName = Field(description="The NAME of a table `[models.NAME]`.")
     band: Band = Field(default_factory=Band, description="What is kept.")
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
 
@@ -93,16 +90,15 @@ class LabelSettings(Settings):
 
     rule: Literal["auto", "votes", "posterior"] = Field(
         "auto",
-        description="`votes`: a majority of a stage's attempts agrees on another answer (`wrong_label_share` of the "
-        "band), as in the paper. `posterior`: the probability that the reference is wrong, from the answers of all "
-        "models. `auto`: the rule that better finds wrong references that are planted in the run's own votes.",
+        description="`votes`: a majority of a stage's attempts agrees on another answer, as in the paper; "
+        "`posterior`: the probability that the reference is wrong, from the answers of all models; "
+        "`auto`: the better of both on wrong references that are planted in the run.",
     )
     drop_above: float = Field(
         0.5,
         gt=0,
         le=1,
-        description="suspected_wrong_label if the reference is wrong with this probability or more. One model's word "
-        "alone does not reach 0.5 while wrong labels are rare; 0.8 asks for more than two.",
+        description="suspected_wrong_label if the reference is wrong with this probability or more.",
     )
     reviewers: int = Field(
         1, ge=1, description="People who must agree on a disputed label; with 1 the last word counts."

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from curation.config.base import Settings
 from curation.config.mistakes import did_you_mean
 from curation.config.policies import ModelName
-from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
 from curation.languages.names import NAMES
 
 LANGUAGES = ("en", "fr", "es", "it", "de", "zh", "ru")
@@ -84,42 +83,33 @@ class ConsistencySettings(Settings):
 class TranslationSettings(Settings):
     """A share of the problems, translated by a model and read by one; without this table nothing is translated."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"model", "reader", "max_failed"})
+    undigested: ClassVar[frozenset[str]] = frozenset({"model", "reader"})
 
     share: float = Field(
         0.1,
         gt=0,
         le=1,
-        description="Share of the English problems that are translated, each drawn by a hash of its own; the paper's "
-        "tenth.",
+        description="Share of the English problems that are translated; the paper's tenth.",
     )
     languages: tuple[str, ...] = Field(
         TARGETS,
         min_length=1,
-        description="ISO 639-1 codes of the languages to translate into, about evenly; the paper names these six. Any "
-        "language that fastText tells apart will do, such as `pt` or `ja`.",
+        description="ISO 639-1 codes of the languages to translate into. Paper: these six.",
     )
     model: ModelName = Field(description="The model that translates.")
     reader: ModelName | None = Field(
         None,
-        description="The model that reads each translation beside its original and calls both the same or different; "
-        "the one that translates if missing. Not in the paper.",
-    )
-    unread: bool = Field(
-        False,
-        description="Publish translations that no model has read; the card says so. Not in the paper.",
+        description="The model that reads each translation next to its original; the one that translates if missing.",
     )
     measure: bool = Field(
         False,
-        description="Measure the pass rates of translations with the model of the last difficulty stage; otherwise a "
-        "translation has the pass rate of its original, and says so in `pass_rate_of`. Not in the paper.",
+        description="Measure the pass rates of translations; otherwise they have those of their originals.",
     )
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @property
-    def reading(self) -> str | None:
-        """Return the name of the model that reads; None if none does."""
-        return None if self.unread else self.reader or self.model
+    def reading(self) -> str:
+        """Return the name of the model that reads."""
+        return self.reader or self.model
 
     @model_validator(mode="after")
     def _known_languages(self) -> Self:
@@ -132,6 +122,4 @@ class TranslationSettings(Settings):
                 )
         if len(set(self.languages)) != len(self.languages):
             raise ValueError("`languages` names a language twice")
-        if self.unread and self.reader is not None:
-            raise ValueError("give either `reader` or `unread`: with `unread` no model reads")
         return self

@@ -11,8 +11,5 @@ class MonitorSettings(Settings):
     """Where a run's numbers are shown besides its folder (and TensorBoard, of a training run)."""
 
     wandb: str | None = Field(
-        None, min_length=1, description="Project of Weights & Biases that shows the run; install its package yourself."
-    )
-    trackio: str | None = Field(
-        None, min_length=1, description="Project of trackio, locally, that shows the run; install its package yourself."
+        None, min_length=1, description="Project of Weights & Biases; install its package yourself."
     )

@@ -14,8 +14,8 @@ class RefreshSettings(Settings):
         0.99,
         ge=0,
         le=1,
-        description="Highest pass rate of a problem that stays or comes in at a refresh, if the band's is lower; the "
-        "paper removes completely solved problems. 0: the band's.",
+        description="Highest pass rate that stays in the set at a refresh, if the band's is lower; 0: the "
+        "band's. Paper: 1.",
     )
     error_rate: float = Field(
         0.025,
@@ -27,6 +27,6 @@ class RefreshSettings(Settings):
         0.1,
         gt=0,
         le=1,
-        description="In sets too small for an anchor: a problem is judged again if fresh attempts would change its "
-        "decision with this probability or more.",
+        description="In sets too small for an anchor: judge a problem again if its decision would change with "
+        "this probability.",
     )

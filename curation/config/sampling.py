@@ -13,8 +13,7 @@ MaxFailed = Annotated[
     Field(
         ge=0,
         le=1,
-        description="Share of the problems that the model's servers may refuse (too long, content filter, errors at "
-        "every try) before the run ends; one always may, unless it is 0. Later runs ask for refused ones again.",
+        description="Share of the problems that servers may refuse before the run ends; later runs ask for them again.",
     ),
 ]
 """A failure budget. Its default is left out of what is written, so that digests stay."""
@@ -27,14 +26,13 @@ class SamplingSettings(Settings):
 
     early_stopping: bool = Field(
         True,
-        description="Make no further attempt at a problem once none could change its decision. Recorded attempts all "
-        "count.",
+        description="Stop once no further attempt could change the decision.",
     )
     error_rate: float = Field(
         0.1,
         ge=0,
         le=0.2,
-        description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate` "
-        "(docs/explanation/difficulty.md). 0: decisions are those of all attempts.",
+        description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; 0: never "
+        "(docs/explanation/difficulty.md).",
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED

@@ -12,6 +12,6 @@ class StorageSettings(Settings):
 
     mirror: Url | None = Field(
         None,
-        description="Folder, as a URL that fsspec knows (`s3://bucket/runs/small`), to which published sets, "
-        "checkpoints and logs are copied.",
+        description="Folder or URL (`s3://bucket/runs/small`) to which published sets, checkpoints and logs are "
+        "copied.",
     )

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import SkipJsonSchema
 
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
@@ -47,6 +48,8 @@ class Setting:
 def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any = None) -> Iterator[Setting]:
     """Yield all settings of a pydantic model, parents before children."""
     for name, field in model.model_fields.items():
+        if any(isinstance(one, SkipJsonSchema) for one in field.metadata):  # set by the loader
+            continue
         tables, origin = tables_in(field.annotation, field.metadata), typing.get_origin(field.annotation)
         key = f"{prefix}{name}"
         if tables and isinstance(origin, type):
