@@ -11,7 +11,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
+from curation.config.difficulty import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class RewardSettings(Settings):
@@ -25,7 +25,7 @@ class RewardSettings(Settings):
     length_cache: int | None = Field(
         None,
         gt=0,
-        description="l_cache: the penalty grows over the last tokens before `max_length`; a fifth of it if missing.",
+        description="l_cache: the last tokens before `max_length`, over which the penalty grows; a fifth if missing.",
     )
     code: Literal["all_tests", "proportional"] = Field(
         "all_tests",
@@ -123,7 +123,7 @@ class CollectorSettings(Settings):
         16,
         ge=0,
         description="Updates within which a group is trained on after its first rollout was admitted; nothing is "
-        "dropped for its age. 0: generators wait for each step.",
+        "dropped. 0: generators wait.",
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
 

@@ -11,9 +11,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
-from curation.config.monitoring import MonitorSettings
 from curation.config.policies import Examples, SolvingPrompt, Thinking
-from curation.config.storage import StorageSettings
+from curation.config.storage import MonitorSettings, StorageSettings
 from curation.prompts import Prompt, solving_prompt
 from curation.thinking import OPEN, ThinkingTags
 from training.config import (
@@ -184,7 +183,7 @@ class TrainRecipe(Settings):
     )
     checks: bool = Field(
         True,
-        description="Check packing, generators, weight updates and chat template before the first step.",
+        description="Check packing, generators and chat template before the first step.",
     )
     costs: StatedTrainingCosts | None = Field(
         None,

@@ -185,9 +185,8 @@ class EndpointModel(ServerSettings, LiveModel):
     kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
     urls: tuple[Url, ...] = Field(
         min_length=1,
-        description="The servers' base addresses, as in `http://localhost:8000/v1`; all hold one model. Start "
-        "`vllm serve` with `--generation-config vllm`, and for `keep_tokens` with `--logprobs-mode "
-        "processed_logprobs`.",
+        description="The servers' base addresses, as in `http://localhost:8000/v1`. Start `vllm serve` with "
+        "`--generation-config vllm`, and for `keep_tokens` with `--logprobs-mode processed_logprobs`.",
     )
     revision: str = Field(
         pattern=r"^[^@\s]+$",
@@ -244,7 +243,7 @@ ModelName = Annotated[str, Field(min_length=1)]
 class NamedModels(Settings):
     """A file that names its models: tables `[models.NAME]`, and settings elsewhere that name one of them."""
 
-    models: dict[str, ModelSettings] = Field({}, description="Models by name; other settings refer to one by its name.")
+    models: dict[str, ModelSettings] = Field({}, description="Models, to which other settings refer by name.")
 
     @property
     def asked(self) -> dict[str, str]:

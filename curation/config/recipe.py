@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import SECOND_MAX_PASS_RATE, Band, DifficultyStage, LabelSettings
+from curation.config.difficulty import (
+    SECOND_MAX_PASS_RATE,
+    Band,
+    DifficultyStage,
+    GraderSettings,
+    LabelSettings,
+    RefreshSettings,
+    SamplingSettings,
+)
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
-from curation.config.grading import GraderSettings
 from curation.config.languages import TranslationSettings
-from curation.config.monitoring import MonitorSettings
+from curation.config.mistakes import did_you_mean
 from curation.config.policies import NamedModels, with_domain
 from curation.config.questions import QuestionSettings
-from curation.config.refreshing import RefreshSettings
-from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import License, Source
-from curation.config.storage import StorageSettings
+from curation.config.storage import MonitorSettings, StorageSettings
 from curation.licenses import OTHER
 from curation.questions import QUESTIONS
 
@@ -43,8 +47,8 @@ class ExportSettings(Settings):
     withhold: tuple[License, ...] = Field(
         (),
         strict=False,
-        description="Licences whose texts are not handed on: such rows are published without them, and "
-        "`goldilocks restore` fetches them from the source.",
+        description="Licences whose rows are published without texts, which `goldilocks restore` fetches from "
+        "the source.",
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name if missing.")
 
@@ -211,9 +215,8 @@ class Recipe(NamedModels):
                 continue
             if name in QUESTIONS:
                 raise ValueError(f"questions.{name}: Goldilocks has a question of this name; give yours another one")
-            near = get_close_matches(name, QUESTIONS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(QUESTIONS)}"
-            raise ValueError(f"questions.{name}: there is no such question ({hint}); one of your own needs `use`")
+            near = did_you_mean(name, QUESTIONS) or f"; there are: {', '.join(QUESTIONS)}"
+            raise ValueError(f"questions.{name}: there is no such question (one of your own needs `use`){near}")
         return self
 
     @model_validator(mode="after")

@@ -173,7 +173,7 @@ class Source(Settings):
     split: Names = Field("train", description="Split of a hub data set, or a list of them.")
     revision: str | None = Field(
         None,
-        description="Commit, branch or tag of a hub data set; only with a commit can a run be repeated.",
+        description="Commit, branch or tag of a hub data set; pin a commit.",
     )
     files: Names | None = Field(
         None,
@@ -188,9 +188,7 @@ class Source(Settings):
         None,
         description="A second table whose rows are added to the source's.",
     )
-    license: License = Field(
-        UNKNOWN, description="Licence of the source as its publisher states it: an SPDX expression, or `unknown`."
-    )
+    license: License = Field(UNKNOWN, description="Licence of the source, an SPDX expression, or `unknown`.")
     url: Url | None = Field(None, description="Where the source is published: a link on the card.")
     limit: int | None = Field(None, ge=1, description="Read only the first rows.")
     weight: float = Field(1.0, gt=0, description="The source's relative share of `export.size`.")
@@ -200,7 +198,9 @@ class Source(Settings):
         description="Max rows that may be unreadable or of a wrong type; they are set aside in "
         "`stages/01-sources/quarantine`.",
     )
-    columns: ProblemColumns = Field(default_factory=ProblemColumns, description="The column map.")
+    columns: ProblemColumns = Field(
+        default_factory=ProblemColumns, description="The column map. A column is a path, or `{ path | value, take }`."
+    )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
     processes: bool = Field(
         False,

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from curation.config.monitoring import MonitorSettings
+from curation.config.storage import MonitorSettings
 from curation.records import ConfigError
 
 

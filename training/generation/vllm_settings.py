@@ -45,7 +45,7 @@ class EndpointGeneratorSettings(ServerSettings):
     )
     in_flight: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         128,
-        description="Max requests in flight per server; `auto`: as many as raise its throughput, up to 1,024.",
+        description="As a model's.",
     )
 
     @property

@@ -23,9 +23,7 @@ class StageSettings(Settings):
     )
     n_batch: int | None = Field(None, ge=1, description="Rollouts per batch, in one optimiser step. Paper: 8k, 4k, 2k.")
     n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Paper: lowered with memory.")
-    eps_high: float | None = Field(
-        None, gt=0, description="Upper bound of the clipped ratio. Paper: 0.26 to 0.28, 0.3 after a cold start."
-    )
+    eps_high: float | None = Field(None, gt=0, description="As in the objective.")
     hard: bool = Field(False, description="All deferred problems come in, as in the paper.")
 
     @model_validator(mode="after")
@@ -45,8 +43,7 @@ class CurriculumSettings(Settings):
     draw: Literal["uniform", "gaussian", "thompson"] = Field(
         "uniform",
         description="`uniform`: each problem once in a turn; `gaussian`: by a density of the pass rate whose "
-        "mean falls (Nemotron 3 Nano); `thompson`: by draws from each problem's posterior, the "
-        "nearest to 1/2 first.",
+        "mean falls (Nemotron 3 Nano); `thompson`: the nearest to 1/2 of draws from each posterior.",
     )
     min_pass_rate: float = Field(0.05, ge=0, lt=1, description="Below: deferred, too hard for now.")
     max_pass_rate: float = Field(0.875, gt=0, le=1, description="Above: retired, too easy by now.")
