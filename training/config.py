@@ -11,29 +11,26 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
+from curation.config.difficulty import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class RewardSettings(Settings):
     """What a rollout is worth beside the format and a correct answer (paper, section 2.2)."""
 
     language: float = Field(
-        0.1, ge=0, description="If problem, thoughts and answer are in one language; 0 switches it off. Paper: 0.1."
+        0.1, ge=0, description="If problem, thoughts and answer are in one language; 0: off. Paper: 0.1."
     )
-    length_penalty: float = Field(0.1, ge=0, description="Largest penalty for length; 0 switches it off. Paper: 0.1.")
-    max_length: int = Field(
-        20_480, gt=0, description="l_max, the most tokens of a rollout; from here on the penalty is full."
-    )
+    length_penalty: float = Field(0.1, ge=0, description="Max penalty for length; 0: off. Paper: 0.1.")
+    max_length: int = Field(20_480, gt=0, description="l_max, the max tokens of a rollout, with the full penalty.")
     length_cache: int | None = Field(
         None,
         gt=0,
-        description="l_cache: the penalty grows over the last tokens before `max_length`. A fifth of it if missing. "
-        "Paper: l_max - l_cache is 16k, 24k, 32k.",
+        description="l_cache: the last tokens before `max_length`, over which the penalty grows; a fifth if missing.",
     )
     code: Literal["all_tests", "proportional"] = Field(
         "all_tests",
-        description="`all_tests`: a program counts if it passes every test (paper); `proportional`: by the share of "
-        "tests passed, the paper's failed ablation.",
+        description="`all_tests`: a program must pass every test (paper); `proportional`: by the share of tests "
+        "passed.",
     )
 
     @property
@@ -64,12 +61,11 @@ class PackingSettings(Settings):
     """How sequences become micro-batches."""
 
     micro_batch_tokens: int = Field(
-        32_768, gt=0, description="Room of a micro-batch, in tokens of prompt and response: at least the longest."
+        32_768, gt=0, description="Tokens of a micro-batch, prompt and response; at least the longest sequence."
     )
     single: bool = Field(
         False,
-        description="One sequence per micro-batch, slower: for a model that fails the check of packing. Models whose "
-        "layers carry a state from token to token have it anyway.",
+        description="One sequence per micro-batch, for a model that fails the check of packing.",
     )
 
 
@@ -99,19 +95,19 @@ class OptimSettings(Settings):
 class ComputeSettings(Settings):
     """Where the trainer computes, and in which precision. Weights and optimiser state are always fp32."""
 
-    device: str = Field("cpu", min_length=1, description="`cpu`, or `cuda`: one GPU for each process of torchrun.")
+    device: str = Field("cpu", min_length=1, description="`cpu`, or `cuda`: one GPU for each process.")
     dtype: Literal["float32", "bfloat16"] = Field(
-        "float32", description="Type of activations and of the weights that compute; gradients are reduced in fp32."
+        "float32", description="Type of activations and of the weights that compute."
     )
     activation_checkpointing: bool = Field(
-        False, description="Keep each layer's input only and compute the rest again in the backward pass."
+        False, description="Keep only each layer's input and compute the rest again."
     )
 
 
 class LoraSettings(Settings):
     """Adapters of low rank beside frozen weights, by peft (`pip install 'goldilocks-rl[lora]'`)."""
 
-    rank: int = Field(16, ge=1, description="Width of the two matrices of each linear layer inside the decoder.")
+    rank: int = Field(16, ge=1, description="Rank of the adapters.")
 
 
 class CollectorSettings(Settings):
@@ -121,14 +117,13 @@ class CollectorSettings(Settings):
     n_async: int = Field(4096, ge=1, description="Rollouts generated at once. Paper: 4096 in its 3B ablation.")
     n_batch: int = Field(2048, ge=1, description="Rollouts between two updates of the generators. Paper: 8k, 4k, 2k.")
     n_minibatch: int | None = Field(
-        None, ge=1, description="Rollouts per optimiser step; `n_batch` if missing, as in the paper's final runs."
+        None, ge=1, description="Rollouts per optimiser step; `n_batch` if missing, as in the paper."
     )
     max_staleness: int = Field(
         16,
         ge=0,
-        description="A group is trained on within this many updates after its first rollout was admitted: admission "
-        "stops, or a batch waits, but nothing is dropped for its age. A response of k times the mean length takes "
-        "k `n_async` / `n_batch` updates. 0: generators wait for each step.",
+        description="Updates within which a group is trained on after its first rollout was admitted; nothing is "
+        "dropped. 0: generators wait.",
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
@@ -179,12 +174,10 @@ class CollectorSettings(Settings):
 class StatedTrainingCosts(Settings):
     """What a training run is assumed to cost (`goldilocks plan --stated`)."""
 
-    gpus: int = Field(
-        8, ge=1, description="GPUs of the machine; with verl those of each node if `verl.gpus_per_node` is `auto`."
-    )
+    gpus: int = Field(8, ge=1, description="GPUs of the machine; with verl of each node.")
     gpu_gb: float = Field(80.0, gt=0, description="Memory of one GPU, in GB of 10^9 bytes.")
     shape: Literal["embedded", "1.5B", "7B", "24B"] | None = Field(
-        None, description="The model's sizes, by name; those of its folder if missing."
+        None, description="The model's size; that of its folder if missing."
     )
     tokens_per_rollout: tuple[float, ...] = Field(
         min_length=1, strict=False, description="Mean tokens of a response, stage by stage."
@@ -192,21 +185,19 @@ class StatedTrainingCosts(Settings):
     sampled_per_trained: tuple[float, ...] = Field(
         min_length=1,
         strict=False,
-        description="Rollouts sampled for one that is trained on, stage by stage: groups of equal rewards are dropped.",
+        description="Rollouts sampled for one that is trained on, stage by stage.",
     )
     generated_tokens_per_s: tuple[float, ...] = Field(
         min_length=1,
         strict=False,
-        description="Tokens per second of one GPU that generates, or of the machine without GPUs, stage by stage.",
+        description="Tokens per second of one GPU that generates, stage by stage.",
     )
     trained_tokens_per_s: tuple[float, ...] = Field(
         min_length=1,
         strict=False,
-        description="Tokens per second of one GPU that trains, or of the machine without GPUs, stage by stage.",
+        description="Tokens per second of one GPU that trains, stage by stage.",
     )
-    stored_steps: int | None = Field(
-        None, ge=0, description="With `[stored]`: steps on stored attempts alone, which its store's size decides."
-    )
+    stored_steps: int | None = Field(None, ge=0, description="With `[stored]`: steps on stored attempts alone.")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -11,9 +11,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
-from curation.config.monitoring import MonitorSettings
 from curation.config.policies import Examples, SolvingPrompt, Thinking
-from curation.config.storage import StorageSettings
+from curation.config.storage import MonitorSettings, StorageSettings
 from curation.prompts import Prompt, solving_prompt
 from curation.thinking import OPEN, ThinkingTags
 from training.config import (
@@ -49,13 +48,10 @@ class CuratedData(Settings):
     """Curated sets made by `goldilocks run`."""
 
     kind: Literal["curated"] = Field(description="`curated`: published sets.")
-    folders: tuple[str, ...] = Field(
-        min_length=1, description="Folders of curated sets (RUN/curated), relative to the recipe's."
-    )
+    folders: tuple[str, ...] = Field(min_length=1, description="Folders of curated sets, relative to the recipe's.")
     hard: bool = Field(
         False,
-        description="Math problems that were dropped as never solved come in too, deferred by the curriculum, as the "
-        "paper adds data filtered out earlier.",
+        description="Math problems that were dropped as never solved come in too, later, as in the paper.",
     )
 
 
@@ -63,9 +59,7 @@ class LatentData(Settings):
     """Problems that no rule can judge, as the format filter and the reference check dropped them, for `jepo`."""
 
     kind: Literal["latent"] = Field(description="`latent`: dropped problems with a reference text.")
-    folders: tuple[str, ...] = Field(
-        min_length=1, description="Folders of curated sets (RUN/curated), whose dropped/ is read."
-    )
+    folders: tuple[str, ...] = Field(min_length=1, description="Folders of curated sets, whose dropped/ is read.")
 
 
 DataSettings = Annotated[EmbeddedData | CuratedData | LatentData, Field(discriminator="kind")]
@@ -74,7 +68,7 @@ DataSettings = Annotated[EmbeddedData | CuratedData | LatentData, Field(discrimi
 class TorchGeneratorSettings(Settings):
     """Generation with torch alone, in the trainer's process; for small models."""
 
-    kind: Literal["torch"] = Field("torch", description="`torch`: without vLLM, where and as the trainer computes.")
+    kind: Literal["torch"] = Field("torch", description="`torch`: without vLLM, in the trainer's process.")
 
 
 GeneratorSettings = Annotated[
@@ -98,28 +92,26 @@ ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECT
 class EvaluationSettings(Settings):
     """Pass@1 on problems that are not trained on."""
 
-    data: DataSettings | None = Field(
-        None, description="The held-out problems; of the embedded family the held-out split. No evaluation if missing."
-    )
-    every: int = Field(20, ge=1, description="Steps between two evaluations; there is one before and one at the end.")
+    data: DataSettings | None = Field(None, description="The held-out problems; no evaluation if missing.")
+    every: int = Field(20, ge=1, description="Steps between two evaluations.")
     attempts: int = Field(4, ge=1, description="Rollouts a problem. Paper: 64 for AIME, 16 for LiveCodeBench.")
-    problems: int | None = Field(None, ge=1, description="Most problems, the first of them; all if missing.")
+    problems: int | None = Field(None, ge=1, description="Only the first problems; all if missing.")
     keep_best: bool = Field(
         False,
-        description="RUN/best is the model of the step with the best pass@1, as the paper chooses its cold start.",
+        description="Keep the model with the best pass@1 in RUN/best, as the paper for its cold start.",
     )
 
 
 class CheckpointSettings(Settings):
     """Checkpoints to go on from, and published versions for others to load."""
 
-    every: int = Field(20, ge=1, description="Steps between two checkpoints; the last step has one.")
-    keep: int = Field(2, ge=1, description="Checkpoints that are kept, the last ones.")
+    every: int = Field(20, ge=1, description="Steps between two checkpoints.")
+    keep: int = Field(2, ge=1, description="Last checkpoints that are kept.")
     trajectory: int | None = Field(
         None,
         ge=1,
-        description="Steps between two states of the weights that are kept in RUN/trajectory for `goldilocks analyse`, "
-        "in the trainer's numbers, since small steps vanish in bf16; none if missing.",
+        description="Steps between two states of the weights in RUN/trajectory, for `goldilocks analyse`; none "
+        "if missing.",
     )
 
 
@@ -132,23 +124,23 @@ class TrainRecipe(Settings):
     description: str = Field("", description="What it is for.")
     seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
     steps: int = Field(ge=1, description="Updates of the generators, one batch each.")
-    model: str = Field(description="Folder of a Hugging Face model, relative to the recipe's; `embedded`: the shipped.")
+    model: str = Field(
+        description="Folder of a Hugging Face model, relative to the recipe's, or `embedded`: the shipped model."
+    )
     reference: str | None = Field(
         None,
-        description="Folder of the reference model, for an objective that has one; `model` if missing.",
+        description="Folder of the reference model; `model` if missing.",
     )
     prompt: SolvingPrompt = Field(
         "solve",
-        description="`solve`: the recipe's system prompt; `plain`: the statement alone; "
-        '`{ file = "prompt.txt" }`: the system prompt of a file, and the sentence that says how to answer.',
+        description="As in `[models.NAME]` of a recipe.",
     )
     thinking: Thinking = OPEN
     examples: Examples = ()
     temperature: float = Field(1.0, gt=0, description="Sampling temperature. Paper: 1.0 for Small.")
     engine: Literal["embedded", "verl"] = Field(
         "embedded",
-        description="What trains: `embedded`, the exact reference, on one machine; `verl`, on a cluster "
-        "(docs/how-to/engines.md).",
+        description="`embedded`: one machine, the exact reference; `verl`: a cluster (docs/how-to/engines.md).",
     )
     verl: VerlSettings = Field(
         default_factory=VerlSettings,
@@ -166,14 +158,14 @@ class TrainRecipe(Settings):
     compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Where and how it is computed.")
     lora: LoraSettings | None = Field(
         None,
-        description="Adapters are trained in place of all weights; generators and exports get them merged.",
+        description="Adapters are trained in place of all weights.",
     )
     stored: StoredSettings | None = Field(
         None,
-        description="Stored attempts, to start from and to go on with; without it the run trains on what it samples.",
+        description="Train on stored attempts first, then on a share of them.",
     )
     curriculum: CurriculumSettings | None = Field(
-        None, description="Pools and triggers; without it all problems are drawn alike and nothing changes."
+        None, description="Pools by difficulty, and stages; without it all problems are drawn alike."
     )
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
     checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
@@ -187,17 +179,15 @@ class TrainRecipe(Settings):
     )
     attempt_store: AttemptStoring = Field(
         "texts",
-        description="What RUN/attempts keeps of training and evaluation: `texts`; `tokens`: also the token ids and the "
-        "generator's log-probabilities, about 8 bytes a token; `none`.",
+        description="What RUN/attempts keeps: `texts`, or `tokens`: also token ids and log-probabilities.",
     )
     checks: bool = Field(
         True,
-        description="Before the first step, and before a run goes on, try whether the model would be trained wrongly: "
-        "packing, generators, weight updates, chat template; seconds.",
+        description="Check packing, generators and chat template before the first step.",
     )
     costs: StatedTrainingCosts | None = Field(
         None,
-        description="What the run is assumed to cost, for `goldilocks plan --stated`.",
+        description="What the run is assumed to cost, for `plan --stated`.",
     )
 
     @property

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from curation.config.languages import ConsistencySettings
+from curation.languages.mixing import ConsistencySettings
 from curation.records import Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response

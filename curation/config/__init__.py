@@ -1,7 +1,7 @@
 """A recipe and its stages, one pydantic model each. Every field is described once, here, with its unit and source.
 
 A recipe is a TOML file. An unknown key, a wrong type or a band that no problem could pass is refused before
-anything runs. Numbers that the Magistral paper does not print are marked "not in the paper".
+anything runs. "Paper" in a description is Magistral's report.
 
 Import settings from this package; the files behind it hold a stage or two each. Nothing else of the house is imported
 here. `loading` reads them from TOML, and `mistakes` explains what is wrong with them.
@@ -10,7 +10,7 @@ here. `loading` reads them from TOML, and `mistakes` explains what is wrong with
 from curation.config.base import Settings, to_plain
 from curation.config.bench import Bench
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import Band, DifficultyStage, LabelSettings
+from curation.config.difficulty import Band, DifficultyStage, LabelSettings, RefreshSettings, SamplingSettings
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
     Benchmark,
@@ -20,7 +20,7 @@ from curation.config.filters import (
     StatementSettings,
     VerifySettings,
 )
-from curation.config.languages import ConsistencySettings, LanguageSettings, TranslationSettings
+from curation.config.languages import TranslationSettings
 from curation.config.policies import (
     AttemptColumns,
     Decoding,
@@ -35,8 +35,6 @@ from curation.config.policies import (
 )
 from curation.config.questions import QuestionSettings
 from curation.config.recipe import ExportSettings, Recipe
-from curation.config.refreshing import RefreshSettings
-from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import Column, Pick, ProblemColumns, Source
 
@@ -47,7 +45,6 @@ __all__ = [
     "Benchmark",
     "CodeSettings",
     "Column",
-    "ConsistencySettings",
     "Decoding",
     "DecontaminationSettings",
     "DifficultyStage",
@@ -55,7 +52,6 @@ __all__ = [
     "EngineSettings",
     "ExportSettings",
     "LabelSettings",
-    "LanguageSettings",
     "LiveModel",
     "ModelFile",
     "ModelSettings",

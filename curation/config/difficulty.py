@@ -1,14 +1,13 @@
-"""Difficulty: which pass rates are neither too easy nor too hard."""
+"""Difficulty: how attempts are sampled, which pass rates are kept, by which models, and what a refresh measures."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
 from curation.config.policies import ModelName
-from curation.config.sampling import SamplingSettings
 
 ATTEMPTS = 32
 """Attempts of a band that names no number."""
@@ -30,28 +29,25 @@ class Band(Settings):
     attempts: int = Field(
         ATTEMPTS,
         ge=1,
-        description="Most attempts per problem. Paper: 16; 32 that stop at an `error_rate` are fewer and decide better "
-        "(docs/explanation/difficulty.md).",
+        description="Max attempts per problem. Paper: 16 (docs/explanation/difficulty.md).",
     )
     min_correct: int = Field(
         ATTEMPTS // 16,
         ge=0,
-        description="Fewer correct attempts: never_solved. One in 16 of `attempts`, at least 1, if missing.",
+        description="Fewer correct attempts: never_solved. A 16th of `attempts`, at least 1, if missing.",
     )
-    max_pass_rate: float = Field(
-        0.75, ge=0, le=1, description="Higher: too_easy. The grader's or a second stage's is 0.875 if missing."
-    )
+    max_pass_rate: float = Field(0.75, ge=0, le=1, description="Higher: too_easy. 0.875 in stage 2 if missing.")
     min_judged: int | None = Field(
         None,
         ge=1,
-        description="Fewer attempts that could be judged: too_few_attempts. Half of `attempts` if missing.",
+        description="Fewer judged attempts: too_few_attempts. Half of `attempts` if missing.",
     )
     wrong_label_share: float = Field(
         0.5,
         ge=0.5,
         le=1,
-        description="suspected_wrong_label if more than this share of the judged attempts, and at least 3, agree on "
-        "one answer that is not the reference. 1: off. Paper: a majority.",
+        description="suspected_wrong_label if more than this share of the judged attempts, at least 3, agree on "
+        "another answer; 1: off. Paper: a majority.",
     )
 
     @property
@@ -74,12 +70,50 @@ class Band(Settings):
         return self
 
 
+MaxFailed = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=1,
+        description="Share of the problems that servers may refuse before the run ends; later runs ask for them again.",
+    ),
+]
+"""A failure budget. Its default is left out of what is written, so that digests stay."""
+
+DEFAULT_MAX_FAILED = 0.01
+
+
+class SamplingSettings(Settings):
+    """How many of a band's attempts are made. The paper makes all of them."""
+
+    early_stopping: bool = Field(
+        True,
+        description="Stop once no further attempt could change the decision.",
+    )
+    error_rate: float = Field(
+        0.1,
+        ge=0,
+        le=0.2,
+        description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; 0: never "
+        "(docs/explanation/difficulty.md).",
+    )
+    max_failed: MaxFailed = DEFAULT_MAX_FAILED
+
+
 class DifficultyStage(Settings):
     """One pass of difficulty filtering: a model and its band (paper, section 4.1)."""
 
-    model: ModelName = Field(description="The model that answers: the NAME of a table `[models.NAME]`.")
+    model: ModelName = Field(description="The NAME of a table `[models.NAME]`.")
     band: Band = Field(default_factory=Band, description="What is kept.")
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
+
+
+class GraderSettings(Settings):
+    """How the grader is trained; stage 2 then runs with it (paper, section 4.1)."""
+
+    recipe: str = Field(description="Training recipe, relative to this recipe's folder.")
+    set: tuple[str, ...] = Field((), description="Settings of it that are changed, as `optim.learning_rate=1e-6`.")
+    band: Band = Field(default_factory=Band, description="What stage 2 keeps.")
 
 
 class LabelSettings(Settings):
@@ -93,16 +127,15 @@ class LabelSettings(Settings):
 
     rule: Literal["auto", "votes", "posterior"] = Field(
         "auto",
-        description="`votes`: a majority of a stage's attempts agrees on another answer (`wrong_label_share` of the "
-        "band), as in the paper. `posterior`: the probability that the reference is wrong, from the answers of all "
-        "models. `auto`: the rule that better finds wrong references that are planted in the run's own votes.",
+        description="`votes`: a majority of a stage's attempts agrees on another answer (paper); `posterior`: "
+        "the probability that the reference is wrong, from the answers of all models; `auto`: what "
+        "finds planted wrong references better.",
     )
     drop_above: float = Field(
         0.5,
         gt=0,
         le=1,
-        description="suspected_wrong_label if the reference is wrong with this probability or more. One model's word "
-        "alone does not reach 0.5 while wrong labels are rare; 0.8 asks for more than two.",
+        description="suspected_wrong_label if the reference is wrong with this probability or more.",
     )
     reviewers: int = Field(
         1, ge=1, description="People who must agree on a disputed label; with 1 the last word counts."
@@ -112,3 +145,28 @@ class LabelSettings(Settings):
     def queue_above(self) -> float:
         """Return the probability that a reference is wrong from which it is queued for review, kept or not."""
         return min(QUEUE_ABOVE, self.drop_above)
+
+
+class RefreshSettings(Settings):
+    """What `goldilocks refresh` judges again; all other problems keep their pass rates."""
+
+    max_pass_rate: float = Field(
+        0.99,
+        ge=0,
+        le=1,
+        description="Highest pass rate that stays in the set at a refresh, if the band's is lower; 0: the "
+        "band's. Paper: 1.",
+    )
+    error_rate: float = Field(
+        0.025,
+        gt=0,
+        le=0.2,
+        description="Share of all decisions that may differ from those of judging every problem again.",
+    )
+    change_probability: float = Field(
+        0.1,
+        gt=0,
+        le=1,
+        description="In sets too small for an anchor: judge a problem again if its decision would change with "
+        "this probability.",
+    )

@@ -25,7 +25,7 @@ class EngineSettings(Settings):
     max_model_len: int | None = Field(
         None, ge=2, description="Tokens of prompt and answer together; the model's limit if missing."
     )
-    gpu_memory: float = Field(0.9, gt=0, le=1, description="Share of the GPU's memory that the engine may use.")
+    gpu_memory: float = Field(0.9, gt=0, le=1, description="Share of the GPU's memory for the engine.")
     kv_cache_mb: int | None = Field(
         None,
         ge=16,
@@ -45,8 +45,7 @@ class ServerSettings(Settings):
     )
     in_flight: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         64,
-        description="Most requests in flight per server; fewer if a server is overloaded. `auto`: as many as raise its "
-        "throughput, up to 1,024.",
+        description="Max requests in flight per server; `auto`: as many as raise its throughput, up to 1,024.",
     )
 
     @property

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from curation.config.base import Names, Settings, Url
-from curation.config.embeddings import EmbedderSettings, MiniLmEmbedder
-from curation.config.sampling import DEFAULT_MAX_FAILED, MaxFailed
+from curation.config.policies import ModelName
 from curation.config.sources import OfFiles, with_kind
 from curation.response_formats import ANY, MEANING, checked_format
 
@@ -115,24 +114,23 @@ class DecontaminationSettings(Settings):
         "`words` (shared rare words), `embedding` (near sentence vectors; recommended: it finds paraphrases). Not in "
         "the paper.",
     )
-    embedder: EmbedderSettings = Field(
-        default_factory=MiniLmEmbedder,
-        description="The model that computes sentence vectors: `minilm`, a model of yours in ONNX Runtime, or servers.",
+    embedder: ModelName | None = Field(
+        None,
+        description="The model that computes sentence vectors, of the kind `endpoint`; all-MiniLM-L6-v2 of the extra "
+        "`embeddings` if missing.",
     )
     cosine: float = Field(
         0.77,
         gt=0,
         le=1,
-        description="Lowest cosine of two sentence vectors that overlap. It fits `minilm`: measure it for another "
-        "embedder. Not in the paper.",
+        description="Lowest cosine of two sentence vectors that overlap. It fits all-MiniLM-L6-v2: measure it "
+        "for another model. Not in the paper.",
     )
     templates: Literal["report", "drop"] = Field(
         "report",
         description="Whether a problem with the words of a benchmark's but other numbers is kept and counted, or "
         "dropped. Not in the paper.",
     )
-
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @model_validator(mode="after")
     def _distinct_names(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time
 from typing import Any
@@ -30,35 +30,30 @@ _IN_TOML = dict.fromkeys(("model_type", "model_attributes_type", "dict_type", "m
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One of pydantic's errors: its type, the keys as a recipe has them, the value, the message and its context.
+    """One of pydantic's errors, at a key as a recipe has it.
 
     Attributes:
-        tables: the models that the table with the last key may be.
-        choices: what the value itself may be.
+        holders: the models that the table with the last key may be.
+        models: the models that the value may be.
     """
 
     kind: str
-    keys: tuple[str, ...]
+    keys: tuple[int | str, ...]
     value: Any
     message: str
     context: Mapping[str, Any]
-    tables: Sequence[type[BaseModel]]
-    choices: Sequence[Any]
+    holders: Sequence[type[BaseModel]]
+    models: Sequence[type[BaseModel]]
 
     @property
     def key(self) -> str:
         """Return the dotted key; empty for the recipe itself."""
-        return ".".join(self.keys)
+        return ".".join(map(str, self.keys))
 
     @property
     def is_of_type(self) -> bool:
         """Return whether the value has the wrong type, or is none of a few words."""
         return self.kind.endswith("_type") or self.kind == "literal_error"
-
-    @property
-    def names(self) -> list[str]:
-        """Return the keys that the table may have."""
-        return sorted({name for table in self.tables for name in table.model_fields})
 
 
 def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> list[str]:
@@ -67,8 +62,8 @@ def sentences(model: type[BaseModel], table: Any, error: ValidationError) -> lis
     inner = {fault.keys[:depth] for fault in faults for depth in range(len(fault.keys))}
     faults = [one for one in faults if one.keys not in inner or not (one.is_of_type or one.kind == "too_short")]
     unknown = [fault for fault in faults if fault.kind == "extra_forbidden"]
-    meant = {(*fault.keys[:-1], name) for fault in unknown for name in nearest(fault.keys[-1], fault.names)}
-    same: dict[tuple[str, ...], list[Fault]] = {}
+    meant = {(*one.keys[:-1], name) for one in unknown for name in nearest(str(one.keys[-1]), _names(one.holders))}
+    same: dict[tuple[int | str, ...], list[Fault]] = {}
     for fault in faults:
         if fault.kind != "missing" or fault.keys not in meant:
             same.setdefault(fault.keys, []).append(fault)
@@ -90,7 +85,15 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 def tables_in(annotation: Any, metadata: Sequence[Any] = ()) -> list[type[BaseModel]]:
     """Return the models that a type allows, those inside lists and mappings included."""
-    return [one for one in _choices(annotation, metadata, into_lists=True) if _is_table(one)]
+    registry = next((one for one in metadata if isinstance(one, ByKind)), None)
+    if registry is not None:
+        return list(registry.models().values())
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return tables_in(arguments[0], arguments[1:])
+    return [one for argument in arguments if origin is not typing.Literal for one in tables_in(argument)]
 
 
 def kinds_of(table: type[BaseModel]) -> tuple[str, ...]:
@@ -99,79 +102,40 @@ def kinds_of(table: type[BaseModel]) -> tuple[str, ...]:
     return typing.get_args(field.annotation) if field is not None else ()
 
 
-def _is_table(annotation: Any) -> bool:
-    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
-
-
 def _likeness(name: str, other: str) -> float:
     if sorted(name) == sorted(other):  # swapped letters: difflib rates `tsets` and `tests` low
         return 1.0
     return difflib.SequenceMatcher(None, other, name).ratio()
 
 
-def _choices(annotation: Any, metadata: Sequence[Any] = (), *, into_lists: bool = False) -> Iterator[Any]:
-    """Yield the models, lists and mappings that a type allows; ``into_lists``: also what those hold."""
-    for registry in (one for one in metadata if isinstance(one, ByKind)):
-        yield from registry.models().values()
-        return
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if _is_table(annotation):
-        yield annotation
-    elif origin is typing.Annotated:
-        yield from _choices(arguments[0], arguments[1:], into_lists=into_lists)
-    elif isinstance(origin, type) and issubclass(origin, tuple | Mapping) and not into_lists:
-        yield annotation
-    elif origin is not typing.Literal:
-        for argument in arguments:
-            yield from _choices(argument, into_lists=into_lists)
+def _names(models: Iterable[type[BaseModel]]) -> list[str]:
+    return sorted({name for one in models for name in one.model_fields})
 
 
 def _fault(model: type[BaseModel], table: Any, detail: Mapping[str, Any]) -> Fault:
-    kind, value, choices = detail["type"], table, [model]
-    keys: list[str] = []
-    tables: list[type[BaseModel]] = []
-    may_branch = True
-    for step in detail["loc"]:
-        branch = [one for one in choices if _is_table(one) and (step in kinds_of(one) or one.__name__ in str(step))]
-        if branch and may_branch:  # pydantic also names the kind of a table, and the branch of a union
-            choices, may_branch = branch, len(branch) > 1
-        elif _is_key(value, step, choices):
-            tables = [one for one in choices if _is_table(one)]
-            keys.append(str(step))
-            choices = [one for holder in choices for one in _inside(holder, step)]
-            value = value[step] if _holds(value, step) else None
-            may_branch = True
+    """Return an error at its key: pydantic's place also names kinds of tables and branches of unions."""
+    kind, place, value = detail["type"], detail["loc"], table
+    keys: list[int | str] = []
+    holders: Sequence[type[BaseModel]] = ()
+    models: Sequence[type[BaseModel]] = [model]
+    for number, step in enumerate(place):
+        is_held = (
+            step in value if isinstance(value, Mapping) else isinstance(value, tuple) and step in range(len(value))
+        )
+        of_kind = [one for one in models if step in kinds_of(one)] if len(models) > 1 else []
+        if of_kind and not (is_held and value.get("kind") != step):
+            models = of_kind
+        elif is_held or (kind == "missing" and number == len(place) - 1):
+            keys.append(step)
+            fields = [one.model_fields[step] for one in models if step in one.model_fields]
+            holders, value = models, value[step] if is_held else None
+            models = [one for field in fields for one in tables_in(field.annotation, field.metadata)] or models
     message = _IN_TOML.get(kind, detail["msg"].removeprefix("Value error, "))
     if kind in ("too_short", "too_long"):
         message = re.sub("^(Tuple|List|Set|Frozenset|Dictionary) ", "list ", message).replace(" after validation", "")
     if kind != "value_error":  # those messages are the models' own, and begin with a key
         message = message[:1].lower() + message[1:]
-    return Fault(kind, tuple(keys), detail["input"], message, detail.get("ctx", {}), tables, choices)
-
-
-def _holds(value: Any, step: int | str) -> bool:
-    return step in value if isinstance(value, Mapping) else isinstance(value, tuple) and step in range(len(value))
-
-
-def _is_key(value: Any, step: int | str, choices: Sequence[Any]) -> bool:
-    """Return whether a step is a key or a position: one that is in the table, or one that could be."""
-    return (
-        _holds(value, step)
-        or isinstance(step, int)
-        or any(step in one.model_fields for one in choices if _is_table(one))
-    )
-
-
-def _inside(holder: Any, step: int | str) -> Iterator[Any]:
-    """Yield what may be one step inside a table, a mapping or a list."""
-    if _is_table(holder):
-        field = holder.model_fields.get(str(step))
-        if field is not None:
-            yield from _choices(field.annotation, field.metadata)
-        return
-    arguments = typing.get_args(holder)
-    place = 0 if isinstance(step, int) else -1  # the values of a mapping are its last argument
-    yield from _choices(arguments[place] if arguments else None)
+    return Fault(kind, tuple(keys), detail["input"], message, detail.get("ctx", {}), holders, models)
 
 
 def _together(faults: Sequence[Fault]) -> Fault:
@@ -186,16 +150,17 @@ def _together(faults: Sequence[Fault]) -> Fault:
 def _sentence(fault: Fault) -> str:
     match fault.kind:
         case "extra_forbidden":
-            near = did_you_mean(fault.keys[-1], fault.names)
-            allowed = f"{' A' if near else '; a'}llowed here: {', '.join(fault.names)}." if fault.names else "."
+            names = _names(fault.holders)
+            near = did_you_mean(str(fault.keys[-1]), names)
+            allowed = f"{' A' if near else '; a'}llowed here: {', '.join(names)}." if names else "."
             return f"unknown key `{fault.key}`{near}{allowed}"
         case "missing":
             return f"`{fault.key}` is missing."
         case "value_error":
             return f"{fault.key}: {fault.message}." if fault.key else f"{fault.message}."
         case "union_tag_not_found" if isinstance(fault.value, Mapping):
-            kinds = [kind for one in fault.choices if _is_table(one) for kind in kinds_of(one)]
-            names = {name for one in fault.choices if _is_table(one) for name in one.model_fields}
+            kinds = [kind for one in fault.models for kind in kinds_of(one)]
+            names = _names(fault.models)
             misspelt = [key for key in fault.value if key not in names and nearest(key, names) == ["kind"]]
             should = f"should be one of {', '.join(map(repr, kinds))}."
             if not misspelt:

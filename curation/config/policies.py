@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from curation.config.base import Settings, Url
 from curation.config.engines import EngineSettings, ServerSettings
@@ -24,8 +25,7 @@ Thinking = Annotated[
     str | tuple[str, str],
     AfterValidator(_check_tags),
     Field(
-        description="The tags in which the model thinks: the opening one, as in `<think>` or `[THINK]`; both, as a "
-        "list; or `none`. A tag that the chat template opens needs no setting. `<think>` in the paper.",
+        description="The tags in which the model thinks: the opening one, as in `[THINK]`, both as a list, or `none`.",
     ),
 ]
 """A setting that `ThinkingTags.of` takes."""
@@ -35,10 +35,7 @@ class PromptFile(Settings):
     """A system prompt in a file of its own."""
 
     file: str = Field(min_length=1, description="Its file, relative to the recipe's folder.")
-    text: str = Field(
-        min_length=1,
-        description="What stands in it; read with the recipe and kept, and attempts are filed under its hash.",
-    )
+    text: SkipJsonSchema[str] = Field(min_length=1, description="What it holds; read with the recipe.")
 
 
 SolvingPrompt = Annotated[Literal["solve", "plain"] | PromptFile, Field(union_mode="left_to_right")]
@@ -55,8 +52,7 @@ class WorkedExample(Settings):
 Examples = Annotated[
     tuple[WorkedExample, ...],
     Field(
-        description="Worked examples, shown to the model as earlier turns of the chat (few-shot), for one that does "
-        "not keep the form otherwise.",
+        description="Worked examples, shown to the model as earlier turns of the chat (few-shot).",
     ),
 ]
 """A setting for `solving_prompt`."""
@@ -65,19 +61,16 @@ Examples = Annotated[
 class AttemptColumns(Settings):
     """Which column of a file of recorded attempts is what."""
 
-    problem: str = Field("problem", description="Dotted path of the problem's text; its id is computed from it.")
-    domain: Literal["math", "code"] = Field(
-        "math", description="Domain of the problems, on which their ids depend; that of the recipe or bench if missing."
-    )
-    choices: str | None = Field(None, description="Path of the list of options, where the source has them apart too.")
-    attempts: str | None = Field(
-        None, description="Dotted path of the list of attempts; absent where each row is one attempt."
-    )
+    problem: str = Field("problem", description="Path of the problem's text.")
+    choices: str | None = Field(None, description="Path of the list of options, if they are not in the text.")
+    attempts: str | None = Field(None, description="Path of the list of attempts; if missing, each row is one attempt.")
     text: str | None = Field(
         None, description="Path of the response, inside the attempt; `text` if there is no `answer` either."
     )
-    answer: str | None = Field(None, description="Path of an already extracted final answer, inside the attempt.")
-    label: str | None = Field(None, description="Path of a true/false label: compared with our verdicts, never used.")
+    answer: str | None = Field(None, description="Path of an extracted final answer, inside the attempt.")
+    label: str | None = Field(
+        None, description="Path of a true/false label, which is compared with our verdicts and never used."
+    )
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -90,14 +83,20 @@ class RecordedModel(Settings):
     """Attempts made elsewhere, read from a file."""
 
     kind: Literal["recorded"] = Field(description="`recorded`: attempts of a file.")
-    path: str = Field(description="File (.jsonl, .jsonl.gz, .jsonl.zst, .parquet), relative to the recipe's folder.")
+    path: str = Field(description="File (.jsonl, .parquet, also compressed), relative to the recipe's folder.")
     name: str = Field(
         "",
         pattern=r"^([^@\s]+@[^@\s]+)?$",
-        description="`model@revision` that the attempts are filed under; the file's name and `@recorded` if missing.",
+        description="`model@revision` that the attempts are filed under; by the file's name if missing.",
     )
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
     thinking: Thinking = OPEN
+    _domain: str = PrivateAttr("math")
+
+    @property
+    def domain(self) -> str:
+        """Return the domain of the problems, on which their ids depend: that of the recipe or bench."""
+        return self._domain
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -113,21 +112,20 @@ class Decoding(Settings):
     temperature: float = Field(
         0.7,
         ge=0,
-        description="Sampling temperature; 0 always takes the likeliest token. Paper: evaluates at 0.7, trains at 1.0.",
+        description="Sampling temperature; 0 takes the likeliest token. Paper: evaluates at 0.7, trains at 1.0.",
     )
     top_p: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="Draw from the likeliest tokens that hold this share of the probability. Paper: evaluates math at "
-        "1.0, code at 0.95.",
+        description="Draw from the likeliest tokens with this share of the probability. Paper: 1.0 for math, "
+        "0.95 for code.",
     )
-    max_tokens: int = Field(16384, ge=1, description="Most tokens of one attempt. Paper: evaluates with 32k to 40k.")
-    stop: tuple[str, ...] = Field((), description="An attempt ends before any of these texts.")
+    max_tokens: int = Field(16384, ge=1, description="Max tokens of one attempt. Paper: 32k to 40k in evaluations.")
     seed: int = Field(
         0,
         ge=0,
-        description="Seed of all attempts; each (problem, index) draws with a seed that is derived from it.",
+        description="Seed of all attempts.",
     )
 
 
@@ -139,19 +137,19 @@ class LiveModel(Settings):
 
     model: str = Field(
         min_length=1,
-        description="Name of the model; for `vllm` and `torch` a folder with its weights, relative to the recipe's, or "
+        description="Name of the model; for `vllm` and `torch` its folder, relative to the recipe's, or "
         "`embedded`: the shipped model.",
     )
     prompt: SolvingPrompt = Field(
         "solve",
-        description="`solve`: the reasoning prompt of the recipe; `plain`: the statement and nothing else; "
-        '`{ file = "prompt.txt" }`: the system prompt of a file, and the sentence that says how to answer.',
+        description='`solve`: the reasoning prompt; `plain`: the statement alone; `{ file = "prompt.txt" }`: a '
+        "system prompt of yours.",
     )
     thinking: Thinking = OPEN
     examples: Examples = ()
     decoding: Decoding = Field(default_factory=Decoding, description="How tokens are drawn.")
     keep_tokens: bool = Field(
-        False, description="Keep the token ids and log-probabilities of every attempt, for training on them."
+        False, description="Keep token ids and log-probabilities of every attempt, to train on them."
     )
 
 
@@ -163,12 +161,12 @@ class VllmModel(EngineSettings, LiveModel):
     kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
     revision: str | None = Field(
         None,
-        description="Commit or tag of a model of the hub: required there. A folder is named by a hash of its weights.",
+        description="Commit or tag of a model of the hub, which needs one.",
     )
     in_flight: int = Field(256, ge=1, description="Requests that each copy works on at once.")
     data_parallel: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         1,
-        description="Copies of the model, each on `tensor_parallel` GPUs. `auto`: as many as the machine has GPUs for.",
+        description="Copies of the model, each on `tensor_parallel` GPUs; `auto`: as many as fit the machine.",
     )
 
     def copies(self, gpus: int) -> int:
@@ -187,20 +185,18 @@ class EndpointModel(ServerSettings, LiveModel):
     kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
     urls: tuple[Url, ...] = Field(
         min_length=1,
-        description="The servers' base addresses, as in `http://localhost:8000/v1`; all hold one model. "
-        "Start `vllm serve` with `--generation-config vllm`, or the model's own top-k and penalties come on top of "
-        "`decoding`; with `keep_tokens` also with `--logprobs-mode processed_logprobs`.",
+        description="The servers' base addresses, as in `http://localhost:8000/v1`. Start `vllm serve` with "
+        "`--generation-config vllm`, and for `keep_tokens` with `--logprobs-mode processed_logprobs`.",
     )
     revision: str = Field(
         pattern=r"^[^@\s]+$",
-        description="Which state of the model the servers hold; attempts are filed under `model@revision`. A server "
-        "cannot be asked for it.",
+        description="State of the model that the servers hold; attempts are filed under `model@revision`.",
     )
     api: Literal["chat", "completions"] = Field(
-        "chat", description="`chat`: the server applies its chat template; `completions`: for models without one."
+        "chat", description="`chat`: with the server's chat template; `completions`: for models without one."
     )
-    price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for the cost plan.")
-    price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for the cost plan.")
+    price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for `plan`.")
+    price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for `plan`.")
 
     @property
     def name(self) -> str:
@@ -220,7 +216,6 @@ class TorchModel(LiveModel):
 
     kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
     in_flight: int = Field(128, ge=1, description="Requests decoded together.")
-    device: str = Field("cpu", min_length=1, description="A torch device, as in `cpu` or `cuda:0`.")
 
     @property
     def name(self) -> str:
@@ -233,14 +228,12 @@ ModelSettings = Annotated[RecordedModel | VllmModel | EndpointModel | TorchModel
 
 
 def with_domain(models: Mapping[str, ModelSettings], domain: str) -> dict[str, ModelSettings]:
-    """Return models whose recorded attempts are those of problems of a domain, if they do not name another."""
-
-    def placed(model: ModelSettings) -> ModelSettings:
-        if not isinstance(model, RecordedModel) or "domain" in model.columns.model_fields_set:
-            return model
-        return model.model_copy(update={"columns": model.columns.model_copy(update={"domain": domain})})
-
-    return {name: placed(model) for name, model in models.items()}
+    """Return models whose recorded attempts are those of problems of a domain."""
+    copies = {name: model.model_copy() for name, model in models.items()}
+    for model in copies.values():
+        if isinstance(model, RecordedModel):
+            model._domain = domain
+    return copies
 
 
 ModelName = Annotated[str, Field(min_length=1)]
@@ -250,7 +243,7 @@ ModelName = Annotated[str, Field(min_length=1)]
 class NamedModels(Settings):
     """A file that names its models: tables `[models.NAME]`, and settings elsewhere that name one of them."""
 
-    models: dict[str, ModelSettings] = Field({}, description="Models by name; other settings refer to one by its name.")
+    models: dict[str, ModelSettings] = Field({}, description="Models, to which other settings refer by name.")
 
     @property
     def asked(self) -> dict[str, str]:

@@ -18,8 +18,7 @@ class QuestionSettings(Settings):
     model: ModelName | None = Field(None, description="The model that is asked; the question is skipped if missing.")
     use: str | None = Field(
         None,
-        description="A question of your own, a `Vote` over rows: `my_file.py:NAME` in the recipe's folder, or "
-        "`package.module:NAME`.",
+        description="A question of your own, a `Vote` over rows: `my_file.py:NAME` or `package.module:NAME`.",
     )
     votes: int | None = Field(
         None, ge=1, description="Votes on each row, or proposals for it; the question's own number if missing."
@@ -28,11 +27,11 @@ class QuestionSettings(Settings):
         None,
         gt=0,
         le=1,
-        description="Share of the readable votes that decides; the question's own if missing. With half of the votes "
-        "unreadable nothing is decided. Another threshold asks no model again.",
+        description="Share of the readable votes that decides; the question's own if missing. Another one asks "
+        "no model again.",
     )
     max_votes: int | None = Field(
         None,
         ge=1,
-        description="Most votes of a stage; further questions are counted and not asked. No limit if missing.",
+        description="Max votes of a stage; no limit if missing.",
     )

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from curation.config.base import Settings
 from curation.config.coding import CodeSettings
-from curation.config.difficulty import SECOND_MAX_PASS_RATE, Band, DifficultyStage, LabelSettings
+from curation.config.difficulty import (
+    SECOND_MAX_PASS_RATE,
+    Band,
+    DifficultyStage,
+    GraderSettings,
+    LabelSettings,
+    RefreshSettings,
+    SamplingSettings,
+)
 from curation.config.filters import DecontaminationSettings, NearDedupSettings, StatementSettings, VerifySettings
-from curation.config.grading import GraderSettings
 from curation.config.languages import TranslationSettings
-from curation.config.monitoring import MonitorSettings
+from curation.config.mistakes import did_you_mean
 from curation.config.policies import NamedModels, with_domain
 from curation.config.questions import QuestionSettings
-from curation.config.refreshing import RefreshSettings
-from curation.config.sampling import SamplingSettings
 from curation.config.schedule import ScheduleSettings, StatedCosts
 from curation.config.sources import License, Source
-from curation.config.storage import StorageSettings
+from curation.config.storage import MonitorSettings, StorageSettings
 from curation.licenses import OTHER
 from curation.questions import QUESTIONS
 
@@ -33,22 +37,18 @@ class ExportSettings(Settings):
     """The curated set."""
 
     size: int | None = Field(
-        None, ge=1, description="Most problems, shared among the sources by weight; all if missing."
+        None, ge=1, description="Max problems, shared among the sources by weight; all if missing."
     )
-    license: License = Field(
-        OTHER, description="Licence in the card's header: an SPDX expression, or `other`, which promises nothing."
-    )
+    license: License = Field(OTHER, description="Licence in the card's header: an SPDX expression, or `other`.")
     mixed_licenses: bool = Field(
         False,
-        description="Publish rows whose own licence forbids the card's, such as non-commercial ones under "
-        "`apache-2.0`; `ATTRIBUTION.md` names them. Otherwise they are an error.",
+        description="Publish rows whose own licence forbids the card's; otherwise they are an error.",
     )
     withhold: tuple[License, ...] = Field(
         (),
         strict=False,
-        description="Licences whose texts are not handed on: `goldilocks publish` sends such rows with id, source, row "
-        "and measurements only, and `goldilocks restore` puts their texts back from the source; of code the given "
-        "tests and checkers, too.",
+        description="Licences whose rows are published without texts, which `goldilocks restore` fetches from "
+        "the source.",
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name if missing.")
 
@@ -59,11 +59,9 @@ class Recipe(NamedModels):
     name: str = Field(
         "recipe",
         pattern=r"^[a-z0-9][a-z0-9._-]*$",
-        description="Name of the run and of the curated set; the name of the recipe's file if missing.",
+        description="Name of the run and of the set; the file's if missing.",
     )
-    flow: Literal["curate-math", "curate-code"] = Field(
-        "curate-math", description="Which pipeline the recipe runs, and so the domain."
-    )
+    flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which pipeline the recipe runs.")
     description: str = Field("", description="A sentence for the card.")
     seed: int = Field(0, ge=0, description="Seed of everything that draws.")
     shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
@@ -71,37 +69,32 @@ class Recipe(NamedModels):
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
     left_out: tuple[str, ...] = Field(
         (),
-        description="Sources that are not read, by their names, as where one is gone or access to it was not granted; "
-        "the card names them.",
+        description="Names of sources that are not read; the card lists them.",
     )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
     near_dedup: NearDedupSettings = Field(
         default_factory=NearDedupSettings, description="The same problem in slightly other words."
     )
     decontamination: DecontaminationSettings = Field(
-        default_factory=DecontaminationSettings, description="Decontamination: problems too close to a benchmark leave."
+        default_factory=DecontaminationSettings, description="Problems too close to a benchmark leave."
     )
     questions: dict[str, QuestionSettings] = Field(
         {},
-        description="What a model is asked besides attempts, by the question's name: `[questions.premises]`.",
+        description="What a model is asked besides attempts, as in `[questions.premises]`.",
     )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
     code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
     stage1: DifficultyStage = Field(description="Difficulty: pass rates of the first model.")
-    grader: GraderSettings | None = Field(
-        None, description="A grader trained on the survivors of stage 1, which then is the model of stage 2."
-    )
+    grader: GraderSettings | None = Field(None, description="A model trained on the survivors of stage 1, for stage 2.")
     stage2: DifficultyStage | None = Field(
-        None, description="Difficulty: pass rates of a second, stronger model on the entire original set."
+        None, description="Difficulty: pass rates of a stronger model on the entire original set."
     )
     labels: LabelSettings = Field(
         default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
     )
     translation: TranslationSettings | None = Field(None, description="A share of the problems of the set, translated.")
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
-    runner: Literal["local", "ray"] = Field(
-        "local", description="`ray`: shards that are filtered or judged run on a Ray cluster (an extra)."
-    )
+    runner: Literal["local", "ray"] = Field("local", description="`ray`: filters and judges run on a Ray cluster.")
     refresh: RefreshSettings = Field(default_factory=RefreshSettings, description="What a new checkpoint judges again.")
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings, description="When it runs by itself.")
     monitor: MonitorSettings = Field(
@@ -112,7 +105,7 @@ class Recipe(NamedModels):
         default_factory=StorageSettings,
         description="Where copies of what the run publishes and logs go.",
     )
-    costs: StatedCosts | None = Field(None, description="What a run is taken to cost where no pilot can be run.")
+    costs: StatedCosts | None = Field(None, description="What a run is assumed to cost, for `plan --stated`.")
 
     @property
     def read_sources(self) -> tuple[Source, ...]:
@@ -126,6 +119,7 @@ class Recipe(NamedModels):
             "stage1.model": self.stage1.model,
             "stage2.model": self.stage2.model if self.stage2 is not None else None,
             **{f"questions.{name}.model": settings.model for name, settings in self.questions.items()},
+            "decontamination.embedder": self.decontamination.embedder,
             "translation.model": self.translation.model if self.translation is not None else None,
             "translation.reader": self.translation.reader if self.translation is not None else None,
         }
@@ -158,6 +152,13 @@ class Recipe(NamedModels):
                         default = {"max_pass_rate": SECOND_MAX_PASS_RATE} if name == "band" else {}
                         inherited[part][name] = {**default, **(earlier if _is_valid(name, earlier) else {}), **own}
         return {**table, **inherited}
+
+    @model_validator(mode="after")
+    def _servers_embed(self) -> Self:
+        name = self.decontamination.embedder
+        if name is not None and self.models[name].kind != "endpoint":
+            raise ValueError(f"decontamination.embedder = {name!r}: only a model of the kind `endpoint` gives vectors")
+        return self
 
     @model_validator(mode="after")
     def _one_grader(self) -> Self:
@@ -214,9 +215,8 @@ class Recipe(NamedModels):
                 continue
             if name in QUESTIONS:
                 raise ValueError(f"questions.{name}: Goldilocks has a question of this name; give yours another one")
-            near = get_close_matches(name, QUESTIONS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(QUESTIONS)}"
-            raise ValueError(f"questions.{name}: there is no such question ({hint}); one of your own needs `use`")
+            near = did_you_mean(name, QUESTIONS) or f"; there are: {', '.join(QUESTIONS)}"
+            raise ValueError(f"questions.{name}: there is no such question (one of your own needs `use`){near}")
         return self
 
     @model_validator(mode="after")

@@ -53,20 +53,19 @@ class ProblemColumns(Settings):
     lang: Column | None = Field(None, description="ISO 639-1 code; `en` if missing.")
     license: Column | None = Field(
         None,
-        description="Licence of each row, an SPDX expression; the source's `license` if a row names none. Not in "
-        "the paper.",
+        description="Licence of each row, an SPDX expression; the source's if a row names none.",
     )
-    meta: tuple[str, ...] = Field((), description="Dotted paths kept as they are in the `meta` column.")
+    meta: tuple[str, ...] = Field((), description="Dotted paths that are kept in the column `meta`.")
 
 
 class Quota(Settings):
     """Which rows of a source are drawn, at random by their positions; the same ones in every run."""
 
-    share: float | None = Field(None, gt=0, le=1, description="Share of the rows that is drawn, row by row.")
-    rows: int | None = Field(None, ge=1, description="Most rows that are drawn, of the share.")
-    by: str | None = Field(None, description="Dotted path of a column whose values have quotas of their own.")
+    share: float | None = Field(None, gt=0, le=1, description="Share of the rows that is drawn.")
+    rows: int | None = Field(None, ge=1, description="Max rows that are drawn.")
+    by: str | None = Field(None, description="Path of a column whose values have quotas of their own.")
     each: dict[str, Annotated[int, Field(ge=0)]] = Field(
-        {}, description="Rows of each value of that column: value = rows; 0 leaves them out."
+        {}, description="Rows of each value of that column: value = rows."
     )
     others: int | None = Field(None, ge=0, description="Rows of each value that `each` does not name; all if missing.")
 
@@ -116,26 +115,19 @@ def with_kind(table: Any) -> Any:
 class Join(Settings):
     """A second table whose rows are added to a source's; it is held in memory."""
 
-    path: Url = Field(
-        description="File, glob, folder or hub name, relative to the recipe's folder, or a file's URL; its ending "
-        "determines how it is read."
-    )
-    subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
-    split: Names = Field("train", description="Split of a Hugging Face data set, or a list of them.")
-    revision: str | None = Field(None, description="Commit of a hub data set, or a branch; as a source's.")
-    on: Names = Field(description="Dotted path of the source's key, or a list of paths.")
-    key: Names | None = Field(
-        None, description="Path of the same key in the second table, or a list; as `on` if missing."
-    )
-    columns: tuple[str, ...] = Field(
-        (), description="Columns that are taken, all if empty. Dotted paths keep their last name."
-    )
+    path: Url = Field(description="File, glob, folder, URL or hub name, as a source's.")
+    subset: Names | None = Field(None, description="As a source's.")
+    split: Names = Field("train", description="As a source's.")
+    revision: str | None = Field(None, description="As a source's.")
+    on: Names = Field(description="Path of the source's key, or a list of paths.")
+    key: Names | None = Field(None, description="Path of the key in the second table, or a list; as `on` if missing.")
+    columns: tuple[str, ...] = Field((), description="Columns that are taken; all if empty.")
     into: str | None = Field(
         None,
-        description="Name of a new column with a list of an object for each matching row. If missing: the columns of "
-        "the one matching row are added to the source's.",
+        description="Name of a new column with a list of all matching rows; if missing, the columns of the one "
+        "matching row are added.",
     )
-    most: int | None = Field(None, ge=1, description="Most matching rows of a row, the first ones.")
+    most: int | None = Field(None, ge=1, description="Max matching rows of a row, the first ones.")
 
     @property
     def kind(self) -> FileKind:
@@ -165,61 +157,54 @@ class Source(Settings):
     name: str = Field(
         "",
         pattern=r"^[A-Za-z0-9._/-]+$",
-        description="The source's name in funnels, ids and cards; the file of `path` if missing.",
+        description="The source's name in funnels, ids and cards; by the file if missing.",
     )
     kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis"] = Field(
         "dataset",
-        description="`jsonl` (also a .json list; .gz, .zst, .bz2, .xz), `parquet`, `csv`, `dataset` (Hugging Face: "
-        "hub name or folder), or `kattis` (a folder of problem packages; code only). By the ending of `path` if "
-        "missing, else `dataset`.",
+        description="`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a Hugging "
+        "Face name or folder; `kattis`: a folder of problem packages. By the ending of `path` if "
+        "missing.",
     )
     path: Url = Field(
-        description="File, glob, folder or hub name, relative to the recipe's folder; or a file's URL that fsspec "
-        "knows, as in `s3://bucket/rows-*.jsonl`."
+        description="File, glob or folder relative to the recipe's, a URL as in `s3://bucket/rows-*.jsonl`, or a "
+        "name on the hub."
     )
-    subset: Names | None = Field(
-        None, description="Configuration of a Hugging Face data set, or a list of them, read one after another."
-    )
-    split: Names = Field("train", description="Split of a Hugging Face data set, or a list of them.")
+    subset: Names | None = Field(None, description="Configuration of a hub data set, or a list of them.")
+    split: Names = Field("train", description="Split of a hub data set, or a list of them.")
     revision: str | None = Field(
         None,
-        description="Commit of a hub data set; pin it for a run that can be repeated. Also a branch or a tag, as in "
-        "`refs/convert/parquet`, the hub's own conversion of sets with a script; the card names its commit.",
+        description="Commit, branch or tag of a hub data set; pin a commit.",
     )
     files: Names | None = Field(
         None,
-        description="Files of a Hugging Face data set, a glob or a list, if no configuration names them, as in "
-        "`all/train/*.parquet` of a conversion; `subset` is not given then.",
+        description="Files of a hub data set in place of `subset`: a glob or a list, as in `all/train/*.parquet`.",
     )
     where: str | None = Field(
         None,
-        description="SQL expression over the source's own columns, as in `problem_is_valid = 'Yes'`: other rows are "
-        "not read, and counted.",
+        description="SQL condition on the source's columns, as in `problem_is_valid = 'Yes'`; other rows are not read.",
     )
     quota: Quota | None = Field(None, description="Which of these rows are drawn; all if missing.")
     join: Join | None = Field(
         None,
         description="A second table whose rows are added to the source's.",
     )
-    license: License = Field(
-        UNKNOWN, description="Licence of the source as its publisher states it: an SPDX expression, or `unknown`."
-    )
-    url: Url | None = Field(
-        None, description="Where the source is published, as `https://…`, `hf://…` or `s3://…`; a link on the card."
-    )
-    limit: int | None = Field(None, ge=1, description="Most rows that are read, from the front.")
-    weight: float = Field(1.0, gt=0, description="Mixing weight: the source's relative share of `export.size`.")
+    license: License = Field(UNKNOWN, description="Licence of the source, an SPDX expression, or `unknown`.")
+    url: Url | None = Field(None, description="Where the source is published: a link on the card.")
+    limit: int | None = Field(None, ge=1, description="Read only the first rows.")
+    weight: float = Field(1.0, gt=0, description="The source's relative share of `export.size`.")
     bad_rows: int = Field(
         0,
         ge=0,
-        description="Most rows that are set aside because they cannot be read or hold another type than the column map "
-        "wants; one more ends the run. They are in `stages/01-sources/quarantine` with file, line, reason and bytes.",
+        description="Max rows that may be unreadable or of a wrong type; they are set aside in "
+        "`stages/01-sources/quarantine`.",
     )
-    columns: ProblemColumns = Field(default_factory=ProblemColumns, description="The column map.")
+    columns: ProblemColumns = Field(
+        default_factory=ProblemColumns, description="The column map. A column is a path, or `{ path | value, take }`."
+    )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
     processes: bool = Field(
         False,
-        description="Programs may start processes of their own, which count together; code only.",
+        description="Programs may start processes of their own; code only.",
     )
 
     @model_validator(mode="before")

@@ -1,4 +1,4 @@
-"""Where copies of a run's results go."""
+"""Where a run is shown, and where its results are copied."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ class StorageSettings(Settings):
 
     mirror: Url | None = Field(
         None,
-        description="Folder, as a URL that fsspec knows (`s3://bucket/runs/small`), to which published sets, "
-        "checkpoints and logs are copied.",
+        description="Folder or URL (`s3://bucket/runs/small`) to which published sets, checkpoints and logs are "
+        "copied.",
+    )
+
+
+class MonitorSettings(Settings):
+    """Where a run's numbers are shown besides its folder (and TensorBoard, of a training run)."""
+
+    wandb: str | None = Field(
+        None, min_length=1, description="Project of Weights & Biases; install its package yourself."
     )

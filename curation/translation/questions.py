@@ -44,12 +44,10 @@ RESULT = pl.Schema({"new_statement": pl.String(), "new_answer": pl.String(), "ne
 
 @dataclass(slots=True)
 class Tools:
-    """The judge of answers (None for programs), who asks the reader (None publishes unread), and what it said of each
-    problem's translations, counted.
-    """
+    """The judge of answers (None for programs), what asks the reader, and its words on each problem's translations."""
 
     judge: Judge | None
-    ask: Ask | None = None
+    ask: Ask
     said: dict[str, Counter[str]] = field(default_factory=dict)
 
 
@@ -109,8 +107,6 @@ READING_VOTE = Vote(
 
 def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], tools: Tools) -> list[str | None]:
     """Return why the reader refuses each of some translations, or None if it calls it the same."""
-    if tools.ask is None:
-        return [None] * len(pairs)
     requests = [
         read_both(
             original_text(subject),

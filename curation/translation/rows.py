@@ -21,13 +21,13 @@ TRANSLATED = pl.Schema(
 )
 
 
-def translated_rows(originals: pl.DataFrame, proposals: pl.DataFrame, by: str, read_by: str | None) -> pl.DataFrame:
+def translated_rows(originals: pl.DataFrame, proposals: pl.DataFrame, by: str, read_by: str) -> pl.DataFrame:
     """Return `TRANSLATED` rows of the accepted proposals.
 
     Args:
         originals: `PROBLEM` rows; ``at`` of a proposal is an index into them.
         by: the policy that translated, as it is filed.
-        read_by: the policy that read; None if none did.
+        read_by: the policy that read.
     """
     accepted = proposals.filter("accepted")
     pairs = zip(originals[accepted["at"].to_list()].iter_rows(named=True), accepted.iter_rows(named=True), strict=True)
@@ -35,7 +35,7 @@ def translated_rows(originals: pl.DataFrame, proposals: pl.DataFrame, by: str, r
     return pl.DataFrame(rows, schema=TRANSLATED, orient="row")
 
 
-def _row(original: Mapping[str, Any], proposal: Mapping[str, Any], made: Mapping[str, str | None]) -> dict[str, Any]:
+def _row(original: Mapping[str, Any], proposal: Mapping[str, Any], made: Mapping[str, str]) -> dict[str, Any]:
     name, statement = original["id"], proposal["new_statement"]
     choices, answer = proposal["new_choices"], proposal["new_answer"]
     meta = json.loads(original["meta"] or "{}") | {STAGE: {"of": name, "tries": proposal["tries"], **made}}

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import SkipJsonSchema
 
 from curation.config import Pick, Recipe
 from curation.config.base import ByKind
@@ -21,7 +22,7 @@ from curation.publish.cards.words import REASON_WORDS
 from curation.records import ConfigError, DropReason
 from flows.run.terminal import SafeConsole
 
-COLUMN = "path or { path | value, take }"
+COLUMN = "path or table"
 """How a column of a source is written."""
 
 WIDEST, INDENT = 100, "    "
@@ -47,6 +48,8 @@ class Setting:
 def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any = None) -> Iterator[Setting]:
     """Yield all settings of a pydantic model, parents before children."""
     for name, field in model.model_fields.items():
+        if SkipJsonSchema in map(type, field.metadata):  # set by the loader
+            continue
         tables, origin = tables_in(field.annotation, field.metadata), typing.get_origin(field.annotation)
         key = f"{prefix}{name}"
         if tables and isinstance(origin, type):
@@ -147,10 +150,8 @@ def _kind(annotation: Any, is_column: bool) -> str:
         return _kind(arguments[0], False)
     if origin is typing.Literal:
         return " | ".join(arguments)
-    if origin is typing.Annotated:
-        return _kind(arguments[0], False)
     if origin is tuple:
         return f"list of {_kind(arguments[0], False)}"
     if arguments:
         return " | ".join(_kind(part, False) for part in arguments if part is not type(None))
-    return {"str": "text", "int": "whole number", "float": "number", "bool": "true/false"}[annotation.__name__]
+    return {"str": "text", "int": "integer", "float": "number", "bool": "true/false"}[annotation.__name__]

@@ -65,7 +65,7 @@ def without_models(recipe: Recipe) -> Recipe:
     """Return the recipe with the filters that need no server: vectors of servers are left out, too."""
     code = recipe.code.model_copy(update={"make_tests": False})
     overlap = recipe.decontamination
-    if overlap.embedder.kind == "endpoint":
+    if overlap.embedder is not None:
         methods = tuple(method for method in overlap.methods if method != "embedding")
         overlap = overlap.model_copy(update={"methods": methods})
     return recipe.model_copy(update={"questions": {}, "code": code, "decontamination": overlap})

@@ -7,8 +7,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from curation.config.languages import LanguageSettings
-from curation.languages.identification import UNDETERMINED, identify_many
+from curation.languages.identification import UNDETERMINED, LanguageSettings, identify_many
 from curation.sources.files import read_rows
 from curation.sources.rows import require_path
 from curation.storage.stages import atomic_replace, require_other_place

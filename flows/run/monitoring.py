@@ -1,9 +1,9 @@
-"""A run's numbers in Weights & Biases or trackio: how far sampling is, and what each stage kept.
+"""A run's numbers in Weights & Biases: how far sampling is, and what each stage kept.
 
 Numbers are those of ``metrics.jsonl`` and of the funnel. A step there is a line of the run's own logs, so a run
-that goes on goes on there too. Offline use is the package's own (`WANDB_MODE=offline`; trackio is local by itself).
+that goes on goes on there too. Offline use is the package's own (`WANDB_MODE=offline`).
 
-Not here: the packages (`training.evaluation.monitors`), which training uses as well.
+Not here: the package (`training.evaluation.monitors`), which training uses as well.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def monitored(run: Run) -> Iterator[None]:
         ConfigError: a package is not installed.
     """
     settings = run.recipe.monitor
-    if not (settings.wandb or settings.trackio):
+    if not settings.wandb:
         yield
         return
     from training.evaluation.monitors import open_monitors

@@ -175,7 +175,7 @@ def _curate(recipe: Path, out: Path | None) -> None:
 def needs_gpus(run: Run) -> bool:
     """Return whether a policy of the recipe runs on this machine."""
     policies = [stage_model(run.recipe, part) for part in run.parts]
-    return any(policy.kind == "vllm" or (policy.kind == "torch" and policy.device != "cpu") for policy in policies)
+    return any(policy.kind == "vllm" for policy in policies)
 
 
 def _begin_announcing(run: Run) -> None:
@@ -244,7 +244,7 @@ def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> PinnedDeployme
         recipe.name,
         pins.defaults(),
         {
-            "schedule": Cron(cron, timezone=recipe.schedule.timezone) if cron is not None else None,
+            "schedule": Cron(cron, timezone="UTC") if cron is not None else None,
             "description": recipe.description or f"The curated set {recipe.name}.",
             "tags": ["goldilocks", recipe.name],
         },

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Benchmark, ProblemColumns, Recipe, Source
+from curation.config import Benchmark, EndpointModel, ProblemColumns, Recipe, Source
 from curation.embeddings.base import Embedder
-from curation.embeddings.factory import open_embedder
+from curation.embeddings.endpoint import EmbeddingEndpoint
 from curation.embeddings.kept import KeptVectors
+from curation.embeddings.minilm import MiniLm
 from curation.filters import decontamination
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.policies.failure_budget import FailureBudget
@@ -132,7 +133,7 @@ class _Measuring:
         job, problems = self._job, self._job.problems
         before = 0 if again else self.folder.note("refused")
         budget = FailureBudget(
-            job.recipe.decontamination.max_failed, problems.manifest.kept, "decontamination.max_failed", before
+            job.recipe.stage1.sampling.max_failed, problems.manifest.kept, "stage1.sampling.max_failed", before
         )
         index: BenchmarkIndex | None = None
 
@@ -166,7 +167,7 @@ class _Measuring:
                 frames.append(frame.select("row", "statement", benchmark=pl.lit(benchmark.name)))
         benchmarks = pl.concat(frames)
         refusals: list[RequestRefused] = []
-        share, setting = job.recipe.decontamination.max_failed, "decontamination.max_failed"
+        share, setting = job.recipe.stage1.sampling.max_failed, "stage1.sampling.max_failed"
         budget = FailureBudget(share, benchmarks.height, setting)
 
         def note(row: int, why: RequestRefused | None) -> None:
@@ -195,7 +196,10 @@ def _unread(count: int, rows: int, last: RequestRefused) -> str:
 def _embedder(run: Run) -> Embedder | None:
     """Return the embedder of a run; None if no vectors are compared."""
     settings = run.recipe.decontamination
-    return open_embedder(settings.embedder, run.recipe_folder) if "embedding" in settings.methods else None
+    if "embedding" not in settings.methods:
+        return None
+    model = run.recipe.models[settings.embedder] if settings.embedder is not None else None
+    return EmbeddingEndpoint(model) if isinstance(model, EndpointModel) else MiniLm()
 
 
 def scores_folder(run: Run) -> Path:

@@ -43,7 +43,7 @@ from flows.stages.verdicts import judge_rows
 GROUP_ROWS = 40_000
 """Kept problems whose translations are asked for together."""
 
-STAGE, NOT_READ = "translation", "not read"
+STAGE = "translation"
 _EVIDENCE = ("id", "target", "question", "tries", "text", "accepted", "why", "made")
 _SAYS = (*READING_VOTE.words, UNREADABLE)
 
@@ -68,8 +68,7 @@ class _Work:
         self.targets = drawn(job)
         self._sessions: dict[AttemptKey, PolicySession] = {}
         self._translator = self._session(self.settings.model, PROPOSAL.prompt, PROPOSAL.is_readable)
-        reading = self.settings.reading
-        self._reader = self._session(reading, READING_VOTE.prompt, READING_VOTE.is_readable) if reading else None
+        self._reader = self._session(self.settings.reading, READING_VOTE.prompt, READING_VOTE.is_readable)
         part = job.run.parts[-1]
         solver = difficulty_stage(job.recipe, part).model if self.settings.measure else None
         self._solver = self._session(solver, None, lambda _: True) if solver else None
@@ -82,7 +81,8 @@ class _Work:
 
     def _session(self, model: str, prompt: Prompt | None, is_readable: Callable[[str], bool]) -> PolicySession:
         """Return the session of a model; recorded answers to several questions are one session."""
-        budget = FailureBudget(self.settings.max_failed, len(self.targets), "translation.max_failed")
+        max_failed = self._job.recipe.stage1.sampling.max_failed
+        budget = FailureBudget(max_failed, len(self.targets), "stage1.sampling.max_failed")
         session = PolicySession(self._job.run, STAGE, model, budget, prompt, is_readable)
         if (same := self._sessions.get(session.policy.key)) is not None:
             return same
@@ -103,17 +103,17 @@ class _Work:
         for session in self._sessions.values():
             session.refused.clear()
         is_code = self._job.recipe.domain == Domain.CODE
-        tools = Tools(None if is_code else self._judge, self._reader.ask if self._reader is not None else None)
+        tools = Tools(None if is_code else self._judge, self._reader.ask)
         subjects, requests = PROPOSAL.select(subjects)
         proposals = PROPOSAL.answers(subjects, requests, self._translator.ask, QuestionSettings(), tools)
         by = self._translator.policy.key.policy
-        read_by = self._reader.policy.key.policy if self._reader is not None else None
+        read_by = self._reader.policy.key.policy
         rows = translated_rows(originals.drop("shard"), proposals, by, read_by)
         rows, proposals = without_repeated(rows, proposals, self._taken(indices))
         measured = self._measured(rows)
         if measured is not None:
             rows = rows.with_columns(pass_rate_of=pl.lit(None, pl.String))
-        is_refused = any(session.refused for session in (self._translator, self._reader) if session is not None)
+        is_refused = any(session.refused for session in (self._translator, self._reader))
         unmeasured = self._solver.refused if self._solver is not None else set()
         made = proposals.join(rows.select(id="translation_of", made="id"), on="id", how="left", maintain_order="left")
         shards = []
@@ -212,7 +212,7 @@ def translation_facts(result: StageResult, settings: TranslationSettings) -> Tra
         translated=result.manifest.kept,
         later=notes.get("later", 0),
         languages=_counts(notes, "to "),
-        said={word: notes.get(f"read {word}", 0) for word in _SAYS} if settings.reading is not None else None,
+        said={word: notes.get(f"read {word}", 0) for word in _SAYS},
         refused=_counts(notes, "not, "),
         is_measured=settings.measure,
     )
@@ -229,7 +229,7 @@ def translation_lines(recipe: Recipe) -> Iterator[str]:
     if settings is None:
         return
     into = ", ".join(settings.languages)
-    read = f"read by {model_title(recipe, settings.reading)}" if settings.reading is not None else NOT_READ
+    read = f"read by {model_title(recipe, settings.reading)}"
     rates = "measured" if settings.measure else "those of the originals"
     yield (
         f"translation: {settings.share:.3g} of the kept problems into {into} by "

@@ -24,8 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from curation.config.languages import LANGUAGES, LanguageSettings
-from curation.languages.identification import identify, identify_prose
+from curation.config.languages import LANGUAGES
+from curation.languages.identification import LanguageSettings, identify, identify_prose
 from curation.languages.mixing import language_shares, strip_lines, windows
 from curation.languages.stripping import letters, strip
 from tests.gates.translations import parallel_problems

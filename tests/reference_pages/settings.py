@@ -11,7 +11,7 @@ from flows.cli.settings import Setting, settings_of
 from training.recipe import TrainRecipe
 
 Table = Callable[[tuple[str, ...], list[tuple[str, ...]]], str]
-HEADS = ("setting", "value and default", "what it means")
+HEADS = ("setting", "value", "meaning")
 
 EVERYDAY = {
     "Recipe": {
@@ -69,6 +69,11 @@ class _Row:
     meaning: str
     kinds: list[str] = field(default_factory=list)
 
+    def join(self, other: _Row) -> None:
+        """Take the value of another kind of the table, and what it means."""
+        self.type, self.meaning = f"{self.type} | {other.type}", f"{self.meaning.rstrip('.')}; {other.meaning}"
+        self.default = ""
+
     def value(self) -> str:
         if self.default == "required":
             return f"{self.type}, required"
@@ -88,8 +93,15 @@ class _Table:
     rows: list[_Row] = field(default_factory=list)
 
     def add(self, setting: Setting, name: str, kind: str) -> None:
-        """Add a setting; the same one of another kind of the table is one row."""
+        """Add a setting; the same one of another kind of the table is one row, and so is `kind` itself."""
         row = _Row(name, setting.kind, setting.default, setting.meaning)
+        if name == "kind" and kind:
+            self.kinds.append(kind)
+            if self.rows and self.rows[0].name == name:
+                self.rows[0].join(row)
+            else:
+                self.rows.insert(0, row)
+            return
         same = [one for one in self.rows if (one.name, one.type, one.default, one.meaning) == (
             row.name, row.type, row.default, row.meaning)]  # fmt: skip
         if not same:
@@ -117,18 +129,24 @@ def settings_page(made: str, table: Table) -> list[str]:
         "# Settings",
         f"{made} `goldilocks settings WORD` searches them, `--train` those of a training recipe; "
         "`goldilocks settings --schema` writes a JSON Schema for editors. `[models.NAME]` is a table with a name of "
-        "your own, `[[sources]]` one of several. A table that may be of several kinds names those that have a setting.",
+        "your own, `[[sources]]` one of several. A value is the default, or a type if there is none; the paper is "
+        "Magistral's report (arXiv 2506.10910).",
         "## Everyday settings",
     ]
     for title, everyday in EVERYDAY.items():
         rows = [(f"`{key.replace('.N.', '.')}`", words) for key, words in everyday.items()]
-        parts += [f"{title}:", table(("setting", "what it means"), rows)]
+        parts += [f"{title}:", table(("setting", "meaning"), rows)]
     printed: dict[tuple[tuple[str, str, str], ...], _Table] = {}
+    repeated: dict[str, str] = {}
     for title, settings in recipes.items():
         parts.append(f"## {title}")
         for one in _tables(settings):
             heading = f"### `{_heading(one.path)}`" if one.path else "### At the top"
             if (same := printed.get(one.content())) is not None:
+                repeated[one.path] = same.path
+                parent, _, name = one.path.rpartition(".")
+                if parent in repeated and same.path == f"{repeated[parent]}.{name}":
+                    continue
                 parts += [heading, f"{one.meaning} Settings as in `{_heading(same.path)}`{_differing(one, same)}."]
                 continue
             printed[one.content()] = one

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from curation.config.languages import ConsistencySettings
+from curation.languages.mixing import ConsistencySettings
 from curation.records import COUNTED_OUTCOMES, Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response

@@ -20,7 +20,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
@@ -58,7 +58,7 @@ class DecodingRequest:
 class DecodingEngine:
     """A model, its cache, and the requests under way. Not thread-safe.
 
-    ``stop_token_ids`` end a response; ``stop_condition`` may end one by its tokens so far.
+    ``stop_token_ids`` end a response.
     """
 
     def __init__(
@@ -69,14 +69,13 @@ class DecodingEngine:
         slots: int,
         temperature: float,
         top_p: float,
-        stop_condition: Callable[[Sequence[int]], bool] | None = None,
     ) -> None:
         self.model = model
         self.max_positions = int(model.config.max_position_embeddings)
         self.version = 0
         self.active: list[DecodingRequest] = []
         self._stop_token_ids, self._slots = frozenset(stop_token_ids), slots
-        self._temperature, self._top_p, self._stop_condition = temperature, top_p, stop_condition
+        self._temperature, self._top_p = temperature, top_p
         self._forward_pass = forward_pass_for(model)
         cached_prompts = max(slots // 8, 1)
         self._cache = self._forward_pass.new_cache(slots + cached_prompts)
@@ -178,7 +177,7 @@ class DecodingEngine:
             token_ids = request.token_ids
             token_ids.append(token)
             request.logprobs.append(logprob)
-            if token in self._stop_token_ids or (self._stop_condition is not None and self._stop_condition(token_ids)):
+            if token in self._stop_token_ids:
                 request.finish = "stop"
                 finished.append(request)
             elif len(token_ids) >= request.limit:

@@ -97,7 +97,7 @@ class EndpointGenerator:
                 stack.callback(os.close, lock_fd)
                 fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
             initial = WeightVersion(self._model, self._model, 0, self._shared)
-            address = self._settings.address or address_towards(self._settings.urls[0])
+            address = address_towards(self._settings.urls[0])
             handed_out = broadcast = None
             if self._settings.folder_way == "http":
                 handed_out = WeightServer(self._shared, address)

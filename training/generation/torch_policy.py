@@ -26,7 +26,7 @@ import torch
 from curation.config.policies import TorchModel
 from curation.policies.chat_templates import apply_chat_template, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
-from curation.policies.completions import ResponseReader, cut_at_stop
+from curation.policies.completions import ResponseReader
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.prompts import Prompt
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
@@ -108,7 +108,7 @@ class TorchPolicy:
     async def __aenter__(self) -> Self:
         self._thread = ThreadPoolExecutor(1, "torch-policy")
         self._tokenizer, self._engine = await self._on_thread(self._load)
-        self._reader = ResponseReader(self._tokenizer, self._tags, self._settings.decoding.stop)
+        self._reader = ResponseReader(self._tokenizer, self._tags)
         self._closing = False
         self._task = asyncio.create_task(self._run())
         return self
@@ -157,7 +157,7 @@ class TorchPolicy:
         self._wake_up.set()
         finished = await pending.future
         decoded = str(tokenizer.decode(finished.token_ids, skip_special_tokens=True))
-        text = self._reader.text(finished.prompt_ids, finished.token_ids, cut_at_stop(decoded, decoding.stop))
+        text = self._reader.text(finished.prompt_ids, finished.token_ids, decoded)
         return PolicySample(
             self._tags.house_form(text),
             finished.finish or "stop",
@@ -207,10 +207,9 @@ class TorchPolicy:
 
     def _load(self) -> tuple[PreTrainedTokenizerBase, DecodingEngine]:
         settings = self._settings
-        if settings.device == "cpu":
-            torch.set_num_threads(1)
+        torch.set_num_threads(1)
         tokenizer = load_tokenizer(self._folder)
-        model = load_model(self._folder, dtype="float32", device=settings.device)
+        model = load_model(self._folder, dtype="float32", device="cpu")
         model.requires_grad_(False)
         stops = folder_stop_tokens(self._folder, tokenizer)
         if stops.added:
@@ -221,7 +220,6 @@ class TorchPolicy:
             slots=settings.in_flight,
             temperature=settings.decoding.temperature,
             top_p=settings.decoding.top_p,
-            stop_condition=self._is_stopped if settings.decoding.stop else None,
         )
         return tokenizer, engine
 
@@ -263,10 +261,6 @@ class TorchPolicy:
                 pending.future.set_exception(error)
         self._open.clear()
         self._queue.clear()
-
-    def _is_stopped(self, tokens: Sequence[int]) -> bool:
-        text = self._require_tokenizer().decode(tokens, skip_special_tokens=True)
-        return any(stop in text for stop in self._settings.decoding.stop)
 
     async def _on_thread(self, work: Any, *values: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *values)

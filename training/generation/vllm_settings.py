@@ -30,28 +30,22 @@ class EndpointGeneratorSettings(ServerSettings):
     kind: Literal["endpoint"] = Field(description="`endpoint`: servers that are running.")
     urls: tuple[Url, ...] = Field(
         min_length=1,
-        description="The servers' addresses, as in `http://gpu-1:8000`. All hold a model of the shape of the recipe's, "
-        "started with `python -m curation.policies.vllm.serving MODEL`; they get the run's own weights at once.",
+        description="The servers' addresses, as in `http://gpu-1:8000`, started with `python -m "
+        "curation.policies.vllm.serving MODEL`.",
     )
     folder: str | None = Field(
         None,
-        description="Folder for new weights, which all servers see under the same absolute path; if missing, a file "
-        "system in this machine's memory, for servers on it.",
+        description="Folder for new weights under a path that all servers see; in this machine's memory if missing.",
     )
     transfer: Literal["auto", "folder", "http", "nccl", "gloo"] = Field(
         "auto",
-        description="How new weights reach the servers: `folder`, they read them; `http`, they fetch them from this "
-        "machine; `nccl`, from this machine's GPU to theirs; `gloo`, the same between CPUs. `auto`: `nccl` if the "
-        "trainer is on a GPU and all servers are on this machine, else `folder` if one is named or all servers are "
-        "on this machine, else `http`. A server that `nccl` or `gloo` cannot reach gets a folder, with a warning.",
-    )
-    address: str | None = Field(
-        None, description="Of this machine, as the servers reach it; found by the way to the first if missing."
+        description="How new weights reach the servers: `folder`, they read them; `http`, they fetch them; "
+        "`nccl`, from GPU to GPU; `gloo`, between CPUs; `auto`: the fastest that fits "
+        "(docs/how-to/clusters.md).",
     )
     in_flight: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         128,
-        description="Most requests in flight per server; fewer where one refuses some for now. `auto`: as many as "
-        "raise its throughput, up to 1,024.",
+        description="As a model's.",
     )
 
     @property

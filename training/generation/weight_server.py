@@ -41,8 +41,8 @@ class WeightServer:
             self._server = ThreadingHTTPServer((address, 0), _handler(root, key))
         except OSError as error:
             raise PolicyError(
-                f"generator.address: cannot listen on {address} ({error.strerror}); give this machine's address, as "
-                "the servers reach it"
+                f"new weights: cannot listen on {address} ({error.strerror}), by which this machine reaches "
+                'the first of generator.urls; set generator.transfer = "folder"'
             ) from error
         self._url = f"http://{address}:{self._server.server_port}/{key}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="weight-server", daemon=True)

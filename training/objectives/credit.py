@@ -47,10 +47,10 @@ class GroupCreditSettings(ObjectiveSettings):
     preset: str
     credit: Credit = Field(
         "reward",
-        description="`reward`: a rollout's reward minus its group's mean, as in the paper; `pass_at_k`, `majority`: "
-        "what it adds to the largest reward, or to the vote, of `k` rollouts (arXiv 2503.19595, 2505.15201).",
+        description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, `majority`: its "
+        "part in the best reward, or the vote, of `k` (arXiv 2503.19595, 2505.15201).",
     )
-    k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`; 1 is the reward without a baseline.")
+    k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
 
     @model_validator(mode="before")
     @classmethod

@@ -46,8 +46,8 @@ class GrpoSettings(GroupCreditSettings):
     )
     advantage_normalisation: Normalisation = Field(
         "minibatch",
-        description="What the group-centred advantages are divided by: their deviation over the minibatch (paper), "
-        "over their group, nothing, or their group's mean reward (`mean`, arXiv 2602.02710).",
+        description="What group-centred advantages are divided by: the deviation over the minibatch (paper) or "
+        "group, or the group's mean reward (arXiv 2602.02710).",
     )
     entropy_coef: float = Field(0.0, ge=0, description="Weight of an entropy bonus. Paper: none; 7e-4 in its ablation.")
     kl_coef: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). Paper: none.")
@@ -55,8 +55,8 @@ class GrpoSettings(GroupCreditSettings):
         None,
         ge=0,
         le=1,
-        description="The reference follows the policy and keeps this share of itself at each step; 0.99 is about a "
-        "hundred steps. Frozen if missing.",
+        description="Share of itself that a reference keeps at each step while it follows the policy; frozen if "
+        "missing.",
     )
 
 

@@ -64,8 +64,8 @@ class JepoSettings(ObjectiveSettings):
     supervised: float = Field(
         1e-2,
         ge=0,
-        description="Weight of the reference text's own likelihood: 1e-2 for short answers and 1 for long ones (arXiv "
-        "2503.19618).",
+        description="Weight of the reference text's own likelihood: 0.01 for short answers, 1 for long ones "
+        "(arXiv 2503.19618).",
     )
 
 

@@ -66,12 +66,11 @@ class SoftSettings(ObjectiveSettings):
     kind: Literal["soft"] = Field(
         "soft", description="`soft`: rewards against a reference, without importance weights."
     )
-    tau: float = Field(0.1, gt=0, description="Temperature: what a nat of distance to the reference costs, in reward.")
+    tau: float = Field(0.1, gt=0, description="Temperature: the cost in reward of a nat of distance to the reference.")
     value: Literal["group", "prior", "learned"] = Field(
         "group",
-        description="V: `group`, the mean of the group's own (AGRO, arXiv 2503.19612); `prior`, from the reference's "
-        "pass rate in the set (SPO, 2503.05453, whose loss is a cross-entropy); `learned`, a number per problem (DRO, "
-        "2405.19107).",
+        description="V: `group`, the group's mean (AGRO, arXiv 2503.19612); `prior`, by the reference's pass "
+        "rate (SPO, 2503.05453); `learned`, a number per problem (DRO, 2405.19107).",
     )
 
 

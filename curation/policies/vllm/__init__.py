@@ -106,7 +106,7 @@ class Vllm:
                 f"model {self.settings.model}: decoding.max_tokens = {decoding.max_tokens} leaves no room for a prompt "
                 f"in a context of {context} tokens; lower it, or raise max_model_len."
             )
-        self._reader = ResponseReader(self.engine.tokenizer, self._tags, decoding.stop)
+        self._reader = ResponseReader(self.engine.tokenizer, self._tags)
         self._added_stops = self._template_stops()
         return self
 
@@ -206,6 +206,5 @@ class Vllm:
             max_tokens=decoding.max_tokens,
             seed=seed_of(decoding.seed, problem, index),
             logprobs=self.settings.keep_tokens,
-            stop=decoding.stop,
             stop_token_ids=self._added_stops,
         )

@@ -168,7 +168,6 @@ def sampling_params(
     max_tokens: int,
     seed: int,
     logprobs: bool,
-    stop: Sequence[str] = (),
     stop_token_ids: Sequence[int] = (),
 ) -> Any:
     """Return vLLM's parameters of one request; with ``logprobs``, that of each token drawn."""
@@ -178,7 +177,6 @@ def sampling_params(
         temperature=temperature,
         top_p=top_p,
         max_tokens=max_tokens,
-        stop=list(stop),
         stop_token_ids=list(stop_token_ids),
         seed=seed,
         logprobs=0 if logprobs else None,

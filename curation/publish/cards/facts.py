@@ -106,14 +106,14 @@ class TranslationFacts:
     """What a card says of the translations of a set.
 
     ``later`` were accepted at a second or third try; ``languages`` counts the set's translations; ``said`` counts what
-    the reader said over all tries, and is None if none read; ``refused`` counts what was wrong with the last tries.
+    the reader said over all tries; ``refused`` counts what was wrong with the last tries.
     """
 
     drawn: int
     translated: int
     later: int
     languages: Mapping[str, int]
-    said: Mapping[str, int] | None
+    said: Mapping[str, int]
     refused: Mapping[str, int]
     is_measured: bool
 

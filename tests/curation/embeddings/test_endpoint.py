@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from curation.config.embeddings import EndpointEmbedder
+from curation.config import EndpointModel
 from curation.embeddings.endpoint import EmbeddingEndpoint
 from curation.records import PolicyError
 from tests.curation.embeddings.embedding_server import EmbeddingServer, embedding_server, vector_of
@@ -25,7 +25,7 @@ def four_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def endpoint(*servers: EmbeddingServer, **changes: object) -> EmbeddingEndpoint:
     """An embedder that asks these servers."""
     values = {"kind": "endpoint", "model": "words", "revision": "1", "urls": tuple(server.url for server in servers)}
-    return EmbeddingEndpoint(EndpointEmbedder.model_validate({**values, **changes}))
+    return EmbeddingEndpoint(EndpointModel.model_validate({**values, **changes}))
 
 
 def unit(texts: list[str]) -> NDArray[np.float64]:
@@ -46,21 +46,20 @@ def test_every_text_gets_its_vector_once(plan: str) -> None:
 
 def test_two_servers_share_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 1)
-    monkeypatch.setattr("curation.embeddings.endpoint.IN_FLIGHT", 1)
     with embedding_server() as first, embedding_server() as second:
-        vectors = endpoint(first, second).embed(TEXTS)
+        vectors = endpoint(first, second, in_flight=1).embed(TEXTS)
         assert first.texts
         assert second.texts
     assert vectors == pytest.approx(unit(TEXTS), abs=1e-6)
 
 
-def test_a_long_text_is_cut_a_prefix_is_put_before_and_both_name_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_text_is_cut_and_its_length_names_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("curation.embeddings.endpoint.MAX_LETTERS", 8)
     with embedding_server() as server:
-        embedder = endpoint(server, prefix="query: ")
+        embedder = endpoint(server)
         embedder.embed(["a text of many letters", ""])
-        assert server.texts == ["query: a text o", "query: "]
-        assert embedder.name == "words@1 8 'query: '"
+        assert server.texts == ["a text o", " "]
+        assert embedder.name == "words@1 8"
         assert embedder.embed([]).shape == (0, 0)
 
 
@@ -96,7 +95,6 @@ def test_a_text_whose_vector_is_never_finite_is_refused(monkeypatch: pytest.Monk
 
 def test_servers_of_two_widths_hold_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 1)
-    monkeypatch.setattr("curation.embeddings.endpoint.IN_FLIGHT", 1)
     with embedding_server() as first, embedding_server(width=32) as second:
         embedder = endpoint(first, second)
         with pytest.raises(PolicyError, match="several widths"):

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.config import LanguageSettings
-from curation.languages.identification import identify, identify_many
+from curation.languages.identification import LanguageSettings, identify, identify_many
 from curation.languages.stripping import letters, parts, strip
 from curation.records import ConfigError
 from tests.curation.languages.heavy_latex import HEAVY

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.config import ConsistencySettings
-from curation.languages.mixing import consistent, language_shares
+from curation.languages.mixing import ConsistencySettings, consistent, language_shares
 
 FRENCH = "Combien de pommes Marie a-t-elle après en avoir acheté trois de plus au marché ?"
 FRENCH_THOUGHTS = "Elle en avait deux, puis elle en achète trois, donc cela fait cinq pommes en tout."

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from curation.config import ConsistencySettings
 from curation.config.languages import LANGUAGES
-from curation.languages.mixing import consistent, language_shares
+from curation.languages.mixing import ConsistencySettings, consistent, language_shares
 from curation.languages.switching import foreign_letters, speaks_for
 
 FRENCH = "Elle en avait deux, puis elle en achète trois, donc cela fait cinq pommes en tout pour la semaine."

@@ -11,7 +11,6 @@ from curation.policies.completions import (
     ResponseReader,
     choice_logprobs,
     choice_token_ids,
-    cut_at_stop,
 )
 from curation.thinking import THINK, ThinkingTags
 
@@ -48,10 +47,10 @@ MISTRAL = Words("[THINK] [/THINK] </s> [INST] [/INST] 2 + 4".split(), "[THINK] [
 QWEN = Words("<think> </think> <|im_end|> user 2 + 4".split(), ["<|im_end|>"])
 
 
-def read(tokenizer: Words, tags: ThinkingTags, prompt: str, response: str, stop: Sequence[str] = ()) -> str:
+def read(tokenizer: Words, tags: ThinkingTags, prompt: str, response: str) -> str:
     token_ids = tokenizer.ids(response)
-    decoded = cut_at_stop(tokenizer.decode(token_ids, skip_special_tokens=True), stop)
-    return ResponseReader(tokenizer, tags, stop).text(tokenizer.ids(prompt), token_ids, decoded)
+    decoded = tokenizer.decode(token_ids, skip_special_tokens=True)
+    return ResponseReader(tokenizer, tags).text(tokenizer.ids(prompt), token_ids, decoded)
 
 
 def test_tags_that_are_special_tokens_stay_in_the_text_and_other_special_tokens_do_not() -> None:
@@ -59,7 +58,6 @@ def test_tags_that_are_special_tokens_stay_in_the_text_and_other_special_tokens_
     said = "[THINK] 2 + 2 [/THINK] 4 [INST] </s>"
     assert MISTRAL.decode(MISTRAL.ids(said), skip_special_tokens=True) == "2 + 2 4"
     assert read(MISTRAL, tags, "[INST] 2 + 2 [/INST]", said) == "[THINK] 2 + 2 [/THINK] 4"
-    assert read(MISTRAL, tags, "[INST] 2 + 2 [/INST]", said, stop=["4"]) == "[THINK] 2 + 2 [/THINK] "
     assert read(MISTRAL, ThinkingTags.of("none"), "[INST] 2 + 2 [/INST]", said) == "2 + 2 4"
     assert read(MISTRAL, THINK, "[INST] 2 + 2 [/INST]", said) == "2 + 2 4"
 

@@ -206,7 +206,7 @@ def test_a_key_as_a_recipe_holds_it_chooses_too() -> None:
 
 def test_programs_get_json(tmp_path: Path) -> None:
     (row,) = json.loads(goldilocks("settings", "seed", "--json").out)
-    assert (row["key"], row["kind"], row["default"]) == ("seed", "whole number", "0")
+    assert (row["key"], row["kind"], row["default"]) == ("seed", "integer", "0")
 
 
 @pytest.mark.parametrize(("model", "arguments"), [(Recipe, []), (TrainRecipe, ["--train"])])

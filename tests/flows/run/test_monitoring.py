@@ -12,13 +12,12 @@ from tests.training.evaluation.test_monitors import Noted
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["wandb", "trackio"])
 def test_sampling_and_funnel_are_shown_and_a_run_that_goes_on_goes_on_there(
-    package: str, tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noted, run = Noted(package), Tiny(tiny_recipe, tmp_path / "run")
-    monkeypatch.setitem(sys.modules, package, noted)
-    overrides = (f"monitor.{package}=sums",)
+    noted, run = Noted("wandb"), Tiny(tiny_recipe, tmp_path / "run")
+    monkeypatch.setitem(sys.modules, "wandb", noted)
+    overrides = ("monitor.wandb=sums",)
     for rows in (3, 4):  # other shards: every stage is made again
         assert run.run(*overrides, f"shard_rows={rows}").status == 0
     names = [name for name, _ in noted.calls]
@@ -40,8 +39,8 @@ def test_showing_changes_nothing_of_the_set_and_a_missing_package_is_a_sentence(
     tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = stamps(tiny_copy.folder / "curated")
-    monkeypatch.setitem(sys.modules, "trackio", Noted("trackio"))
-    assert tiny_copy.run("monitor.trackio=sums").status == 0
+    monkeypatch.setitem(sys.modules, "wandb", Noted("wandb"))
+    assert tiny_copy.run("monitor.wandb=sums").status == 0
     assert stamps(tiny_copy.folder / "curated") == before
     monkeypatch.setitem(sys.modules, "wandb", None)
     why = refusal("run", tiny_copy.recipe, "--out", tmp_path / "other", "--set", "monitor.wandb=sums")

@@ -201,7 +201,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         (changed(models={"student": {"kind": "vllm"}}), "`models.student.model` is missing."),
         (
             changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
-            "unknown key `models.student.decoding.heat`; allowed here: max_tokens, seed, stop, temperature, top_p.",
+            "unknown key `models.student.decoding.heat`; allowed here: max_tokens, seed, temperature, top_p.",
         ),
         (
             changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),
@@ -336,7 +336,7 @@ def test_stage_2_and_the_grader_inherit_what_stage_1_sets() -> None:
 def test_the_flow_implies_the_domain() -> None:
     code = {"tests": [{"path": "t"}]}
     recipe = parse_recipe(changed(flow="curate-code", sources=[{"path": "x.jsonl", "code": code}]), "here")
-    assert (recipe.sources[0].domain, recipe.models["student"].columns.domain) == ("code", "code")  # type: ignore[union-attr]
+    assert (recipe.sources[0].domain, recipe.models["student"].domain) == ("code", "code")  # type: ignore[union-attr]
     with pytest.raises(ConfigError, match='source x has no `code` table, which `flow = "curate-code"` needs'):
         parse_recipe(changed(flow="curate-code", sources=[{"path": "x.jsonl"}]), "here")
     with pytest.raises(ConfigError, match='source x has programs; set `flow = "curate-code"`'):

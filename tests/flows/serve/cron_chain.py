@@ -26,7 +26,7 @@ from flows.serve.serving import SERVICE
 from tests.flows.conftest import ROOT, TINY, free_port, tries, write_jsonl, write_tiny
 from tests.waiting import PATIENCE_S
 
-SCHEDULE = '\n[schedule]\ncron = "*/5 * * * *"\ntimezone = "Europe/Paris"\ntrain = "train.toml"\nrounds = 2\n'
+SCHEDULE = '\n[schedule]\ncron = "*/5 * * * *"\ntrain = "train.toml"\nrounds = 2\n'
 
 SERVE = """
 import sys

@@ -86,7 +86,8 @@ EMBEDDED = """
 [decontamination]
 methods = ["embedding"]
 cosine = 0.7
-[decontamination.embedder]
+embedder = "vectors"
+[models.vectors]
 kind = "endpoint"
 model = "words"
 revision = "1"
@@ -139,9 +140,9 @@ def test_servers_that_refuse_too_much_end_a_run_with_one_sentence(tiny_copy: Tin
     with embedding_server() as server:
         tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
         server.refuses = "Maria"
-        ended = tiny_copy.run("decontamination.max_failed=0.0")
+        ended = tiny_copy.run("stage1.sampling.max_failed=0.0")
     assert ended.status != 0
-    assert "more than decontamination.max_failed = 0 allows (0)" in ended.err
+    assert "more than stage1.sampling.max_failed = 0 allows (0)" in ended.err
 
 
 def test_a_benchmark_row_that_servers_refuse_is_told(tiny_copy: Tiny) -> None:

@@ -266,7 +266,7 @@ def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> No
         ('questions.suitable_ones.use="own.py:DropReason"', "must be a Vote"),
         ('questions.premises={use="own.py:ALGEBRA"}', "questions.premises: Goldilocks has a question of this name"),
         ('questions.usability={use="own.py:ALGEBRA"}', "questions.usability: a stage has this name"),
-        ("questions.premisses={votes=3}", "there is no such question (did you mean premises?)"),
+        ("questions.premisses={votes=3}", "no such question (one of your own needs `use`); did you mean `premises`?"),
     ],
 )
 def test_a_question_that_cannot_be_meant_is_refused(own: Path, tmp_path: Path, setting: str, why: str) -> None:

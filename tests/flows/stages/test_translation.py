@@ -138,15 +138,6 @@ def test_a_second_run_asks_nothing(server: Translator, finished: Translated) -> 
     assert finished.card == before
 
 
-def test_unread_translations_are_published_if_the_recipe_says_so(server: Translator, tmp_path: Path) -> None:
-    made = write(tmp_path / "inputs", server.url, SETTINGS + "\nunread = true")
-    asked = len(server.prompts)
-    assert made.run().status == 0
-    assert not any(prompt.startswith("<original") for prompt in server.prompts[asked:])
-    assert "was **not read**" in made.card
-    assert any(" vend " in text or "verkauft" in text for text in made.rows["statement"])
-
-
 def test_translations_can_be_measured(server: Translator, tmp_path: Path) -> None:
     made = write(tmp_path / "inputs", server.url, SETTINGS + "\nmeasure = true")
     said = made.run()
@@ -172,7 +163,6 @@ def test_other_languages_need_their_code_alone(server: Translator, tmp_path: Pat
     [
         ('languages = ["xx"]', "no code of a language"),
         ('languages = ["en"]', "translated from"),
-        ('reader = "weak"\nunread = true', "either `reader` or `unread`"),
         ('reader = "nobody"', "there is no table [models.nobody]"),
     ],
 )

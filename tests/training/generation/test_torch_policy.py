@@ -113,14 +113,6 @@ def test_length_is_the_finish_of_a_response_that_was_cut(random_model: Path) -> 
     assert (said.finish, len(said.token_ids)) == ("length", 2)
 
 
-def test_stop_texts_end_a_response_before_them(random_model: Path) -> None:
-    (whole,) = asyncio.run(sampled(policy(random_model), [(ASKED[2], 0)]))
-    stop = whole.text[3:5]
-    (said,) = asyncio.run(sampled(policy(random_model, stop=(stop,)), [(ASKED[2], 0)]))
-    assert said.text == whole.text[: whole.text.index(stop)]
-    assert said.finish == "stop"
-
-
 def test_cancelling_aborts_and_the_others_go_on(random_model: Path) -> None:
     async def run() -> tuple[list[Any], int]:
         made = policy(random_model, in_flight=3, max_tokens=100)

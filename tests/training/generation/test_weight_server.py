@@ -56,7 +56,7 @@ def test_nothing_else_is_handed_out(version: Path, path: str) -> None:
 
 
 def test_an_address_of_another_machine_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r"generator\.address: cannot listen on 203\.0\.113\.9"):
+    with pytest.raises(PolicyError, match=r"new weights: cannot listen on 203\.0\.113\.9"):
         WeightServer(tmp_path, "203.0.113.9")
 
 

@@ -14,23 +14,17 @@ class StageSettings(Settings):
 
     until: Literal["steps", "reward", "length"] = Field(
         "steps",
-        description="`reward`, `length`: it ends when that curve, since its begin, is flat; `steps`: after `steps`. "
-        "The last stage ends with the run. Paper: by eye.",
+        description="`reward`, `length`: the stage ends when that curve is flat; `steps`: after `steps`. Paper: "
+        "by eye.",
     )
-    steps: int | None = Field(None, ge=1, description="It ends after this many steps at the latest.")
+    steps: int | None = Field(None, ge=1, description="Max steps of the stage.")
     lengths: int | None = Field(
-        None, ge=1, description="Un-penalised length l_max - l_cache, in tokens. Paper: 16k, 24k, 32k."
+        None, ge=1, description="Length without a penalty, l_max - l_cache, in tokens. Paper: 16k, 24k, 32k."
     )
-    n_batch: int | None = Field(
-        None, ge=1, description="Rollouts between two updates, in one optimiser step. Paper: 8k, 4k, 2k."
-    )
+    n_batch: int | None = Field(None, ge=1, description="Rollouts per batch, in one optimiser step. Paper: 8k, 4k, 2k.")
     n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Paper: lowered with memory.")
-    eps_high: float | None = Field(
-        None, gt=0, description="Upper clip, of an objective that has one. Paper: .26 to .28, .3 after a cold start."
-    )
-    hard: bool = Field(
-        False, description="At its begin all deferred problems come in, as the paper adds data filtered out earlier."
-    )
+    eps_high: float | None = Field(None, gt=0, description="As in the objective.")
+    hard: bool = Field(False, description="All deferred problems come in, as in the paper.")
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
@@ -48,16 +42,15 @@ class CurriculumSettings(Settings):
     stages: tuple[StageSettings, ...] = Field((), strict=False, description="Stages in order, each a table.")
     draw: Literal["uniform", "gaussian", "thompson"] = Field(
         "uniform",
-        description="Which active problem comes next. `uniform`: each once in a turn; `gaussian`: by a normal density "
-        "of the pass rate whose mean falls over the run (Nemotron 3 Nano, 3.2.2); `thompson`: by a draw from each "
-        "problem's posterior, the nearest to 1/2 first.",
+        description="`uniform`: each problem once in a turn; `gaussian`: by a density of the pass rate whose "
+        "mean falls (Nemotron 3 Nano); `thompson`: the nearest to 1/2 of draws from each posterior.",
     )
-    min_pass_rate: float = Field(0.05, ge=0, lt=1, description="Below: deferred, too hard for now; 1 of 16 is 0.06.")
-    max_pass_rate: float = Field(0.875, gt=0, le=1, description="Above: retired, too easy by now; 14 of 16.")
+    min_pass_rate: float = Field(0.05, ge=0, lt=1, description="Below: deferred, too hard for now.")
+    max_pass_rate: float = Field(0.875, gt=0, le=1, description="Above: retired, too easy by now.")
     disputes: bool = Field(
         False,
-        description="Problems leave training if another answer rises over the versions and the reference does not; "
-        "they and the evidence are written to `disputed.jsonl`.",
+        description="Problems leave if another answer rises over the versions and the reference does not; see "
+        "`disputed.jsonl`.",
     )
 
     @model_validator(mode="after")

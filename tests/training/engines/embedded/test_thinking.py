@@ -123,10 +123,10 @@ def test_a_model_without_thinking_trains(monkeypatch: pytest.MonkeyPatch, tmp_pa
 ASKED = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in range(4)]
 
 
-def sampled(folder: Path, thinking: str, **decoding: Any) -> list[str]:
+def sampled(folder: Path, thinking: str) -> list[str]:
     """What the torch policy hands over for the same draws."""
     settings = TorchModel(
-        model=str(folder), thinking=thinking, decoding=Decoding(temperature=1.0, max_tokens=60, seed=3, **decoding)
+        model=str(folder), thinking=thinking, decoding=Decoding(temperature=1.0, max_tokens=60, seed=3)
     )
     return asyncio.run(answers(TorchPolicy(settings, folder.parent)))
 
@@ -142,7 +142,6 @@ def test_attempts_are_handed_over_in_one_form(tmp_path: Path) -> None:
     assert all(text.startswith("<think>") and "</think>" in text for text in plain)
     mistral = model(tmp_path / "mistral", tags="THINK")
     assert sampled(mistral, "[THINK]") == plain
-    assert sampled(mistral, "[THINK]", stop=("[/THINK]",)) == [text.partition("</think>")[0] for text in plain]
     for text in sampled(model(tmp_path / "moved", template="<think>"), "<think>"):
         assert text.startswith("<think>")
         assert text.count("<think>") == 1
