@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from curation.thinking import ThinkingTags
 
@@ -38,14 +38,6 @@ class TokenCompletion:
     finish: str
 
 
-class Tokenizer(Protocol):
-    """The part of a tokenizer, of transformers or of vLLM, that `ResponseReader` uses."""
-
-    all_special_ids: list[int]
-
-    def decode(self, token_ids: list[int], /, *, skip_special_tokens: bool) -> Any: ...
-
-
 class ResponseReader:
     """Writes a response's tokens as text, in the model's own tags.
 
@@ -56,7 +48,7 @@ class ResponseReader:
     """
 
     def __init__(self, tokenizer: Any, tags: ThinkingTags, stop: Sequence[str] = ()) -> None:
-        self._tokenizer: Tokenizer = tokenizer
+        self._tokenizer = tokenizer
         self.tags, self._stop = tags, stop
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 

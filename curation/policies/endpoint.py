@@ -99,7 +99,7 @@ class Endpoint:
         try:
             name = f"problem {problem.id}, attempt {index}"
             body = partial(self._body, problem, index)
-            return await self._client.ask(self._path, body, self._read, name, home=problem.id)
+            return await self._client.ask(self._path, body, self._read, name)
         except RequestRefused as refused:
             if refused.kind == "too_long":
                 self._no_room[problem.id] = refused.reason
