@@ -67,9 +67,9 @@ class WeightUpdates:
 
     async def _exchange(self, weights: Weights, version: int) -> None:
         async with self._update_lock:
-            try:
-                await self._load(weights, version)
-            except Exception as failure:  # the engine's process answers with bare exceptions
+            loading = asyncio.create_task(self._load(weights, version))
+            await asyncio.wait([loading])
+            if (failure := loading.exception()) is not None:  # the engine's process answers with bare exceptions
                 why = f"weights {version} were not exchanged to the end ({first_line(failure)}); start again"
                 await self._engine.abandon(why)
                 raise PolicyError(f"vLLM, model {self._folder.name}: {why}.") from failure
