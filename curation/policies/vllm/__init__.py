@@ -38,11 +38,6 @@ _PROMPTS = 4096
 class Vllm:
     """vLLM's asynchronous engine under the `Policy` protocol.
 
-    Example::
-
-        async with Vllm(VllmModel(kind="vllm", model="models/small"), Path.cwd()) as policy:
-            completion = await policy.answer(problem, 0)
-
     Args:
         folder: what a relative `settings.model` is relative to. If there is no such folder, `settings.model` is a model
             of the hub, of `settings.revision`.
@@ -89,7 +84,7 @@ class Vllm:
         }
 
     def asking(self, prompt: Prompt | None) -> Vllm:
-        """Return a policy with another prompt, or that of the settings, for the same running engine."""
+        """Return a policy with this prompt, or that of the settings, for the same running engine."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self._name(), prompt)
         other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
@@ -161,7 +156,7 @@ class Vllm:
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens: by the tokenizer's chat template, or as `plain_text` where it has none."""
+        """Return the prompt's tokens: by the tokenizer's chat template, or as `plain_text` if it has none."""
         tokenizer = self.engine.tokenizer
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
@@ -172,7 +167,7 @@ class Vllm:
         return list(tokenizer.encode(text, add_special_tokens=False))
 
     def _template_stops(self) -> tuple[int, ...]:
-        """Return the token that ends a turn of the chat template, where vLLM would not stop at it by itself."""
+        """Return the token that ends a turn of the chat template, if vLLM would not stop at it by itself."""
         stops = stop_tokens(self.engine.tokenizer, self.engine.end_tokens)
         if not stops.added or stops.turn_end is None:
             return ()
