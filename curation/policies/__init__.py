@@ -1,5 +1,1 @@
-"""Policies: who answers the problems. One Protocol, `curation.records.Policy`, and one way to open any of them."""
-
-from curation.policies.factory import open_policy
-
-__all__ = ["open_policy"]
+"""Policies: who answers the problems (`curation.records.Policy`); `flows.run.policies` opens them."""

@@ -1,10 +1,8 @@
 """What a chat template makes of a chat: the prompt's text, and the token that ends an answer.
 
-The end tokens of a model's generation settings need not include the one of its template: a base model often names
-``<|endoftext|>`` alone, while its template ends turns with ``<|im_end|>``, and generation then continues after the
-answer. So the template's token always ends a response here (`stop_tokens`), and a message states if it was added.
-
-Tokenizers are those of transformers, given by the caller.
+A base model often names ``<|endoftext|>`` alone as its end token, while its template ends turns with ``<|im_end|>``;
+generation would continue after the answer. So the template's token always ends a response here (`stop_tokens`).
+Tokenizers are those of transformers.
 """
 
 from __future__ import annotations
@@ -27,10 +25,8 @@ _CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWE
 class StopTokens:
     """The tokens that end a response.
 
-    ``turn_end`` is the one that the chat template puts behind an answer; None where it puts none, or ends turns in
-    letters. ``added`` says that the model's own settings do not name it.
-
-    Example: ``StopTokens((151643, 151645), 151645, added=True)``
+    ``turn_end`` is the one that the chat template puts after an answer; None if it puts none, or ends turns in letters.
+    It is ``added`` if the model's own settings do not name it.
     """
 
     ids: tuple[int, ...]
@@ -97,10 +93,9 @@ def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
 
 
 def turn_end_token(tokenizer: Any) -> int | None:
-    """Return the special token that the chat template puts behind an answer.
+    """Return the special token that the chat template puts after an answer, or else before the user's next turn (GLM).
 
-    Where it puts nothing there, it is the one that opens the user's next turn, as with GLM. None where there is no
-    template, it refuses such a chat, or ends turns with plain letters.
+    None if there is no template, it refuses such a chat, or ends turns with plain letters.
     """
     if getattr(tokenizer, "chat_template", None) is None:
         return None
@@ -118,12 +113,12 @@ def turn_end_token(tokenizer: Any) -> int | None:
 
 
 def special_tokens(tokenizer: Any) -> set[int]:
-    """Return the tokens that are no part of a text: a tokenizer's special ones, and all that were added to it."""
+    """Return the tokens that are no part of a text: special ones, and all that were added to the tokenizer."""
     return {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
 
 
 def _first_special(tokenizer: Any, tail: str) -> int | None:
-    """Return the token that ``tail`` begins with, white space aside; None where it is no special one."""
+    """Return the token that ``tail`` begins with, white space aside; None if it is not special."""
     special = special_tokens(tokenizer)
     for token in tokenizer.encode(tail, add_special_tokens=False):
         if token in special:

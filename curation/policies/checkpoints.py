@@ -62,7 +62,7 @@ def folder_revision(folder: Path) -> str:
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
-    """Return the name and shape of every tensor of a folder of safetensors, from the headers; None for other formats.
+    """Return the name and shape of every tensor of a folder of safetensors; None for other formats.
 
     Raises:
         PolicyError: a file is cut short or is no safetensors file.
@@ -85,16 +85,14 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
 
 
 def carries_state(config: Mapping[str, Any]) -> bool:
-    """Return whether a model's settings (its config.json) name layers that carry a state from token to token: linear
-    attention, convolutions, state spaces, and kinds that are not known.
-    """
+    """Return whether a model's config.json names layers that carry a state from token to token, or unknown kinds."""
     text = config.get("text_config") or config
     other = set(text.get("layer_types") or ()) - _ATTENTION
     return bool(other) or any(text.get(name) is not None for name in _STATE_SETTINGS)
 
 
 def folder_carries_state(folder: Path) -> bool:
-    """Return whether the model in a folder has such layers; False where there is no config.json."""
+    """Return whether the model in a folder has such layers; False without a config.json."""
     try:
         return carries_state(json.loads((folder / "config.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -102,10 +100,7 @@ def folder_carries_state(folder: Path) -> bool:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Return the end tokens that a model's generation settings name; where there are none, those of its configuration.
-
-    The tokenizer's own may be none of them.
-    """
+    """Return the end tokens that a model's generation settings name, or else its configuration."""
     for name in ("generation_config.json", "config.json"):
         try:
             settings = json.loads((folder / name).read_text(encoding="utf-8"))
@@ -118,8 +113,7 @@ def end_tokens(folder: Path) -> tuple[int, ...]:
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these tensors without those under a second name (tied weights), and without those that have no memory
-    (torch's device ``meta``): the checkpoint holds them, and they stay as they are.
+    """Return these tensors without those under a second name (tied), or without memory (device ``meta``: unchanged).
 
     Raises:
         PolicyError: they are not of the shape of the model in ``folder``.
@@ -151,9 +145,7 @@ def _is_same_tensor(tensor: Any, other: Any) -> bool:
 
 
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
-    """Write a state dict into a new folder as one file of safetensors; a tensor under two names (tied) goes once, and
-    one without memory not at all.
-    """
+    """Write a state dict into a new folder as one file of safetensors: tied tensors once, those without memory not."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)
@@ -167,11 +159,7 @@ def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
 
 
 def require_same_shape(running: Path, other: Path) -> None:
-    """Refuse weights that an engine which runs another checkpoint cannot take.
-
-    Raises:
-        PolicyError: tensors are missing, too many, or of another shape.
-    """
+    """Raise `PolicyError` if tensors are missing, too many, or of another shape than the running checkpoint's."""
     ours, theirs = tensor_shapes(running), tensor_shapes(other)
     if ours is None or theirs is None:
         return

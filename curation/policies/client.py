@@ -2,9 +2,8 @@
 
 Invariants:
   - a request that was answered is never repeated; `ask` returns one answer or raises;
-  - what a server cannot answer for now (429, 5xx, a timeout, a broken connection) is retried on another server after a
-    pause that doubles, with jitter. `Retry-After` holds for the request, and for all requests once a server is
-    overloaded;
+  - what a server cannot answer for now (429, 5xx, a timeout, a broken connection) is asked of another server after a
+    pause that doubles, with jitter. `Retry-After` holds for the request, and for all once a server is overloaded;
   - what living servers do not answer is refused (`RequestRefused`): a 400 at once; a 5xx, a broken connection or an
     unusable answer after all retries. A missing server, key or model ends the run (`PolicyError`);
   - cancelling a call closes its connection, and vLLM then aborts the generation;
@@ -50,21 +49,13 @@ _LONGEST_PAUSE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long servers are waited for, in seconds, and how often a request is asked again.
-
-    Attributes:
-        retries: tries of one request after the first, if it was refused for now, not answered in time, or lost.
-        connect_s: for a connection.
-        answer_s: for bytes of an answer.
-        back_off_s: the first pause before asking again; it doubles up to a minute, with chance added.
-        give_up_s: without any living server until the run stops; it can be resumed.
-    """
+    """How long servers are waited for, in seconds, and how often a request is asked again."""
 
     retries: int = 8
     connect_s: float = 10.0
-    answer_s: float = 3600.0
-    back_off_s: float = 0.5
-    give_up_s: float = 300.0
+    answer_s: float = 3600.0  # for bytes of an answer
+    back_off_s: float = 0.5  # the first pause; it doubles up to a minute, with jitter
+    give_up_s: float = 300.0  # without any living server until the run stops
 
 
 PATIENCE = Patience()
@@ -72,10 +63,7 @@ PATIENCE = Patience()
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """A server's answer, whatever its status; ``retry_after`` is the header of that name.
-
-    Example: ``ServerResponse(200, b'{"choices": []}', "http://localhost:8000/v1/completions")``
-    """
+    """A server's answer, whatever its status; ``retry_after`` is the header of that name."""
 
     status: int
     content: bytes
@@ -88,7 +76,7 @@ class ServerResponse:
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Return what the body holds as JSON; NaN and lone surrogates, which JSON has not, are read too.
+        """Return the body's JSON, NaN and lone surrogates included.
 
         Raises:
             ValueError: it is no JSON.
@@ -102,10 +90,8 @@ class ServerResponse:
 class HttpSession:
     """Connections to any number of servers, kept open between requests. Made inside an event loop.
 
-    Args:
-        headers: sent with every request.
-        connect_s: seconds to reach a server.
-        answer_s: seconds to wait for bytes of an answer.
+    Raises:
+        TemporaryFailure: of `get` and `post`: the connection broke, or no answer came in time.
     """
 
     def __init__(self, headers: Mapping[str, str], connect_s: float, answer_s: float) -> None:
@@ -122,20 +108,12 @@ class HttpSession:
         )
 
     async def post(self, url: str, body: Mapping[str, Any], answer_s: float | None = None) -> ServerResponse:
-        """Post a body as JSON; ``answer_s`` replaces that of all requests.
-
-        Raises:
-            TemporaryFailure: the connection broke, or no answer came in time.
-        """
+        """Post a body as JSON; ``answer_s`` replaces that of all requests."""
         timeout = self._timeout if answer_s is None else self._timeout_of(answer_s)
         return await self._request("POST", url, orjson.dumps(body), timeout)
 
     async def get(self, url: str, answer_s: float) -> ServerResponse:
-        """Get an address.
-
-        Raises:
-            TemporaryFailure: the connection broke, or no answer came in time.
-        """
+        """Get an address."""
         return await self._request("GET", url, None, self._timeout_of(answer_s))
 
     async def close(self) -> None:
@@ -185,13 +163,12 @@ class ServerClient:
     """Asks the servers of one model. Lives inside its ``async with`` block, in one event loop.
 
     Args:
-        settings: their addresses and key, and the most requests in flight.
         model: the name under which they hold it; None: the first that each lists.
-        urls: their addresses, where not as the settings have them.
+        urls: their addresses, if not those of the settings.
         models: path of the list of models under each address.
-        welcome: what is to be done before a server gets requests, when it is met first and whenever it has been away:
-            its address and its context in tokens, where it says so. Raises `TemporaryFailure` where the server cannot
-            answer for now, `PolicyError` where it never will.
+        welcome: called with a server's address and its context in tokens, if known, before it gets requests, first and
+            whenever it has been away. Raises `TemporaryFailure` if the server cannot answer for now, `PolicyError` if
+            it never will.
 
     Raises:
         PolicyError: the environment lacks the key; on entering: no server answers, or one never will.
@@ -207,7 +184,7 @@ class ServerClient:
         models: str = "/models",
     ) -> None:
         self.context: int | None = None
-        """Tokens of prompt and answer together, the least of all servers, as far as they say."""
+        """Tokens of prompt and answer together, the minimum over all servers that state it."""
         self._settings, self._model, self._models, self._welcome = settings, model, models, welcome
         self.servers = Servers(urls or settings.urls, self._limit, PATIENCE.give_up_s, self._greet)
         self._headers = _authorisation(settings.api_key_env, model)
@@ -237,17 +214,14 @@ class ServerClient:
         body: Callable[[], Mapping[str, Any]],
         read: Callable[[Server, ServerResponse], _T],
         request: str,
-        home: str = "",
     ) -> _T:
-        """Return what ``read`` makes of the answer of whichever server has the shortest queue.
+        """Return what ``read`` makes of the answer of the server with the fewest requests.
 
         Args:
             path: under the server's address.
             body: called once for each try, when a server has room.
-            read: gets every answer whose status no other try would mend; raises `TemporaryFailure` where the request
-                is worth another try all the same.
+            read: gets every answer whose status another try would not change; raises `TemporaryFailure` to ask again.
             request: what errors call it.
-            home: requests of one home, as of one problem, go to one server where they can.
 
         Raises:
             RequestRefused: the servers live and do not answer this request.
@@ -255,7 +229,7 @@ class ServerClient:
         """
         failures, tried = 0, set[str]()
         while True:
-            server = await self.servers.acquire(tried, home)
+            server = await self.servers.acquire(tried)
             try:
                 return read(server, await self._post_to(server, path, body()))
             except TemporaryFailure as failure:
@@ -276,9 +250,7 @@ class ServerClient:
 
     @property
     def health(self) -> dict[str, float]:
-        """Return how the servers have fared: busy answers (429), failed ones (5xx, none), requests asked again, and the
-        mean seconds of the last answers.
-        """
+        """Return counts of busy answers (429), failed ones (5xx, none), requests asked again, and the mean latency."""
         servers = self.servers.all
         latencies = [server.limit.latency_s for server in servers if server.limit.latency_s]
         return {
@@ -289,24 +261,15 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post a body and return the server's answer, whatever its status; ``limit_s`` replaces
-        ``PATIENCE.answer_s``.
-
-        Raises:
-            TemporaryFailure: the connection broke.
-        """
+        """Post a body and return the server's answer, whatever its status; see `HttpSession.post`."""
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
-        """Get an address and return the server's answer, whatever its status, within ``PATIENCE.connect_s``.
-
-        Raises:
-            TemporaryFailure: the connection broke.
-        """
+        """Get an address and return the server's answer, whatever its status, within ``PATIENCE.connect_s``."""
         return await self._open_session().get(url, PATIENCE.connect_s)
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
-        """Raise for every status but 200: `TemporaryFailure` where another try may do; `PolicyError` for a wrong key,
+        """Raise for every status but 200: `TemporaryFailure` if another try may succeed; `PolicyError` for a wrong key,
         address or model; else `RequestRefused`.
         """
         status = response.status
@@ -320,12 +283,11 @@ class ServerClient:
             raise PolicyError(f"{url}: refuses {key} ({status} {message(response)}).")
         if status == 404:
             raise PolicyError(f"{url}: knows no such address or model ({self._model!r}): 404 {message(response)}.")
-        raise RequestRefused(_refusal_kind(response), f"{url}: {status} {message(response)}.")
+        kind = "content_filter" if b"content_filter" in response.content else str(status)
+        raise RequestRefused(kind, f"{url}: {status} {message(response)}.")
 
     async def _post_to(self, server: Server, path: str, body: Mapping[str, Any]) -> ServerResponse:
-        """Send one request to one server and return its answer.
-
-        Where the connection broke, or the server asks for a pause, it gets nothing more for now.
+        """Send one request to one server, and count what came of it.
 
         Raises:
             TemporaryFailure: the connection broke, or the server is busy.
@@ -363,7 +325,7 @@ class ServerClient:
         return AdaptiveLimit(self._settings.most_per_server, probes=self._settings.in_flight == "auto")
 
     def _pause_s(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures in a row: doubling, up to a minute, with chance added."""
+        """Return the seconds to wait after this number of failures in a row: doubling, up to a minute, with jitter."""
         return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _open_session(self) -> HttpSession:
@@ -391,13 +353,8 @@ def message(response: ServerResponse) -> str:
     return f"{' '.join(str(content).split()):.200}".rstrip(".")
 
 
-def _refusal_kind(response: ServerResponse) -> str:
-    """Return what a refused request is counted as: its status, or ``content_filter`` where the server names that."""
-    return "content_filter" if b"content_filter" in response.content else str(response.status)
-
-
 def _context_of(response: ServerResponse, url: str, model: str | None) -> int | None:
-    """Return the context of ``model`` in tokens, from the server's list of models; None where the list does not say.
+    """Return the context of ``model`` in tokens, from the server's list of models; None if it is not stated.
 
     Raises:
         PolicyError: it is no such list, or the model is not in it.
@@ -414,7 +371,7 @@ def _context_of(response: ServerResponse, url: str, model: str | None) -> int | 
 
 
 def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
-    """Return the header with the key that the environment holds under ``name``; empty where no name is given.
+    """Return the header with the key that the environment holds under ``name``; empty without a name.
 
     Raises:
         PolicyError: the environment has no such key, or one that no header can hold.
@@ -430,7 +387,7 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
 
 
 def _retry_after(response: ServerResponse) -> float:
-    """Return the seconds that a server asks to be left alone, 0 where it names none, or a date."""
+    """Return the seconds that a server asks to be left alone; 0 if it names none, or a date."""
     try:
         return min(max(float(response.retry_after or 0.0), 0.0), 10 * _LONGEST_PAUSE_S)
     except ValueError:
@@ -438,7 +395,7 @@ def _retry_after(response: ServerResponse) -> float:
 
 
 def _ssl_context() -> ssl.SSLContext:
-    """Return what servers' certificates are checked by: the file that the environment names, else certifi's."""
+    """Return a context with the certificates that the environment names, else certifi's."""
     import certifi
 
     return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())

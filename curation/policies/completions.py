@@ -1,15 +1,14 @@
-"""A response with its tokens, from an engine or a server, and the parts of a server's answer.
+"""A response with its tokens, from an engine or a server.
 
-Chat and completions keep log-probabilities in different fields, which are read here; `curation.thinking.response_text`
-reads the texts. `ResponseReader` writes a response's tokens as text, with thinking tags that engines leave out because
-they are special tokens or end the prompt.
+`choice_logprobs` reads both of a server's forms; `curation.thinking.response_text` reads the texts. `ResponseReader`
+writes tokens as text, with thinking tags that engines leave out because they are special tokens or end the prompt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from curation.thinking import ThinkingTags
 
@@ -24,10 +23,8 @@ _TAIL_TOKENS = 64
 class TokenCompletion:
     """One response: per token its id, log-probability (natural, of the distribution drawn from) and weights' version.
 
-    ``logprobs`` and ``versions`` are empty where the engine was not asked for them. ``finish`` is ``stop`` (an end
-    token that was drawn is the last of ``token_ids``) or ``length``.
-
-    Example: ``TokenCompletion((1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4), "<think>…", "stop")``
+    ``logprobs`` and ``versions`` are empty if they were not asked for. ``finish`` is ``stop`` (an end token that was
+    drawn is the last of ``token_ids``) or ``length``.
     """
 
     prompt_ids: tuple[int, ...]
@@ -36,14 +33,6 @@ class TokenCompletion:
     versions: tuple[int, ...]
     text: str
     finish: str
-
-
-class Tokenizer(Protocol):
-    """The part of a tokenizer, of transformers or of vLLM, that `ResponseReader` uses."""
-
-    all_special_ids: list[int]
-
-    def decode(self, token_ids: list[int], /, *, skip_special_tokens: bool) -> Any: ...
 
 
 class ResponseReader:
@@ -60,7 +49,7 @@ class ResponseReader:
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 
     def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
-        """Return the text of a response, with the end of the prompt that is the response's in front of it.
+        """Return the text of a response, after the end of the prompt that belongs to it.
 
         Args:
             decoded: the text as engines write it, without special tokens.
@@ -77,7 +66,7 @@ class ResponseReader:
         return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False)))
 
     def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
-        """Return the special tokens that are in no tag; None where no tag has one, so that engines keep the tags."""
+        """Return the special tokens that are in no tag; None if no tag has one, so that engines keep the tags."""
         added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
         special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}
         words = {number: str(tokenizer.decode([number], skip_special_tokens=False)).strip() for number in special}
@@ -87,13 +76,13 @@ class ResponseReader:
 
 
 def choice_token_ids(choice: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """Return the ids of a choice's tokens; None where the server gives none."""
+    """Return the ids of a choice's tokens; None if the server gives none."""
     token_ids = choice.get("token_ids")
     return None if token_ids is None else tuple(token_ids)
 
 
 def choice_logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """Return the log-probability of each token of a choice; None where the server gives none."""
+    """Return the log-probability of each token of a choice; None if the server gives none."""
     logprobs = choice.get("logprobs")
     if not isinstance(logprobs, Mapping):
         return None

@@ -34,11 +34,6 @@ _PROBE_TOKENS = 16
 class Endpoint:
     """OpenAI-compatible servers under the `Policy` protocol.
 
-    Example::
-
-        async with Endpoint(EndpointModel(kind="endpoint", model="m", revision="1", urls=urls), Path()) as policy:
-            completion = await policy.answer(problem, 0)
-
     Raises:
         PolicyError: the environment lacks the key; on entering: no server answers, one refuses the key or holds
             another model, or one gives log-probabilities from before temperature and top-p.
@@ -63,16 +58,16 @@ class Endpoint:
 
     @property
     def health(self) -> Mapping[str, float]:
-        """Return how the servers fare; see `ServerClient.health`."""
+        """Return how the servers fare, see `ServerClient.health`."""
         return self._client.health
 
     @property
     def prompt_tokens(self) -> float | None:
-        """Return the mean tokens of the prompts answered so far, as the servers count them; None where they do not."""
+        """Return the mean tokens of the prompts answered so far; None if the servers do not count them."""
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     def asking(self, prompt: Prompt | None) -> Endpoint:
-        """Return a policy with another prompt, or that of the settings, that asks the same servers."""
+        """Return a policy with this prompt, or that of the settings, that asks the same servers."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self.settings.name, prompt, api=self.settings.api)
         other._prompt, other._no_room = prompt or prompt_of(self.settings), {}
@@ -99,7 +94,7 @@ class Endpoint:
         try:
             name = f"problem {problem.id}, attempt {index}"
             body = partial(self._body, problem, index)
-            return await self._client.ask(self._path, body, self._read, name, home=problem.id)
+            return await self._client.ask(self._path, body, self._read, name)
         except RequestRefused as refused:
             if refused.kind == "too_long":
                 self._no_room[problem.id] = refused.reason
@@ -174,9 +169,9 @@ class Endpoint:
         )
 
     async def _welcome(self, url: str, context: int | None) -> None:
-        """Refuse a server whose context is too short, or whose log-probabilities are not those of what is drawn from.
+        """Refuse a server whose context is too short, or whose log-probabilities are from before temperature and top-p.
 
-        With a tiny top-p one token is left to draw: its log-probability is 0 after top-p, and not before.
+        With a tiny top-p only one token can be drawn: its log-probability is 0 after top-p, and not before.
         """
         decoding = self.settings.decoding
         if context is not None and decoding.max_tokens >= context:

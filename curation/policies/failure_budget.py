@@ -22,9 +22,8 @@ class FailureBudget:
     """The refused problems of a stage.
 
     Args:
-        share: of all problems that may be refused.
-        problems: how many there are.
-        setting: the recipe's key that holds the share, for the sentence that ends the run; empty if there is none.
+        share: of all ``problems`` that may be refused.
+        setting: the recipe's key of the share, for the message; empty if there is none.
         before: problems that were refused in what is finished already.
     """
 
@@ -44,11 +43,7 @@ class FailureBudget:
         self._in_a_row = 0
 
     def count_refusal(self, problem: str, refusal: RequestRefused) -> None:
-        """Count a refused problem.
-
-        Raises:
-            PolicyError: these are too many.
-        """
+        """Count a refused problem; raise `PolicyError` if there are too many."""
         if problem in self._refused:
             return
         self._refused[problem] = refusal.kind

@@ -1,11 +1,11 @@
 """A policy that answers from a file of attempts, by a column map.
 
-The file has one attempt per row, or one problem per row with a list of attempts. Attempts belong to a problem by its
-id, which is computed from its text, and are numbered from 0 in the file's order.
+A row is one attempt, or one problem with a list of attempts. Attempts belong to a problem by its id, which is computed
+from its text, and are numbered from 0 in the file's order.
 
-Invariants: an attempt is handed out for at most one (problem, index); an attempt without text and answer counts, as the
-model gave no answer; one whose text cannot be read is refused, as a server's would be. The file is read once into a
-temporary database on disk, so memory does not grow with it.
+Invariants: an attempt is given for at most one (problem, index); one without text and answer counts, as the model gave
+no answer; one whose text cannot be read is refused, as a server's would be. The file is read once into a temporary
+database on disk, so memory does not grow with it.
 """
 
 from __future__ import annotations
@@ -46,12 +46,11 @@ _Stored = tuple[str | None, str | None, bool | None, str | None]
 class Recorded:
     """Attempts of a file under the `Policy` protocol.
 
-    ``instant`` tells the sampler that an answer costs nothing: all attempts at a problem are asked for at once, and all
-    are stored, so that another band or verifier finds them.
+    ``instant``: an answer costs nothing, so all attempts at a problem are asked for at once, and all are stored.
 
     Raises:
         SourceError: the file is missing, unreadable, or lacks a column of the map.
-        PolicyError: the file holds no attempt of the models asked for, or a value of a wrong type.
+        PolicyError: the file holds no attempts, or a value of a wrong type.
     """
 
     instant = True
@@ -91,6 +90,10 @@ class Recorded:
         """Return what the store notes beside the key."""
         return {"kind": "recorded", "file": self.path.name}
 
+    def asking(self, _prompt: Prompt | None) -> Self:
+        """Return this policy: its attempts answer whatever they were asked."""
+        return self
+
     async def __aenter__(self) -> Self:
         self._loaded()
         return self
@@ -124,7 +127,8 @@ class Recorded:
             rows = sqlite3.connect("", check_same_thread=False)
             rows.executescript(_TABLE)
             self._count = rows.executemany(_INSERT, self._attempts()).rowcount
-            self._refuse_none()
+            if not self._count:
+                raise PolicyError(f"{self.path}: holds no attempts.")
             rows.execute("CREATE INDEX by_problem ON attempts (problem)")
             self._rows = rows
         return self._rows
@@ -149,10 +153,6 @@ class Recorded:
                 except RequestRefused as refused:
                     yield problem, None, None, label, refused.reason
         self._check(first)
-
-    def _refuse_none(self) -> None:
-        if not self._count:
-            raise PolicyError(f"{self.path}: holds no attempts.")
 
     def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
         path = self._settings.columns.attempts

@@ -29,12 +29,12 @@ def prompt_of(settings: LiveModel) -> Prompt:
 
 
 def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
-    """Return the key that the attempts of a live policy are filed under.
+    """Return the key of the attempts of a live policy.
 
     Args:
         name: ``model@revision``.
-        prompt: what is asked, where it is not the prompt that the settings name.
-        further: whatever else changes what is asked or drawn, such as a server's way of writing a prompt.
+        prompt: what is asked, if not the prompt that the settings name.
+        further: what else changes what is asked or drawn, such as a server's way of writing a prompt.
     """
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     if tags != THINK:  # the same tokens are another text

@@ -3,8 +3,6 @@
 A request goes to the server with the fewest requests in flight, if that server is below its limit; otherwise it waits.
 Invariants:
   - servers that were tried for a request are asked again only if no other is alive;
-  - requests with one ``home`` (a problem) go to the same server, as it has their prompt in its cache, while that server
-    has at most `EVEN` times its share of all requests; then the emptiest server becomes their home;
   - a server that broke a connection gets nothing until a probe succeeds; probes slow down from one second to thirty;
   - if no server is alive, requests wait, and fail after ``give_up_s`` with the last error of each server.
 
@@ -17,24 +15,18 @@ cap. It changes when an attempt is made, never which:
   - without a known cap (``probes``) it starts at `FIRST_LIMIT` and doubles while throughput grows by `WORTH_IT`. If it
     does not and each byte takes `SLOWER` times as long, the limit falls to nine tenths.
 
-The module knows nothing of the requests: the caller gives the probe and the clock.
+The caller gives the probe and the clock.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from curation.records import PolicyError
-
-EVEN = 1.25
-"""How many times its part of the requests a server may have for the sake of those that it knows."""
-
-_HOMES = 65_536
-"""Homes whose server is remembered, those asked for last."""
 
 _FIRST_PROBE_S, _LAST_PROBE_S = 1.0, 30.0
 
@@ -71,7 +63,7 @@ class AdaptiveLimit:
         return int(self._limit)
 
     def answered(self, size: int, seconds: float, now: float, outstanding: int) -> None:
-        """Count an answer of so many bytes, which took so long; ``outstanding`` is what the server had with it."""
+        """Count an answer of ``size`` bytes; ``outstanding`` is how many requests the server had, this one included."""
         self.latency_s = seconds if not self.latency_s else 0.9 * self.latency_s + 0.1 * seconds
         self._count_outcome()
         if self.probes:
@@ -123,11 +115,12 @@ class AdaptiveLimit:
 
 
 class TemporaryFailure(Exception):
-    """A server cannot answer for now, and another try may do; the text says why.
+    """A server cannot answer for now, and another try may succeed; the text says why.
 
-    ``kind`` says what it was, where it may be the request's fault: a status of 500 or above, ``no_answer``,
-    ``unusable``. Where every try ends so, the request is refused (`curation.records.RequestRefused`). A server may name
-    the seconds that it wants to be left alone (``retry_after_s``).
+    Attributes:
+        kind: what it was, if it may be the request's fault: a status of 500 or above, ``no_answer``, ``unusable``. If
+            every try ends so, the request is refused (`curation.records.RequestRefused`).
+        retry_after_s: seconds that the server asks to be left alone.
     """
 
     def __init__(self, why: str, kind: str = "", retry_after_s: float = 0.0) -> None:
@@ -141,10 +134,7 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """One server: its limit, its requests in flight, its requests so far, and its last failure.
-
-    ``busy`` counts answers such as 429, ``failed`` those of 500 and above, and requests that got none.
-    """
+    """One server: ``busy`` counts answers such as 429, ``failed`` those of 500 and above, and requests without any."""
 
     url: str
     limit: AdaptiveLimit
@@ -155,7 +145,7 @@ class Server:
     alive: bool = True
     trouble: str = ""
     paused_until: float = 0.0
-    """By the monotonic clock: it asked to be left alone until then (`Retry-After`)."""
+    """By the monotonic clock (`Retry-After`)."""
 
 
 class Servers:
@@ -178,11 +168,9 @@ class Servers:
         self.all = [Server(url.rstrip("/"), limit()) for url in urls]
         self._give_up_s = give_up_s
         self._probe = probe
-        self._homes: OrderedDict[str, Server] = OrderedDict()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._probing: dict[str, asyncio.Task[None]] = {}
         self._all_dead_since: float | None = None
-        self._lost = ""
 
     async def greet(self) -> None:
         """Probe every server once.
@@ -198,22 +186,21 @@ class Servers:
             await self.close()
             raise PolicyError(f"no server answers: {self._troubles()}.")
 
-    async def acquire(self, avoided: Collection[str] = (), home: str = "") -> Server:
+    async def acquire(self, avoided: Collection[str] = ()) -> Server:
         """Return a server with room, for one request; wait until there is one. `release` it afterwards.
 
         Args:
-            avoided: addresses that are asked only where no other server lives.
-            home: requests of one home go to one server where they can; empty: to any.
+            avoided: addresses that are asked only if no other server is alive.
 
         Raises:
-            PolicyError: no server has been alive for too long, or none will ever be again.
+            PolicyError: no server has been alive for too long.
         """
-        server = self._free_server(avoided, home) if not self._waiting else None
+        server = self._free_server(avoided) if not self._waiting else None
         is_first = False
         while server is None:
             await self._wait(self._patience_s(), is_first)
             is_first = True
-            server = self._free_server(avoided, home)
+            server = self._free_server(avoided)
         server.outstanding += 1
         server.requests += 1
         if self._waiting and self._free_server(()) is not None:
@@ -221,7 +208,7 @@ class Servers:
         return server
 
     def release(self, server: Server) -> None:
-        """Say that a request of this server's has ended."""
+        """Note that a request of this server has ended."""
         server.outstanding -= 1
         self._wake_next()
 
@@ -235,11 +222,6 @@ class Servers:
             self._all_dead_since = time.monotonic()
             self._wake_all()
         self._probing[server.url] = asyncio.create_task(self._revive(server))
-
-    def give_up(self, why: str) -> None:
-        """Say that no server will ever live again: every request fails with these words."""
-        self._lost = why
-        self._wake_all()
 
     async def close(self) -> None:
         """End all probing."""
@@ -257,40 +239,20 @@ class Servers:
             return str(failure)
         return None
 
-    def _free_server(self, avoided: Collection[str], home: str = "") -> Server | None:
-        """Return the server to ask now; None where none has room. Those to avoid come in where no other lives."""
-        if self._lost:
-            return None
+    def _free_server(self, avoided: Collection[str]) -> Server | None:
+        """Return the emptiest server to ask now; None if none has room."""
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
         wanted = [server for server in living if server.url not in avoided] if avoided else living
         ready = [one for one in wanted or living if one.outstanding < one.limit.value and one.paused_until <= now]
-        if len(ready) < 2:
-            return ready[0] if ready else None
-        if home:
-            return self._at_home(home, living, ready)
-        return min(ready, key=_emptiness)
-
-    def _at_home(self, home: str, living: Sequence[Server], ready: Sequence[Server]) -> Server:
-        """Return the server of a home, which is one of those that are ready."""
-        own, emptiest = self._homes.pop(home, None), min(ready, key=_emptiness)
-        part = (1 + sum(server.outstanding for server in living)) / len(living)
-        most = min(EVEN * part, emptiest.outstanding + 2 * (EVEN - 1) * part)
-        if own is None or own not in ready or own.outstanding >= most:
-            own = emptiest
-        self._homes[home] = own
-        if len(self._homes) > _HOMES:
-            self._homes.popitem(last=False)
-        return own
+        return min(ready, key=lambda one: (one.outstanding, one.requests), default=None)
 
     def _patience_s(self) -> float | None:
         """Return how long to wait for a server with room; None: until something changes.
 
         Raises:
-            PolicyError: no server has been alive for too long, or none will ever be again.
+            PolicyError: no server has been alive for too long.
         """
-        if self._lost:
-            raise PolicyError(self._lost)
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
         if living:
@@ -303,18 +265,18 @@ class Servers:
             )
         return wait
 
-    async def _wait(self, at_most_s: float | None, is_first: bool) -> None:
-        """Wait for one's turn, at most so many seconds; before the others where it was one's turn already."""
+    async def _wait(self, limit_s: float | None, is_first: bool) -> None:
+        """Wait for a turn, at most ``limit_s``; a request that had its turn already goes first."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         (self._waiting.appendleft if is_first else self._waiting.append)(turn)
         try:
-            async with asyncio.timeout(at_most_s):
+            async with asyncio.timeout(limit_s):
                 await turn
         except TimeoutError:
             self._leave_queue(turn)
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._wake_next()  # the turn was this one's, and goes to the next
+                self._wake_next()  # the turn goes to the next
             self._leave_queue(turn)
             raise
 
@@ -352,8 +314,3 @@ class Servers:
 
     def _troubles(self) -> str:
         return "; ".join(f"{server.url}: {server.trouble}" for server in self.all)
-
-
-def _emptiness(server: Server) -> tuple[int, int]:
-    """Return what orders servers by their requests under way, then by all that they have had."""
-    return server.outstanding, server.requests

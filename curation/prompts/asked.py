@@ -24,10 +24,7 @@ FILE = "asked.json"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The prompt of a set, the tags that its policy thinks in, and the form in which its answers are read.
-
-    Example: ``Asked(SOLVE, "<think>", "any")``
-    """
+    """The prompt of a set, the tags that its policy thinks in, and the form in which its answers are read."""
 
     prompt: Prompt = SOLVE
     thinking: str | tuple[str, str] = OPEN

@@ -1,8 +1,7 @@
 """The prompt for judging whether a translation asks the same task as its original.
 
-Texts that nobody here wrote stand between marks whose key is drawn from the texts and stands in none of them, so no
-text can end its own marks. The verdict comes behind the comparison: a model that names it first has decided before it
-looked.
+Foreign texts are between marks with a key that is drawn from them and occurs in none, so no text can end its own marks.
+The verdict comes after the comparison, so that the model looks before it decides.
 """
 
 from __future__ import annotations
@@ -57,15 +56,12 @@ _LONGEST = 300
 def reading_request(
     original: str, translated: str, target: str, suspicion: str | None = None, domain: str | None = None
 ) -> PromptRequest:
-    """Return the request to compare a problem with its translation.
-
-    Its id is that of its whole text, so that a file of recorded votes names a pair by the text.
+    """Return the request to compare a problem with its translation; its id is that of its whole text.
 
     Args:
-        original: the problem, with its options and its answer where these were translated, too.
+        original: the problem, with its options and its answer if these were translated, too.
         target: the translation's language, ISO 639-1.
-        suspicion: what rules hold against the translation, where they do.
-        domain: the problem's.
+        suspicion: what rules hold against the translation, if anything.
     """
     texts = {"original": original, "translation": translated} | ({"suspicion": suspicion} if suspicion else {})
     key = _key(list(texts.values()))
@@ -82,13 +78,13 @@ def reading_request(
 
 
 def _key(texts: list[str]) -> str:
-    """Return signs that stand in none of the texts, the same for the same texts."""
+    """Return characters that occur in none of the texts, the same for the same texts."""
     digest = hashlib.blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
     return next(digest[:length] for length in range(8, 65) if not any(digest[:length] in text for text in texts))
 
 
 def read_difference(text: str | None) -> str | None:
-    """Return the sentence in which a response says what is different; None where it has none.
+    """Return the sentence in which a response names the difference; None if it has none.
 
     Example: ``read_difference("DIFFERENCE: Ben pays, not Ann\\nVERDICT: DIFFERENT") == "Ben pays, not Ann"``
     """

@@ -48,9 +48,7 @@ FENCED = {lang.code: lang.prompts.fenced for lang in languages()}
 """How a program must be written, by language (ISO 639-1); the blank is the name behind the fence."""
 
 FENCE = "language"
-"""Detail of a `PromptRequest` that names the programming language asked for, `python` or `cpp`; `python` where
-absent.
-"""
+"""Detail of a `PromptRequest` that names the programming language asked for, `python` (the default) or `cpp`."""
 
 
 def answer_instructions(request: PromptRequest) -> str:

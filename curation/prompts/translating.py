@@ -1,8 +1,7 @@
 """The prompt for translating a problem, and its second version for a translation that broke something.
 
-``details`` of the request: ``target``, the ISO 639-1 code; ``answer``, where the answer is words and is to be
-translated too; ``options``, one a line, where they came apart; for a retry ``previous``, the translation that failed,
-and ``reasons``, what it broke.
+``details`` of the request: ``target``, the ISO 639-1 code; ``answer``, if it is words to be translated too;
+``options``, one a line, if they are separate; for a retry ``previous``, the failed translation, and ``reasons``.
 """
 
 from __future__ import annotations
@@ -55,16 +54,12 @@ _PARTS = {
 
 
 def read_reply(text: str) -> tuple[str | None, str | None, tuple[str, ...]]:
-    """Return translation, answer and options of a reply; what stands in its thoughts is not looked at.
+    """Return translation, answer and options of a reply without its thoughts.
 
     Example: ``read_reply("<translation>Combien ?</translation>") == ("Combien ?", None, ())``
     """
     reply = split_response(text).answer or ""
     matches = {name: pattern.findall(reply) for name, pattern in _PARTS.items()}
-    options = (
-        tuple(line.strip() for line in matches["options"][-1].splitlines() if line.strip())
-        if matches["options"]
-        else ()
-    )
-    last = {name: values[-1] if values else None for name, values in matches.items()}
+    last = {name: values[-1] if values else "" for name, values in matches.items()}
+    options = tuple(line.strip() for line in last["options"].splitlines() if line.strip())
     return last["translation"] or None, last["answer"] or None, options

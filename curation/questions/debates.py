@@ -1,15 +1,13 @@
 """Debates on disputed labels: who speaks when, what the judge reads, and what its votes amount to (arXiv 2407.04622).
 
-A dispute is two answers to one problem, the reference and its rival. A debater argues for each of them, for both at
-once in every round. Then a judge reads all speeches in four views: the reference is A or B, and is heard first or
-second.
+A dispute is two answers to one problem, the reference and its rival. A debater argues for both at once in every round.
+Then a judge reads all speeches in four views: the reference is A or B, and is heard first or second.
 
 Invariants: pure functions; a speech names no letter, so that all views share the speeches; the scores of the two sides
 add to 1, so swapping the answers swaps the score, whatever the judge; without all speeches, or with a view that has no
-readable vote, there is no score. A speech stays text: each of its lines is marked, and it cannot write a mark. The id
-of a request is that of its whole text, so that a file of recorded speeches or votes names each by its text.
+readable vote, there is no score. A speech stays text: each of its lines is marked, and it cannot write a mark.
 
-Not here: who is asked, and what a score changes (`flows.publish.debates`).
+`flows.publish.debates` asks, and acts on the scores.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from curation.prompts.base import Prompt
-from curation.questions.votes import UNREADABLE, Vote
-from curation.records import Domain, PromptRequest, problem_id
+from curation.questions.votes import UNREADABLE, Vote, text_request
+from curation.records import PromptRequest
 from curation.thinking import split_response
 
 ROUNDS = 3
@@ -160,15 +158,10 @@ class Debate:
         return sorted(self.speeches, key=lambda speech: (speech.round, speech.side != first))
 
     def _request(self, text: str) -> PromptRequest:
-        whole = f"The problem:\n\n{self.statement}\n\n{text}"
-        return PromptRequest(problem_id(whole), whole, Domain.MATH, self.lang)
+        return text_request(f"The problem:\n\n{self.statement}\n\n{text}", self.lang)
 
     def row(self, votes: Mapping[View, Sequence[str | None]], judge: str, debater: str) -> dict[str, Any]:
-        """Return the `DEBATE` row.
-
-        Args:
-            votes: the judge's responses by view; empty if a side gave no speech.
-        """
+        """Return the `DEBATE` row; ``votes`` are the judge's responses by view, empty if a side gave no speech."""
         views = [_of_reference(view, [JUDGE.read(text) for text in votes.get(view, ())]) for view in VIEWS]
         known = [view for view in views if view is not None]
         why = f"the judge gave no readable verdict in {len(VIEWS) - len(known)} of {len(VIEWS)} views"
@@ -187,10 +180,9 @@ class Debate:
 
 
 def clean_speech(text: str | None, statement: str) -> str | None:
-    """Return a response as a speech: without thoughts and forged marks, quotes marked; None if it is empty.
+    """Return a response as a speech: without thoughts and forged marks, quotes looked up in ``statement`` and marked.
 
-    Args:
-        statement: the text in which quotes are looked up, whatever their spaces.
+    None if it is empty.
     """
     said = split_response(text).answer if text is not None else None
     if said is None:
@@ -224,11 +216,11 @@ def _of_reference(view: View, votes: Sequence[str]) -> float | None:
 def open_debates(disputes: pl.DataFrame, limit: int | None = None) -> list[Debate]:
     """Return the pairs of answers to be argued, each once: the reference against each rival.
 
-    A doubtful verdict is left out: there the question is whether two answers are the same.
+    Doubtful verdicts are left out: there the question is whether two answers are the same.
 
     Args:
         disputes: `curation.publish.review.DISPUTE` rows, in the order in which they are asked.
-        limit: most problems; all of them if it is None.
+        limit: most problems; all if it is None.
     """
     debates: dict[str, dict[str, Debate]] = {}
     for row in disputes.filter(pl.col("kind") != "doubtful_verdict").iter_rows(named=True):
@@ -252,13 +244,9 @@ def evidence(row: Mapping[str, Any]) -> str:
 
 
 def accepted_answers(rows: pl.DataFrame, min_score: float) -> dict[str, str]:
-    """Return the answers that debates decide, by problem.
+    """Return the answers that `DEBATE` rows decide with a probability of ``min_score``, by problem.
 
     The reference is accepted if it wins against every rival, a rival only if it is the only one.
-
-    Args:
-        rows: `DEBATE` rows.
-        min_score: lowest probability of an accepted answer.
     """
     accepted: dict[str, str] = {}
     for (name,), pairs in rows.group_by("id", maintain_order=True):

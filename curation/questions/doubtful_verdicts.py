@@ -13,15 +13,14 @@ import polars as pl
 
 from curation.difficulty.failed_verdicts import is_doubtful
 from curation.prompts.base import Prompt
-from curation.questions.votes import Selected, Vote
-from curation.records import Domain, Outcome, PromptRequest, problem_id
+from curation.questions.votes import Selected, Vote, text_request
+from curation.records import Outcome, PromptRequest
 from curation.verify.judge_worker import DOUBTFUL
 
 PAIR = ("problem", "reference", "answer")
 
 REVIEWED = pl.Schema({"id": pl.String(), "before": pl.String(), "answer": pl.String()})
-"""A problem whose label a person decided: the reference before, null if it was kept, and what the person took for it.
-"""
+"""A problem whose label a person decided: the reference before (null if it was kept), and the person's answer."""
 
 SYSTEM = """\
 You compare two final answers to one mathematical problem: the reference, which is taken to be right, and the answer \
@@ -46,12 +45,9 @@ PROMPT = Prompt("llm-judge@1", SYSTEM, lambda request: request.statement)
 
 
 def comparison_request(statement: str, lang: str, reference: str, answer: str) -> PromptRequest:
-    """Return the request to compare an answer with the reference of a problem.
-
-    Its id is that of its whole text, so that a file of recorded votes names a comparison by the text.
-    """
+    """Return the request to compare an answer with the reference of a problem."""
     text = f"The problem:\n\n{statement}\n\nThe reference:\n\n{reference}\n\nThe student's answer:\n\n{answer}"
-    return PromptRequest(problem_id(text), text, Domain.MATH, lang)
+    return text_request(text, lang)
 
 
 def doubtful_pairs(
@@ -59,12 +55,8 @@ def doubtful_pairs(
 ) -> Selected:
     """Select the doubtful pairs, those of most attempts first, then those that people decided by a new reference.
 
-    ``people`` is what a person decided on the pair: who keeps a reference takes doubtful answers for other ones, who
-    replaces it by an answer takes the two for the same.
-
-    Args:
-        verdicts: `VERDICT` rows of the problems.
-        reviewed: `REVIEWED` rows.
+    ``people`` is what a person decided on the pair: a reference that is kept makes doubtful answers different, one that
+    is replaced by an answer makes the two the same.
     """
     texts = problems.unique("id", maintain_order=True).select("id", "statement", "lang")
     kept = reviewed.filter(pl.col("before").is_null())["id"].implode()

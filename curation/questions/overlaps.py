@@ -1,7 +1,7 @@
-"""Whether a problem that is near a benchmark's row, but not near enough to leave by its scores, is the same.
+"""Whether a problem near a benchmark's row, but not near enough to leave by its scores, is the same.
 
-A problem that overlaps with no row is asked about with its nearest rows from a score of `ASK_FROM` on. A template (the
-same words with other figures) is another problem and not asked about, nor is a row with clearly other figures.
+A problem that overlaps with no row is asked about with its nearest rows from a score of `ASK_FROM` on, but not with a
+template (the same words with other figures) or a row with clearly other figures.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import polars as pl
 
 from curation.filters.decontamination.overlap import OVERLAP, OverlapSettings, classify_hits
 from curation.prompts.base import Prompt
-from curation.questions.votes import Selected, Vote
-from curation.records import Domain, DropReason, PromptRequest, problem_id
+from curation.questions.votes import Selected, Vote, text_request
+from curation.records import Domain, DropReason, PromptRequest
 
 ASK_FROM = 0.45
 """Lowest score from which a problem is asked about."""
 
 NEAREST = 3
-"""Rows of benchmarks that a problem is asked about with, at most."""
+"""Most rows of benchmarks that a problem is asked about with."""
 
 ASKED_FIGURES, ASKED_FORMULAS = 0.4, 0.8
-"""Agreement of the figures from which on a pair is asked about, in running text and with formulas, or the setting if
-that is lower. Most paraphrases that scores miss have .4 to .5."""
+"""Lowest agreement of figures of a pair that is asked about, in running text and with formulas, unless the setting is
+lower. Most paraphrases that scores miss have .4 to .5."""
 
 PAIR = pl.Schema({"row": pl.Int64(), "benchmark": pl.String(), "benchmark_row": pl.Int64(), "score": pl.Float64()})
 """A problem, by its index in the frame that was scored, and the row that it is asked about with."""
@@ -49,12 +49,8 @@ PROMPT = Prompt("overlap@1", SYSTEM, lambda request: request.statement)
 
 
 def overlap_request(statement: str, benchmark: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
-    """Return the request to compare a problem with a benchmark's.
-
-    Its id is that of its whole text, so that a file of recorded votes names a pair by the text.
-    """
-    text = f"The task of the set:\n\n{statement}\n\nThe task of the test:\n\n{benchmark}"
-    return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)
+    """Return the request to compare a problem with a benchmark's."""
+    return text_request(f"The task of the set:\n\n{statement}\n\nThe task of the test:\n\n{benchmark}", lang, domain)
 
 
 def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float, nearest: int) -> pl.DataFrame:

@@ -63,12 +63,10 @@ class Proposal(Generic[T]):
     """What a response proposes; None if nothing."""
 
     accept: Callable[[Mapping[str, Any], T, Any], Mapping[str, Any] | str]
-    """From a selected row, what is proposed for it and the stage's tool, to the values of ``result``, or to why it is
-    refused."""
+    """From a selected row, its proposal and the stage's tool, to the values of ``result``, or to why it is refused."""
 
     review: Callable[[Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], Any], Sequence[str | None]] | None = None
-    """From all rows with an accepted proposal of one try, each with its result, and the tool, to why each is refused
-    after all, or None."""
+    """From all rows and results that one try accepted, and the tool, to why each is refused after all, or None."""
 
     result: pl.Schema
     select: Callable[..., Selected]
@@ -132,9 +130,7 @@ class Proposal(Generic[T]):
         line.why, line.result = (result, {}) if isinstance(result, str) else (None, result)
 
     def notes(self, proposals: pl.DataFrame) -> dict[str, int]:
-        """Return the counts of a shard: what was accepted, and how often each reason refused; of a reason the words
-        in front of a colon.
-        """
+        """Return the counts of a shard: what was accepted, and how often each reason (up to a colon) refused."""
         whys = proposals["why"].drop_nulls().str.split(":").list.first().value_counts().iter_rows()
         refused = {f"not, {why}": count for why, count in whys}
         return {"accepted": proposals.filter("accepted").height, **refused}

@@ -15,7 +15,7 @@ import polars as pl
 
 from curation.config import QuestionSettings
 from curation.prompts.base import Prompt
-from curation.records import DROPPED, Domain, DropReason, PromptRequest
+from curation.records import DROPPED, Domain, DropReason, PromptRequest, problem_id
 from curation.thinking import split_response
 
 UNREADABLE = "unreadable"
@@ -26,20 +26,22 @@ Request = PromptRequest | str
 
 Selected = tuple[pl.DataFrame, list[Request]]
 """Which rows of a shard are asked about: a frame with ``at`` (the row's index in the shard), ``id`` and columns of
-evidence, ``about`` among them for people, and the request of each of its rows. A row may be in it several times."""
+evidence (``about`` is for people), and the request of each of its rows. A row may be in it several times."""
 
 Ask = Callable[[Sequence[PromptRequest], int], pl.DataFrame]
-"""Returns `ATTEMPT` rows: of each request as many as wanted, or fewer."""
+"""Returns `ATTEMPT` rows: of each request the number wanted, or fewer."""
+
+
+def text_request(text: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
+    """Return a request whose id is that of its whole text, so that a file of recorded votes names it by the text."""
+    return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)
 
 
 def read_verdict(text: str | None, words: Collection[str]) -> str | None:
-    """Return the last verdict of a response, one of ``words``; None if none can be read.
+    """Return the last verdict of a response, one of ``words`` (in capitals); None if none can be read.
 
     Thoughts do not count. A response that names two verdicts in its last line is unreadable, as is one that never
     closed its thoughts.
-
-    Args:
-        words: the verdicts that were asked for, in capitals.
 
     Example: ``read_verdict("So.\\nVERDICT: SAME", ("SAME", "DIFFERENT")) == "SAME"``
     """
@@ -62,7 +64,7 @@ def every_row(frame: pl.DataFrame) -> Selected:
 
 
 def drop_rows(vote: Vote, frame: pl.DataFrame, votes: pl.DataFrame, *_tables: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Split a shard's rows into ``kept`` and ``dropped``: a row leaves with the first decision that is a reason to."""
+    """Split a shard's rows into ``kept`` and ``dropped``: a row leaves by the first decision that is a reason."""
     about = pl.format("{}, {}", "evidence", "about") if "about" in votes.columns else pl.col("evidence")
     reason = pl.col("decision").replace_strict({word: why.value for word, why in vote.reasons.items()}, default=None)
     faults = votes.select("at", stage=pl.lit(vote.name), reason=reason, evidence=about).drop_nulls("reason")
@@ -160,11 +162,10 @@ class Vote:
     def decide(self, tallies: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
         """Return for each row of a tally whether ``enough`` votes can be read, the ``decision``, and its evidence.
 
-        The decision is a word, null if the votes decide nothing: of equal words the first.
+        The decision is a word, of equal words the first; null if the votes decide nothing.
 
         Args:
-            threshold: share of the readable votes, above 0 and at most 1, that decides.
-            min_readable: fewest readable votes for a decision.
+            threshold: share of the readable votes that decides, above 0 and at most 1.
         """
         enough = (pl.col("readable") >= max(1, min_readable)).fill_null(False)
         named = self.words[1:] if self.pooled else self.words
@@ -175,11 +176,8 @@ class Vote:
         otherwise = pl.when(enough).then(pl.lit(self.words[0])) if self.pooled else pl.lit(None, pl.String)
         if not self.pooled:
             reaches &= 2 * count > pl.col("readable")
-        what = (
-            "{} of {} votes: {}"
-            if len(named) == 1 or not self.pooled
-            else ("{} of {} votes name a fault, most often: {}")
-        )
+        name_faults = self.pooled and len(named) > 1
+        what = "{} of {} votes name a fault, most often: {}" if name_faults else "{} of {} votes: {}"
         counted = pl.format(what, count, "readable", main.fill_null("none"))
         few = pl.format("only {} readable votes", "readable")
         return tallies.select(
@@ -189,7 +187,7 @@ class Vote:
         )
 
     def notes(self, votes: pl.DataFrame) -> dict[str, int]:
-        """Return the counts of a shard: what was decided how often, and what was not; and where people decided too."""
+        """Return the counts of a shard, by decision; and how often people decided too, and alike."""
         asked = votes.filter(pl.col("question").is_not_null())
         notes = {f"decided {word}": asked.filter(decision=word).height for word in self.words}
         notes["uncertain"] = asked["decision"].null_count()

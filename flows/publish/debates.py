@@ -1,10 +1,8 @@
 """Debates on the disputed labels of a published set: one model argues, another judges; `goldilocks review --debate`.
 
-Speeches and votes are kept in the run's attempt store under the version of their prompt: an interrupted command asks
-nothing twice. What came of the debates is DIR/debates.jsonl, one line per pair of answers. Only with a minimum score
-does a score become a line of DIR/review.jsonl, and never on a problem on which a person has given a verdict.
-
-The rules are those of `curation.questions.debates`.
+Speeches and votes are in the run's attempt store under the version of their prompt: an interrupted command asks nothing
+twice. The results are DIR/debates.jsonl, one line per pair of answers. Only with a minimum score does a score become a
+line of DIR/review.jsonl, and never on a problem on which a person has given a verdict.
 """
 
 from __future__ import annotations

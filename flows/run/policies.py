@@ -1,7 +1,6 @@
-"""Open the models of a recipe: those of curation, and the trainer's own generator.
+"""Open the models of a recipe, those of curation and the trainer's generator without vLLM, and check them before a run.
 
-`curation` knows no torch, so the small generator that runs without vLLM is added here, and the name of the shipped
-model.
+A new kind is one file with its class, its settings, and one line in `POLICIES`.
 """
 
 from __future__ import annotations
@@ -9,13 +8,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Collection
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from curation.config import EndpointModel, Recipe, RecordedModel
 from curation.config.recipe import GRADER
-from curation.policies.factory import POLICIES as CURATION_POLICIES
-from curation.policies.factory import open_policy as open_by
 from curation.policies.recorded import Recorded
 from curation.prompts import Prompt
 from curation.records import ConfigError, GoldilocksError, Policy
@@ -25,7 +23,13 @@ from training.embedded_model import EMBEDDED, WEIGHTS
 if TYPE_CHECKING:
     from curation.config.policies import ModelSettings
 
-POLICIES = {**CURATION_POLICIES, "torch": "training.generation.torch_policy:TorchPolicy"}
+POLICIES = {
+    "recorded": "curation.policies.recorded:Recorded",
+    "vllm": "curation.policies.vllm:Vllm",
+    "endpoint": "curation.policies.endpoint:Endpoint",
+    "torch": "training.generation.torch_policy:TorchPolicy",
+}
+"""Module and class by kind of settings, imported when one is opened; called as `open_policy` is."""
 
 
 def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
@@ -34,25 +38,27 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
     Args:
         recipe_folder: what paths in the settings are relative to; ``model = "embedded"`` is the shipped model, for
             every kind that loads a folder.
-        prompt: the prompt to use, where it is not the prompt that the settings name.
+        prompt: the prompt to use, if not the one that the settings name; recorded attempts have theirs.
 
     Raises:
         SourceError, PolicyError: what the settings name is not there.
     """
     if settings.kind != "recorded" and settings.loads_folder and settings.model == EMBEDDED:
         settings, recipe_folder = settings.model_copy(update={"model": WEIGHTS.name}), WEIGHTS.parent
-    return open_by(settings, recipe_folder, prompt, policies=POLICIES)
+    module, _, name = POLICIES[settings.kind].partition(":")
+    policy: Policy = getattr(import_module(module), name)(settings, recipe_folder, prompt)
+    return policy
 
 
 def check_models(run: Run, models: Collection[str] | None = None) -> None:
     """Refuse a model that cannot be asked, before anything runs.
 
-    Recorded attempts are read for some rows; servers are asked for their models, with the key; of other models the
-    folder, or the name and revision, must be there. If the run has attempts already, what servers answer is a warning,
-    unless ``models`` names them: they may be asked nothing more.
+    Of recorded attempts some rows are read; servers are asked for their models, with the key; of other models the
+    folder, or the name and revision, must be there. If the run has attempts already, a server's failure is a warning,
+    as it may be asked nothing more.
 
     Args:
-        models: their names; all that a run asks if it is None.
+        models: their names, of which every failure is an error; all that a run asks if it is None.
 
     Raises:
         ConfigError: there is no table of such a name.

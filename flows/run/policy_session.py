@@ -1,8 +1,7 @@
 """Models that run, each started once per run however many stages ask it, in one event loop.
 
 `model_session` returns a session of a model; it starts the model when it is first asked. Inside `keep_open` the
-sessions of one model share it, if its policy has a method `asking` for another prompt: the second stage that asks it
-starts no engine. Two names of one table are one model.
+sessions of one model share it: the second stage that asks it starts no engine. Two names of one table are one model.
 
 Invariants: at most one model runs on this machine at a time, as two may not fit on a GPU; remote servers do not count.
 A model ends when no later stage asks it (`OpenModels.end_except`), and all end with the block.
@@ -14,10 +13,8 @@ import asyncio
 from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from curation.config import ModelSettings, TorchModel, VllmModel
 from curation.prompts import Prompt
@@ -27,30 +24,25 @@ from flows.run.policies import open_policy
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
-    policy: Policy
-    is_local: bool
-
-
 class OpenModels:
     """The models that run, and the event loop that they live in."""
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, Policy] = {}
+        self._local: set[str] = set()
 
     def running(self, name: str) -> Policy | None:
         """Return the policy that started a model; None if it does not run."""
-        found = self._running.get(name)
-        return found.policy if found is not None else None
+        return self._running.get(name)
 
     def start(self, name: str, policy: Policy, *, is_local: bool) -> None:
-        """Start a model; one that runs on this machine ends the other ones that do."""
+        """Start a model; one that runs on this machine ends the others that do."""
         if is_local:
             self.end_local()
+            self._local.add(name)
         self.run(_enter(policy))
-        self._running[name] = _Running(policy, is_local)
+        self._running[name] = policy
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of work in the models' event loop."""
@@ -61,17 +53,11 @@ class OpenModels:
     def end_except(self, names: Collection[str]) -> None:
         """End the models of all names but these."""
         for name in [name for name in self._running if name not in names]:
-            self.end(name)
+            self.run(_leave(self._running.pop(name)))
 
     def end_local(self) -> None:
         """End the models that run on this machine: training, for one, needs its GPUs."""
-        self.end_except([name for name, one in self._running.items() if not one.is_local])
-
-    def end(self, name: str, error: BaseException | None = None) -> None:
-        """End a model; a second call does nothing."""
-        running = self._running.pop(name, None)
-        if running is not None:
-            self.run(_leave(running.policy, error))
+        self.end_except([name for name in self._running if name not in self._local])
 
     def close(self) -> None:
         """End all models and their event loop."""
@@ -87,22 +73,19 @@ async def _enter(policy: Policy) -> None:
     await policy.__aenter__()
 
 
-async def _leave(policy: Policy, error: BaseException | None) -> None:
-    await policy.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)
+async def _leave(policy: Policy) -> None:
+    await policy.__aexit__(None, None, None)
 
 
 class ModelSession:
-    """A model that is asked one prompt, in an event loop. A context manager.
-
-    Leaving it ends the model, unless it is kept open for others.
+    """A model that is asked one prompt, in an event loop.
 
     Attributes:
-        policy: what is asked; it answers once the session is open.
+        policy: what is asked; it answers once the session is open. A new one after `open`, if the model was shared or
+            had ended.
     """
 
-    def __init__(
-        self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None, *, is_kept: bool
-    ) -> None:
+    def __init__(self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None) -> None:
         self._models, self._is_local = models, isinstance(settings, VllmModel | TorchModel)
         self._opens = settings, folder, prompt
         self._name = model_key(settings, folder)
@@ -110,16 +93,6 @@ class ModelSession:
         self.policy: Policy
         if not self._join():
             self.policy = open_policy(*self._opens)
-        self._is_kept = is_kept and hasattr(self.policy, "asking")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if not self._is_kept and self.is_open:
-            self._models.end(self._name, error)
 
     @property
     def is_open(self) -> bool:
@@ -130,19 +103,17 @@ class ModelSession:
         """Start the model, unless it runs. Another model on this machine may have ended it since it was asked last."""
         if self.is_open or self._join():
             return
-        self._models.end(self._name)  # one that cannot take another prompt
         if self._started is not None:
             self.policy = open_policy(*self._opens)
         self._models.start(self._name, self.policy, is_local=self._is_local)
         self._started = self.policy
 
     def _join(self) -> bool:
-        """Ask the running model with this session's prompt, if it runs and can take one; return whether it does."""
+        """Ask the running model with this session's prompt; return whether it runs."""
         running: Any = self._models.running(self._name)
-        if running is None or not hasattr(running, "asking"):
-            return False
-        self._started, self.policy = running, running.asking(self._opens[2])
-        return True
+        if running is not None:
+            self._started, self.policy = running, running.asking(self._opens[2])
+        return running is not None
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of work in the model's event loop."""
@@ -150,7 +121,7 @@ class ModelSession:
 
 
 def model_key(settings: ModelSettings, folder: Path) -> str:
-    """Return what tells models apart: what is in their tables, whatever they are called."""
+    """Return what distinguishes models: what is in their tables, not their names."""
     return f"{settings.digest()} {folder}"
 
 
@@ -180,17 +151,11 @@ def kept_models() -> OpenModels | None:
 
 @contextmanager
 def model_session(settings: ModelSettings, folder: Path, prompt: Prompt | None = None) -> Iterator[ModelSession]:
-    """Yield a session of a model.
+    """Yield a session of a model, which ends with it outside of `keep_open`.
 
     Args:
         folder: what paths in the settings are relative to.
         prompt: what is asked, if it is not the prompt of the settings.
     """
-    kept = _KEPT.get()
-    models = kept if kept is not None else OpenModels()
-    try:
-        with ModelSession(models, settings, folder, prompt, is_kept=kept is not None) as session:
-            yield session
-    finally:
-        if kept is None:
-            models.close()
+    with keep_open() as models:
+        yield ModelSession(models, settings, folder, prompt)

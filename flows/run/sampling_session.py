@@ -68,18 +68,15 @@ class SamplingSession:
         learner: PriorLearner | None = None,
     ) -> None:
         self._run, self._stage, self._problems, self._folder = run, stage, problems, folder
-        self._session, self._policy = session, session.policy
-        self._store, self._judge, self._rule = store, judge, rule
-        self._learner = learner
+        self._session, self._store, self._judge = session, store, judge
+        self._rule, self._learner = rule, learner
         self._priors: pl.DataFrame | None = None
         self._metrics = run.folder / METRICS
         self._sampled: AsyncGenerator[SampledProblem, None] | None = None
         self._working: asyncio.Task[None] | None = None
         self._waiting: dict[str, SampledProblem] = {}
         self._stored_counts: dict[str, int] = {}
-        self._of_anchor: dict[
-            str, tuple[int, int]
-        ] = {}  # attempts and tokens that the anchor's sampling made, by problem
+        self._of_anchor: dict[str, tuple[int, int]] = {}  # attempts and tokens of the anchor's sampling, by problem
         self._anchor_progress: SamplingProgress | None = None
         self._round = 0
         self._budget: FailureBudget | None = None
@@ -119,7 +116,7 @@ class SamplingSession:
             schema={"problem": pl.String, "attempts": pl.Int32, "is_decided": pl.Boolean},
             orient="row",
         )
-        verdicts = verdict_frame(sampled, self._policy.key, self._judge.version)
+        verdicts = verdict_frame(sampled, self._session.policy.key, self._judge.version)
         notes = {
             "attempts": attempts,
             "counted": verdicts.height,
@@ -219,7 +216,7 @@ class SamplingSession:
 
     def _sampler(self, rule: StoppingRule, total: int) -> Sampler:
         return Sampler(
-            self._policy,
+            self._session.policy,
             self._store,
             self._judge,
             rule,

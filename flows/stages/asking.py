@@ -1,10 +1,10 @@
 """A policy that answers one prompt, for a stage other than the attempts or for a command.
 
-Its responses lie in the run's attempt store under the version of the prompt: a killed run requests nothing twice, and a
-new threshold requests nothing at all. Where most of what comes is of no use, the run says so once, with an example.
+Its responses are in the run's attempt store under the version of the prompt: a killed run requests nothing twice, and a
+new threshold requests nothing. If most responses are useless, the run warns once, with an example.
 
-A request that the model's servers refuse has no response; the store keeps why, later runs ask it again, and too many of
-them end the run (`curation.policies.failure_budget`).
+Of a request that the servers refuse the store keeps why; later runs ask it again, and too many of them end the run
+(`curation.policies.failure_budget`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ResponseWatch:
         self._has_warned = False
 
     def add(self, problem: str, index: int, completion: Completion) -> None:
-        """Count a response that has come; warn where it is now certain."""
+        """Count a response; warn if it is now certain that most are useless."""
         if self._has_warned:
             return
         text = completion.text or ""
@@ -62,7 +62,7 @@ class ResponseWatch:
             self._warn()
 
     def close(self) -> None:
-        """Warn where more than half of all responses were of no use, and nothing has been said yet."""
+        """Warn if more than half of all responses were useless, and there was no warning yet."""
         if not self._has_warned and self._responses.most_are_useless:
             self._warn()
 
@@ -81,10 +81,8 @@ class PolicySession:
 
     Args:
         work: the stage or the command that asks, as warnings name it.
-        model: the name of the model that answers.
-        budget: how many requests may be refused.
         prompt: what is asked; None for that of the model's settings.
-        is_readable: says whether a response holds what is asked for.
+        is_readable: returns whether a response holds what is asked for.
     """
 
     def __init__(

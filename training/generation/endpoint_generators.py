@@ -29,7 +29,7 @@ import torch
 
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
-from curation.policies.vllm.startup import vllm_version
+from curation.policies.vllm.engine import vllm_version
 from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import memory_folder, sweep
 from training.generation.decoding_meter import DecodingTotals, RequestMeter

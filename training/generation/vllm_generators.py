@@ -14,8 +14,7 @@ from typing import Self
 
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
-from curation.policies.vllm.engine import VllmEngine, sampling_params
-from curation.policies.vllm.startup import FOLDER_TRANSFER, Launch
+from curation.policies.vllm.engine import FOLDER_TRANSFER, Launch, VllmEngine, sampling_params
 from curation.policies.vllm.weight_updates import WeightUpdates
 from curation.records import PolicyError, RequestRefused
 from training.generation.decoding_meter import DecodingTotals, RequestMeter

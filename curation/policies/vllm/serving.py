@@ -4,9 +4,9 @@ It answers with tokens, log-probabilities of what was drawn from and the version
 takes new weights while it generates (`curation.policies.vllm.worker`, so Goldilocks must be installed there). Other
 options go to vLLM, such as ``--tensor-parallel-size`` and ``--max-model-len``.
 
-vLLM takes weights in its development mode only, which its own key does not protect. So
-`curation.policies.vllm.server_guard` wraps the server: with a key in VLLM_API_KEY, or ``--api-key``, every request
-needs it; without one only this machine is answered, and ``--host`` must not name another.
+vLLM takes weights in its development mode only, which its own key does not protect. So `ServerGuard` wraps the server:
+with a key in VLLM_API_KEY, or ``--api-key``, every request but ``/health`` needs it; without one only this machine is
+answered, and ``--host`` must not name another.
 """
 
 from __future__ import annotations
@@ -19,28 +19,33 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.policies.checkpoints import folder_carries_state
-from curation.policies.vllm.server_guard import KEY, ServerGuard
-from curation.policies.vllm.startup import DRAWING, FOLDER_TRANSFER, TRAINED_WORKER, vllm_version
+from curation.policies.vllm.engine import CPU_ENVIRONMENT, DRAWING, FOLDER_TRANSFER, WORKER, require_vllm
 from curation.records import PolicyError
-from curation.server_guard import LOCAL
+from curation.server_guard import LOCAL, App, KeyGuard
+
+KEY = "VLLM_API_KEY"
 
 ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
-_ON_CPU = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"}
-"""As quick a start as a CPU allows: compiling a server's two small functions takes longer than its start."""
+
+
+class ServerGuard(KeyGuard):
+    """Wraps all of a server: refuses requests without the key or, if there is no key, those from elsewhere."""
+
+    def __init__(self, app: App) -> None:
+        super().__init__(app, os.environ.get(KEY))
 
 
 def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[str]:
     """Return the server's arguments; ``further`` come last, so that they win.
 
-    This is the module behind `vllm serve`: with the CPU build of vLLM 0.32.0, the command itself ends with "No package
-    metadata was found for vllm", for the package has another name there.
+    It is the module of `vllm serve`: the command itself does not find the CPU build, a package of another name.
     """
     options = {
         "--model": model,
         "--host": "127.0.0.1",
         **{f"--{name.replace('_', '-')}": value for name, value in DRAWING.items()},
-        "--middleware": f"{ServerGuard.__module__}.{ServerGuard.__qualname__}",
-        "--worker-extension-cls": TRAINED_WORKER,
+        "--middleware": "curation.policies.vllm.serving.ServerGuard",
+        "--worker-extension-cls": WORKER,
         "--weight-transfer-config": json.dumps({"backend": FOLDER_TRANSFER}),
     }
     # on a CPU no prompt is read in pieces: vLLM 0.32.0 dies of a piece of a request that has a seed
@@ -53,18 +58,15 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
 
 def main(arguments_given: Sequence[str]) -> int:
     """Become the server; return an exit status only where that cannot be."""
-    version = vllm_version()
     if not arguments_given or arguments_given[0].startswith("-"):
         print("usage: python -m curation.policies.vllm.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)
         return 2
-    if version is None:
-        raise PolicyError("vLLM is not installed; pip install 'goldilocks-rl[vllm]' on the server's machine")
     further, key = _without_key(arguments_given[1:])
     if key is not None:
         os.environ[KEY] = key
     _require_closed(further)
-    on_cpu = "cpu" in version
-    environment = {**(_ON_CPU if on_cpu else {}), **ENVIRONMENT}
+    on_cpu = "cpu" in require_vllm()
+    environment = {**(CPU_ENVIRONMENT if on_cpu else {}), **ENVIRONMENT}
     os.environ.update({name: value for name, value in environment.items() if name not in os.environ})
     os.execv(sys.executable, [sys.executable, *arguments(arguments_given[0], further, on_cpu=on_cpu)])
 

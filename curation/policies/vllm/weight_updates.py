@@ -11,14 +11,12 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from curation.policies.checkpoints import fitting, require_same_shape, write_weights
-from curation.policies.vllm.engine import VllmEngine
-from curation.policies.vllm.startup import first_line
+from curation.policies.vllm.engine import VllmEngine, first_line
 from curation.records import PolicyError
 from curation.storage.scratch import memory_folder
 
@@ -31,7 +29,7 @@ class WeightUpdates:
 
     Args:
         folder: the checkpoint that the engine started with.
-        on_pause: is told when the engine pauses (True) and goes on (False), from any thread.
+        on_pause: called when the engine pauses (True) and when it goes on (False).
     """
 
     def __init__(
@@ -41,16 +39,16 @@ class WeightUpdates:
         on_pause: Callable[[bool], None] | None = None,
     ) -> None:
         self.version = 0
-        """Of the weights that make the next token."""
+        """The version of the weights that make the next token."""
         self._engine, self._folder = engine, folder
-        self.on_pause = on_pause or (lambda _paused: None)
+        self._on_pause = on_pause or (lambda _paused: None)
         self._update_lock = asyncio.Lock()
         self._exchanges: set[asyncio.Task[None]] = set()
 
     async def update(self, weights: Weights, version: int) -> float:
-        """Exchange the weights between two tokens; return the seconds it took. Tokens from then on carry ``version``.
+        """Exchange the weights between two tokens; return the seconds it took. Later tokens carry ``version``.
 
-        Once begun, an update goes on to its end even where the call is cancelled.
+        An update that has begun goes on to its end even if the call is cancelled.
 
         Raises:
             PolicyError: the weights are of another shape (nothing has changed); or the update failed half-way.
@@ -69,13 +67,29 @@ class WeightUpdates:
 
     async def _exchange(self, weights: Weights, version: int) -> None:
         async with self._update_lock:
-            control = _Control(self, self._engine.vllm, version)
-            sending = asyncio.create_task(asyncio.to_thread(_send, weights, control))
-            await asyncio.wait([sending])
-            if (failure := sending.exception()) is not None:  # the engine's process answers with bare exceptions
+            loading = asyncio.create_task(self._load(weights, version))
+            await asyncio.wait([loading])
+            if (failure := loading.exception()) is not None:  # the engine's process answers with bare exceptions
                 why = f"weights {version} were not exchanged to the end ({first_line(failure)}); start again"
                 await self._engine.abandon(why)
                 raise PolicyError(f"vLLM, model {self._folder.name}: {why}.") from failure
+
+    async def _load(self, weights: Weights, version: int) -> None:
+        from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
+
+        engine = self._engine.vllm
+        with tempfile.TemporaryDirectory(prefix="goldilocks-weights-", dir=memory_folder()) as parent:
+            folder = weights if isinstance(weights, Path) else Path(parent) / "weights"
+            if not isinstance(weights, Path):
+                await asyncio.to_thread(write_weights, weights, folder)
+            await engine.pause_generation(mode="keep", clear_cache=False)
+            self._on_pause(True)
+            await engine.start_weight_update()
+            await engine.update_weights(WeightTransferUpdateRequest({"folder": str(folder)}))
+            await engine.finish_weight_update(str(version))
+            self.version = version
+            await engine.resume_generation()
+            self._on_pause(False)
 
     def _fitting(self, weights: Weights) -> Weights:
         """Return the weights under the names of the checkpoint; a tensor under two names (tied weights) goes once."""
@@ -83,49 +97,3 @@ class WeightUpdates:
             require_same_shape(self._folder, weights)
             return weights
         return fitting(self._folder, weights)
-
-
-class _Control:
-    """One update, driven from a thread: the engine pauses while weights are exchanged."""
-
-    def __init__(self, updates: WeightUpdates, engine: Any, version: int) -> None:
-        self._updates, self._engine, self._version = updates, engine, version
-        self._loop = asyncio.get_running_loop()
-
-    def start_weight_update(self) -> None:
-        self._wait_for(self._engine.pause_generation(mode="keep", clear_cache=False))
-        self._updates.on_pause(True)
-        self._wait_for(self._engine.start_weight_update())
-
-    def update_weights(self, update_info: dict[str, Any]) -> None:
-        from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
-
-        self._wait_for(self._engine.update_weights(WeightTransferUpdateRequest(update_info)))
-
-    def finish_weight_update(self) -> None:
-        self._wait_for(self._engine.finish_weight_update(str(self._version)))
-        self._updates.version = self._version
-        self._wait_for(self._engine.resume_generation())
-        self._updates.on_pause(False)
-
-    def _wait_for(self, work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-
-def _send(weights: Weights, control: _Control) -> None:
-    """Have the engine load the weights from a folder."""
-    with _as_folder(weights) as folder:
-        control.start_weight_update()
-        control.update_weights({"folder": str(folder)})
-        control.finish_weight_update()
-
-
-@contextmanager
-def _as_folder(weights: Weights) -> Iterator[Path]:
-    if isinstance(weights, Path):
-        yield weights
-        return
-    with tempfile.TemporaryDirectory(prefix="goldilocks-weights-", dir=memory_folder()) as parent:
-        folder = Path(parent) / "weights"
-        write_weights(weights, folder)
-        yield folder

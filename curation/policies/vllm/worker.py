@@ -1,35 +1,199 @@
-"""The worker of the trainer's engine: it receives weights from a folder of safetensors, or by broadcast.
+"""What vLLM's workers gain: they end with the run, and receive new weights while requests run.
 
-The folder is in memory, on a shared disk, or fetched over HTTP (`curation.policies.vllm.fetching`); a broadcast comes
-through a group (`curation.policies.vllm.broadcast`). Both use vLLM's public weight-update API, layer by layer.
+Weights come as a folder of safetensors (in memory, on a shared disk, or fetched over HTTP from
+`training.generation.weight_server`) or by broadcast (`curation.policies.vllm.transfer`). They go layer by layer into
+the tensors in use, by vLLM's own reloading: `begin`, `receive` (a folder) or `receive_tensors`, `finish`. Three faults
+of vLLM 0.32.0, each without an error message, are corrected here:
+  - an output layer tied to the embedding, on a CPU: its packed copy keeps the old weights (`pack_tied`);
+  - experts of a mixture, on a CPU: new weights are stored unpacked, but read packed (`forget_experts`);
+  - weights that a model copies itself (experts and sinks of gpt-oss): the old ones stay (`_receive_again`).
 
-Importing this module registers the transfer `FOLDER_TRANSFER`: vLLM imports it in each worker process, for
-`TrainedWorker`, before the model is loaded.
+vLLM imports this module in each worker process before the model is loaded. It then registers the transfer
+`FOLDER_TRANSFER`, and requests AMX tiles from the kernel: vLLM's attention on a CPU uses them in bf16 without a
+request, which ends in an illegal instruction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ctypes
+import os
+import platform
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from curation.policies.vllm.broadcast import Backend, Group, open_group
-from curation.policies.vllm.fetching import weights_folder
-from curation.policies.vllm.reloading import Worker, begin, finish, receive, receive_tensors
-from curation.policies.vllm.startup import FOLDER_TRANSFER
+from curation.policies.vllm.engine import FOLDER_TRANSFER
+from curation.policies.vllm.transfer import Backend, Group, open_group, weights_folder
+
+_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
+"""arch_prctl(2) on x86_64, and the kernel's Documentation/arch/x86/xstate.rst."""
 
 
-class TrainedWorker(Worker):
-    """Mixed into the worker; the methods are the base's."""
+class Worker:
+    """Methods that a vLLM worker gains (`worker_extension_cls`); called by `collective_rpc`."""
+
+    def follow_process(self, run_process: int, also: Sequence[int] = ()) -> bool:
+        """End this worker, its engine and the processes ``also`` as soon as process ``run_process`` has ended.
+
+        With vLLM 0.32.0 an engine whose parent is killed lives on, with all its memory. Return False if the system has
+        no descriptors of processes (Linux before 5.3, other systems).
+        """
+        if not hasattr(os, "pidfd_open"):
+            return False
+        try:
+            descriptor = os.pidfd_open(run_process)
+        except OSError:
+            return False
+        parent = os.getppid()
+        # with several GPUs, workers are processes below the engine's
+        engine = parent if parent != run_process else None
+        following = (descriptor, engine, also)
+        threading.Thread(target=_end_with, args=following, name="goldilocks-follower", daemon=True).start()
+        return True
+
+
+def _end_with(descriptor: int, engine: int | None, also: Sequence[int]) -> None:
+    select.select([descriptor], [], [])
+    if engine is not None and os.getppid() == engine:
+        also = [*also, engine]
+    for process in also:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def begin(model: Any) -> None:
+    """Make the model ready for new weights."""
+    from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
+
+    forget_experts(model)
+    initialize_layerwise_reload(model)
+
+
+def receive(model: Any, folder: Path) -> None:
+    """Load the folder's tensors, which need not be all that the model has.
+
+    Raises:
+        FileNotFoundError: there are none.
+    """
+    model.load_weights(_tensors(folder))
+    if missed := _missed_layers(model):
+        _receive_again(model, folder, missed)
+
+
+def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
+    """Load tensors that come once.
+
+    Raises:
+        RuntimeError: the model copies weights into place itself, which takes a folder that can be read again.
+    """
+    model.load_weights(tensors)
+    for _ in tensors:
+        pass
+    if missed := _missed_layers(model):
+        kinds = ", ".join(sorted({type(layer).__name__ for layer, _ in missed}))
+        raise RuntimeError(f"{kinds}: these layers take new weights from a folder only")
+
+
+def finish(model: Any, model_config: Any) -> None:
+    """Put what was received to use; what was not stays as it was."""
+    from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
+
+    finalize_layerwise_reload(model, model_config)
+    pack_tied(model)
+
+
+def forget_experts(model: Any) -> int:
+    """Let the experts of every mixture on a CPU be packed when weights are next loaded; return how many layers do."""
+    count = 0
+    for module in model.modules():
+        method: Any = getattr(module, "quant_method", None)
+        if getattr(method, "moe_kernel", None) is not None and next(module.parameters()).device.type == "cpu":
+            method.moe_kernel = None
+            count += 1
+    return count
+
+
+def pack_tied(model: Any) -> int:
+    """Pack anew every layer that keeps its weights beside their packed copy; return how many there were."""
+    packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
+    for layer in packed_layers:
+        layer.quant_method.process_weights_after_loading(layer)
+    return len(packed_layers)
+
+
+def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
+    """Return the layers of the language model that have parameters and were given none, with vLLM's notes on them.
+
+    An output layer may be tied. Towers for images and sound are not trained, so nothing comes for them.
+    """
+    from vllm.model_executor.layers.attention import is_deferred_attention_layer
+    from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
+    from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
+
+    language_model = model.get_language_model() if hasattr(model, "get_language_model") else model
+    missed = []
+    for layer in language_model.modules():
+        info = get_layerwise_info(layer)
+        waits = info.can_load() and info.load_numel <= 0 and any(value.is_meta for value in _own_parameters(layer))
+        if waits and not isinstance(layer, ParallelLMHead) and not is_deferred_attention_layer(layer):
+            missed.append((layer, info))
+    return missed
+
+
+def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> None:
+    """Load the folder anew with memory for these layers, and put to use what was written to it.
+
+    Raises:
+        RuntimeError: a layer was written to in part.
+    """
+    from vllm.model_executor.model_loader.reload.layerwise import _layerwise_process
+    from vllm.model_executor.model_loader.reload.meta import materialize_layer
+
+    begin(model)  # once more for all the others, which have been put to use and would take nothing more
+    for layer, info in missed:
+        materialize_layer(layer, info)
+        for value in _own_parameters(layer):
+            if value.is_floating_point():
+                value.data.fill_(float("nan"))
+    model.load_weights(_tensors(folder))
+    for layer, info in missed:
+        empty = [bool(value.isnan().any()) for value in _own_parameters(layer) if value.is_floating_point()]
+        if not any(empty):
+            _layerwise_process(layer, info)
+        elif not all(empty):
+            raise RuntimeError(f"{type(layer).__name__} took a part of its new weights only")
+
+
+def _own_parameters(layer: Any) -> list[Any]:
+    return [value for value in layer._parameters.values() if value is not None]
+
+
+def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
+    from safetensors import safe_open
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:  # vLLM would keep the old weights and say nothing
+        raise FileNotFoundError(f"{folder}: no weights here (no *.safetensors) as this machine sees it")
+    for path in files:
+        with safe_open(path, framework="pt") as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - no mapping, whatever it looks like
+                yield name, tensors.get_tensor(name)
 
 
 def _messages() -> tuple[type[Any], type[Any]]:
-    """Return what vLLM makes of the trainer's two messages: of the group to join, and of an update's weights."""
+    """Return the types of the trainer's two messages: the group to join, and the weights of an update."""
     from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
 
     @dataclass
     class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
-        """The group that the workers join; nothing is said where weights come as folders only."""
+        """The group that the workers join, if weights are broadcast."""
 
         backend: Backend
         address: str
@@ -38,10 +202,7 @@ def _messages() -> tuple[type[Any], type[Any]]:
 
     @dataclass
     class WeightsInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
-        """The folder with the new weights, whole; ``url``: where they are fetched if this machine does not see it.
-
-        In place of them, the names, types and shapes of the tensors that are broadcast.
-        """
+        """A whole folder of weights, with the ``url`` to fetch it from; or the tensors that are broadcast."""
 
         folder: str = ""
         url: str = ""
@@ -66,9 +227,7 @@ def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iter
 
 
 def _folder_transfer() -> type[Any]:
-    """Return vLLM's receiving end: checkpoint-format weights, loaded layer by layer into the tensors that are in
-    use.
-    """
+    """Return vLLM's receiving end of weights in the checkpoint's format."""
     from vllm.distributed.weight_transfer.base import WeightTransferEngine
 
     group_info, weights_info = _messages()
@@ -125,6 +284,8 @@ def _register() -> None:
     from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 
     WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, _folder_transfer())
+    if (sys.platform, platform.machine()) == ("linux", "x86_64"):
+        ctypes.CDLL(None).syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA)  # without tiles the kernel says no
 
 
 _register()

@@ -12,17 +12,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from curation.config import LiveModel, ModelSettings, Settings, to_plain
-from curation.policies import open_policy
 from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
 from curation.policies.endpoint import Endpoint
-from curation.policies.factory import POLICIES
 from curation.policies.recorded import Recorded
 from curation.policies.seeds import seed_of
 from curation.policies.vllm import Vllm
 from curation.prompts import Prompt
 from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
-from flows.run.policies import POLICIES as FLOWS_POLICIES
-from flows.run.policies import open_policy as open_by_flows
+from flows.run.policies import POLICIES, open_policy
 from training.embedded_model import WEIGHTS, resolve_model
 
 
@@ -62,23 +59,22 @@ class Parrot:
 class ParrotSettings(Settings):
     kind: Literal["parrot"] = "parrot"
     age: int
+    loads_folder: bool = False
 
 
-def test_a_new_kind_is_one_file_and_one_line(tmp_path: Path) -> None:
+def test_a_new_kind_is_one_file_and_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This file, and the line of the table."""
     settings: Any = ParrotSettings(age=7)
-    table = {**POLICIES, "parrot": f"{__name__}:Parrot"}
-    policy = open_policy(settings, tmp_path, Prompt("judge@3", "Judge.", lambda asked: asked.statement), policies=table)
+    monkeypatch.setitem(POLICIES, "parrot", f"{__name__}:Parrot")
+    policy = open_policy(settings, tmp_path, Prompt("judge@3", "Judge.", lambda asked: asked.statement))
     assert policy.key == AttemptKey("parrot@7", "judge@3", "")
-    with pytest.raises(PolicyError, match="'parrot' cannot be opened here; kinds are recorded, vllm, endpoint"):
-        open_policy(settings, tmp_path)
 
 
 def test_every_kind_of_settings_has_its_class() -> None:
     union, _ = get_args(ModelSettings)
     kinds = {name for one in get_args(union) for name in get_args(one.model_fields["kind"].annotation)}
-    assert kinds == set(FLOWS_POLICIES)
-    for place in FLOWS_POLICIES.values():
+    assert kinds == set(POLICIES)
+    for place in POLICIES.values():
         module, _, name = place.partition(":")
         assert isinstance(getattr(import_module(module), name), type)
 
@@ -89,7 +85,7 @@ def test_the_shipped_model_has_its_name(kind: str, tmp_path: Path) -> None:
 
     def opened_by_flows(model: str) -> Any:
         settings: Any = TypeAdapter(ModelSettings).validate_python({"kind": kind, "model": model})
-        return open_by_flows(settings, tmp_path)
+        return open_policy(settings, tmp_path)
 
     by_name, by_folder = opened_by_flows("embedded"), opened_by_flows(str(WEIGHTS))
     assert by_name.key == by_folder.key

@@ -8,8 +8,8 @@ import pytest
 
 from curation.config import EngineSettings
 from curation.policies.vllm import Vllm
+from curation.policies.vllm.engine import Launch, engine_arguments
 from curation.policies.vllm.placement import gpu_shares, policy_gpus, visible_gpus, visible_names
-from curation.policies.vllm.startup import Launch, engine_arguments
 from curation.records import PolicyError
 from tests.curation.policies.conftest import tiny_settings
 

@@ -8,8 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from curation.policies.vllm.server_guard import KEY, ServerGuard
-from curation.policies.vllm.serving import arguments, main
+from curation.policies.vllm.serving import KEY, ServerGuard, arguments, main
 from curation.records import PolicyError
 
 
@@ -47,7 +46,7 @@ def test_without_a_key_only_this_machine_is_answered_and_no_web_page(monkeypatch
 
 def test_a_server_has_the_guard_and_no_key_among_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     words = arguments("m", on_cpu=True)
-    assert words[words.index("--middleware") + 1] == "curation.policies.vllm.server_guard.ServerGuard"
+    assert words[words.index("--middleware") + 1] == "curation.policies.vllm.serving.ServerGuard"
     started: list[list[str]] = []
     monkeypatch.setattr("curation.policies.vllm.serving.os.execv", lambda _path, words: started.append(words))
     monkeypatch.setenv(KEY, "")

@@ -8,8 +8,8 @@ import pytest
 
 from curation.config import EngineSettings, VllmModel
 from curation.policies.vllm import Vllm
+from curation.policies.vllm.engine import DRAWING, Launch, engine_arguments
 from curation.policies.vllm.serving import arguments
-from curation.policies.vllm.startup import DRAWING, Launch, engine_arguments
 from training.embedded_model import WEIGHTS
 from training.generation.vllm_settings import VllmGeneratorSettings
 

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,38 +138,6 @@ def test_a_prompt_without_room_gets_no_attempt(engine: Vllm, run: Running) -> No
     assert refused.value.kind == "too_long"
 
 
-def test_weights_change_in_the_running_engine(engine: Vllm, run: Running, models: Path) -> None:
-    pids = {child.pid for child in psutil.Process().children(recursive=True)}
-    first, key = answer(engine, run), engine.key
-    run(engine.load_weights(models / "second"))
-    try:
-        second = answer(engine, run)
-        assert second.token_ids != first.token_ids
-        assert engine.key == replace(key, policy=f"second@{folder_revision(models / 'second')}")
-        expected = expected_logprobs(models / "second", engine._tokens(asked()), second, engine.settings.decoding)
-        assert second.logprobs == pytest.approx(expected, abs=1e-3)
-    finally:
-        run(engine.load_weights(models / "first"))
-    assert answer(engine, run) == first
-    assert engine.key == key
-    assert {child.pid for child in psutil.Process().children(recursive=True)} == pids
-
-
-def test_weights_of_another_shape_are_refused(engine: Vllm, run: Running, models: Path, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    first = answer(engine, run)
-    shutil.copytree(models / "second", tmp_path / "other")
-    tensors = load_file(tmp_path / "other" / "model.safetensors")
-    del tensors["lm_head.weight"]
-    save_file(tensors, tmp_path / "other" / "model.safetensors")
-    with pytest.raises(PolicyError, match=r"1 tensors differ, first lm_head.weight \(absent, not"):
-        run(engine.load_weights(tmp_path / "other"))
-    with pytest.raises(PolicyError, match="holds no weights"):
-        run(engine.load_weights(tmp_path))
-    assert answer(engine, run) == first
-
-
 def test_the_policy_is_named_by_its_weights(models: Path) -> None:
     first, second = (Vllm(tiny_settings(name), models) for name in ("first", "second"))
     assert first.key.policy == f"first@{folder_revision(models / 'first')}"
@@ -210,7 +177,7 @@ def test_what_cannot_be_loaded_is_one_sentence(models: Path, model: str, changes
 
 
 def test_without_vllm_it_is_said_what_to_install(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("curation.policies.vllm.startup.vllm_version", lambda: None)
+    monkeypatch.setattr("curation.policies.vllm.engine.vllm_version", lambda: None)
     with pytest.raises(PolicyError, match=r"vLLM is not installed: pip install 'goldilocks-rl\[vllm\]'"):
         asyncio.run(Vllm(tiny_settings("first"), models).__aenter__())
 
@@ -262,35 +229,26 @@ def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path,
 
 @pytest.mark.slow
 def test_two_copies_in_one_engine_answer_as_one_does(models: Path, engine: Vllm, run: Running) -> None:
-    """vLLM's own data parallelism, on a CPU: two engine processes, other weights for both, an end with one of them."""
+    """vLLM's own data parallelism, on a CPU: two engine processes, and an end with one of them."""
 
     async def answers(policy: Vllm) -> list[tuple[str | None, tuple[int, ...] | None, str | None]]:
         done = await asyncio.gather(*(policy.answer(asked(number), 0) for number in range(12)))
         return [(one.text, one.token_ids, one.finish) for one in done]
 
-    async def of_copies() -> tuple[Any, Any]:
+    async def of_copies() -> Any:
         async with Vllm(tiny_settings("first", data_parallel=2), models) as policy:
             assert policy.key == engine.key
             assert policy.in_flight == 2 * engine.in_flight
             below = psutil.Process().children(recursive=True)
             names = {word for process in below for word in process.cmdline()}
             assert {f"VLLM::EngineCore_DP{number}" for number in (0, 1)} <= names
-            first = await answers(policy)
-            await policy.load_weights(models / "second")
-            second = await answers(policy)
+            made = await answers(policy)
             (copy,) = (process for process in below if "VLLM::EngineCore_DP1" in process.cmdline())
             asking = asyncio.ensure_future(answers(policy))
             copy.kill()
             with pytest.raises(PolicyError, match=r"vLLM, model first"):
                 await asyncio.gather(asking, *(policy.answer(asked(number), 1) for number in range(4)))
             await asyncio.gather(asking, return_exceptions=True)
-            return first, second
+            return made
 
-    async def of_one() -> tuple[Any, Any]:
-        first = await answers(engine)
-        await engine.load_weights(models / "second")
-        second = await answers(engine)
-        await engine.load_weights(models / "first")
-        return first, second
-
-    assert asyncio.run(of_copies()) == run(of_one())
+    assert asyncio.run(of_copies()) == run(answers(engine))

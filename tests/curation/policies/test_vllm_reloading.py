@@ -1,17 +1,19 @@
-"""Weights that are tied, exchanged in the policy's engine: what `curation.policies.vllm.reloading` mends.
+"""Weights that are tied, exchanged while an engine runs: a fault that `curation.policies.vllm.worker` corrects.
 
-The engine for training is tested where models of the embedded kind are made:
-tests/training/generation/test_vllm_generators.py.
+Exchanges in training are tested in tests/training/generation/test_vllm_generators.py.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from curation.config import Decoding
 from curation.policies.vllm import Vllm
+from curation.policies.vllm.engine import FOLDER_TRANSFER
+from curation.policies.vllm.weight_updates import WeightUpdates
 from tests.curation.policies.conftest import Running, asked, tiny_settings
 from tests.curation.policies.test_vllm import expected_logprobs
 from tests.curation.policies.tiny_llama import make_tiny_llama
@@ -37,10 +39,13 @@ def test_a_tied_output_layer_changes_with_the_weights(run: Running, tmp_path: Pa
 
     async def before_and_after() -> None:
         decoding = Decoding(temperature=1.0, top_p=1.0, max_tokens=32, seed=5)
-        async with Vllm(tiny_settings("first", decoding=decoding), tmp_path) as policy:
+        policy = Vllm(tiny_settings("first", decoding=decoding), tmp_path)
+        policy.engine.launch = replace(policy.engine.launch, transfer=FOLDER_TRANSFER)
+        async with policy:
+            updates = WeightUpdates(policy.engine, tmp_path / "first")
             for name in ("first", "second"):
                 if name == "second":
-                    await policy.load_weights(tmp_path / name)
+                    await updates.update(tmp_path / name, 1)
                 made = await policy.answer(asked(), 0)
                 assert made is not None
                 expected = expected_logprobs(tmp_path / name, policy._tokens(asked()), made, decoding)

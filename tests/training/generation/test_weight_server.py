@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from curation.policies.vllm.fetching import weights_folder
+from curation.policies.vllm.transfer import weights_folder
 from curation.records import ConfigError, PolicyError
 from training.generation.vllm_settings import EndpointGeneratorSettings
 from training.generation.weight_server import WeightServer, address_towards

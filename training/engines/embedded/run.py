@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
-from curation.policies.vllm.startup import vllm_version
+from curation.policies.vllm.engine import vllm_version
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from training.checks.results import CheckResult, require_passed

@@ -24,8 +24,8 @@ from pathlib import Path
 from curation.config import EngineSettings
 from curation.policies.client import HttpSession
 from curation.policies.servers import TemporaryFailure
+from curation.policies.vllm.engine import engine_environment
 from curation.policies.vllm.placement import VISIBLE
-from curation.policies.vllm.startup import engine_environment
 from curation.records import PolicyError
 from curation.storage.scratch import ScratchFolder
 from training.engines import child_process

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from curation.policies.vllm import serving
-from curation.policies.vllm.startup import Launch, engine_arguments, require_vllm, vllm_version
+from curation.policies.vllm.engine import Launch, engine_arguments, require_vllm, vllm_version
 from training.embedded_model import resolve_model
 from training.engines.embedded.server_processes import ServerProcesses
 from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings

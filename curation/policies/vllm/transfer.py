@@ -1,0 +1,99 @@
+"""How new weights reach the workers of a vLLM server: in a folder, fetched over HTTP, or by broadcast through a group.
+
+The trainer lists the files of a version as JSON and serves each (`training.generation.weight_server`). Of a group the
+trainer is rank 0 and listens; a server's workers follow in order. `nccl` is vLLM's communicator between GPUs, `gloo`
+torch's between CPUs. A group has no key: any process that reaches the port while it opens may join, so use addresses
+of a private network.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+from urllib.request import urlopen
+
+from curation.storage.scratch import memory_folder
+
+Backend = Literal["nccl", "gloo"]
+
+SILENCE_S = 600.0
+"""Seconds that gloo waits for another end; NCCL waits until its group is closed."""
+
+_FETCH_SILENCE_S = 120.0
+"""Seconds without a byte after which a trainer that serves weights counts as gone."""
+
+
+class Group:
+    """One process's end of an open group.
+
+    Raises:
+        RuntimeError: of `open_group` and `broadcast`: another end is gone, or does not come.
+    """
+
+    def __init__(self, backend: Backend, end: Any) -> None:
+        self._backend, self._end = backend, end
+
+    def broadcast(self, tensor: Any) -> None:
+        """Send a tensor from rank 0, or receive it in place; on a GPU it is queued on the current stream."""
+        if self._end is None:
+            raise RuntimeError("the group is closed")
+        if self._backend == "nccl":
+            self._end.broadcast(tensor, src=0)
+        else:
+            self._end.broadcast(tensor, 0).wait()
+
+    def close(self) -> None:
+        """Leave the group; whoever still waits for this end gets an error."""
+        end, self._end = self._end, None
+        if end is not None and self._backend == "nccl":
+            end.destroy()
+        elif end is not None:
+            end.abort()
+
+
+def open_group(backend: Backend, address: str, port: int, rank: int, world_size: int, device: int | None) -> Group:
+    """Return an end of a group once all have come; rank 0 listens at the address.
+
+    Args:
+        device: number of the GPU that sends or receives; None with gloo.
+    """
+    if backend == "gloo":
+        from vllm.distributed.utils import stateless_init_torch_distributed_process_group as join
+
+        patience = timedelta(seconds=SILENCE_S)
+        return Group("gloo", join(address, port, rank, world_size, "gloo", timeout=patience))
+    from vllm.distributed.weight_transfer.nccl_common import stateless_init_process_group
+
+    return Group("nccl", stateless_init_process_group(address, port, rank, world_size, device))
+
+
+@contextmanager
+def weights_folder(folder: str, url: str) -> Iterator[Path]:
+    """Yield the folder of the new weights on this machine: ``folder`` if it is seen here, else fetched from ``url``.
+
+    Either may be empty. Fetched files stay in memory for the block.
+
+    Raises:
+        OSError: they cannot be fetched.
+    """
+    if not url or (folder and any(Path(folder).glob("*.safetensors"))):
+        yield Path(folder)
+        return
+    with tempfile.TemporaryDirectory(prefix="goldilocks-fetched-", dir=memory_folder()) as place:
+        with urlopen(f"{url}/", timeout=_FETCH_SILENCE_S) as answer:
+            names = [str(name) for name in json.load(answer)]
+        for name in names:
+            with (
+                urlopen(f"{url}/{name}", timeout=_FETCH_SILENCE_S) as answer,
+                (Path(place) / Path(name).name).open("wb") as kept,
+            ):
+                shutil.copyfileobj(answer, kept, 2**20)
+                if kept.tell() != int(answer.headers["Content-Length"]):
+                    raise OSError(f"{url}/{name} ended after {kept.tell()} bytes")
+        yield Path(place)
