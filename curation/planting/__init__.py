@@ -1,27 +1,7 @@
-"""Known defects planted in copies of good rows, so that what a recipe's filters catch can be counted.
+"""Known defects planted in copies of good rows, to count how many of them a recipe's filters catch.
 
-rows.py spoils statements and references, copies.py makes duplicates, outputs.py spoils the tests of programs,
-phrases.py has the words in each language. How a defect is worded follows how sets have it, not how the filters look
-for it.
+Defects are worded as real sets have them, not as the filters look for them.
 """
 
-from curation.planting.copies import changed
-from curation.planting.outputs import CUT_INPUT, WRONG_OUTPUT, corrupt, spoil_tests
-from curation.planting.rows import KINDS, PLANTED, OrderedRows, PlantedRows, plant_rows
-
-VERSION = "planting@1"
+VERSION = "planting@2"
 """Changed whenever the same rows could give other planted ones."""
-
-__all__ = [
-    "CUT_INPUT",
-    "KINDS",
-    "PLANTED",
-    "VERSION",
-    "WRONG_OUTPUT",
-    "OrderedRows",
-    "PlantedRows",
-    "changed",
-    "corrupt",
-    "plant_rows",
-    "spoil_tests",
-]

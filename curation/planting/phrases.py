@@ -1,6 +1,4 @@
-"""How defects are worded, by language: `phrases.toml`, whose forms have a statement in the place of ``{}``, and
-``{answer}``.
-"""
+"""The wording of defects by language, from `phrases.toml`; its forms have the statement as ``{}``, and ``{answer}``."""
 
 from __future__ import annotations
 
@@ -8,19 +6,9 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-Forms = Mapping[str, tuple[str, ...]]
+Forms = Mapping[str, list[str]]
 
-_TABLES: Mapping[str, Forms] = {
-    name: {lang: tuple(forms) for lang, forms in table.items()}
-    for name, table in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
-}
+_TABLES: Mapping[str, Forms] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-FIGURES: Forms = _TABLES["figures"]
-"""In the place of a number, which then stands nowhere else."""
-
-PROOFS: Forms = _TABLES["proofs"]
-ELSEWHERE: Forms = _TABLES["elsewhere"]
-TOLD: Forms = _TABLES["told"]
-
-REMARKS: Forms = _TABLES["remarks"]
-"""In the place of a reference."""
+FIGURES, PROOFS, ELSEWHERE = _TABLES["figures"], _TABLES["proofs"], _TABLES["elsewhere"]
+TOLD, REMARKS = _TABLES["told"], _TABLES["remarks"]

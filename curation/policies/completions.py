@@ -44,7 +44,7 @@ class ResponseReader:
     """
 
     def __init__(self, tokenizer: Any, tags: ThinkingTags) -> None:
-        self._tokenizer: Tokenizer = tokenizer
+        self._tokenizer = tokenizer
         self.tags = tags
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 

@@ -113,36 +113,23 @@ def up(
     launching.up(recipe, overrides or [], out, gpus, trainer_gpus)
 
 
-@app.command(short_help="Say what a run will cost, before it runs.")
+@app.command(short_help="Show the cost of a run before it starts.")
 def plan(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What would be run.")],
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="Recipe of curation or of training.")],
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     pilot: Annotated[int, typer.Option(min=1, help="Problems of the pilot.")] = 64,
-    stated: Annotated[bool, typer.Option("--stated", help="Run nothing: by the costs that the recipe states.")] = False,
+    stated: Annotated[bool, typer.Option("--stated", help="Run nothing: use the stated costs.")] = False,
     json: Json = False,
 ) -> None:
-    """Say what a run will cost, before it runs: its filters, then a pilot through each stage's policy."""
-    from flows.cli.as_json import plan_table, print_json
-    from flows.cli.plan import plan_recipe, print_plan, print_training_warnings, print_translation
-    from flows.cli.plan_stated import print_stated, stated_plan
+    """Show the cost of a run before it starts: run its filters, then a pilot through each stage's policy."""
+    from flows.cli.plan import show_plan, show_training_plan
     from flows.launch.training import is_training_recipe
 
     if is_training_recipe(recipe):
-        from flows.cli.plan_training import plan_training_recipe
-
-        plan_training_recipe(recipe, overrides or [], stated=stated, as_json=json)
-        return
-    if json:
-        plans = stated_plan(recipe, overrides or []) if stated else plan_recipe(recipe, out, overrides or [], pilot)
-        print_json(plan_table(plans))
-    elif stated:
-        print_stated(recipe, overrides or [])
+        show_training_plan(recipe, overrides or [], stated=stated, as_json=json)
     else:
-        print_plan(plan_recipe(recipe, out, overrides or [], pilot))
-    if not json:
-        print_translation(recipe, overrides or [])
-        print_training_warnings(recipe, overrides or [])
+        show_plan(recipe, overrides or [], out, pilot, stated=stated, as_json=json)
 
 
 @app.command()

@@ -1,29 +1,23 @@
-"""What a recipe's sampling will cost: its filters run, then a pilot through each stage's policy.
+"""What a recipe will cost: by a pilot in the run's own folder, or by the figures that the recipe states.
 
-The run folder is that of the run itself: the filters' stages and the pilot's attempts are not made again by
-`goldilocks run`. The plan is kept in ``plan.json`` there, so that planned and actual figures can be set side by side.
-Prompt tokens count in the price alone, where servers tell their number and the recipe states ``price_in``.
+`goldilocks run` makes neither the filters' stages nor the pilot's attempts again. ``plan.json`` keeps the plan.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
+from curation.config import Recipe
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.open_problems import SampledProblem
-from curation.difficulty.planning import (
-    CostRates,
-    ForeseenSampling,
-    PilotProblem,
-    StagePlan,
-    plan_stage,
-)
+from curation.difficulty.planning import CostRates, PilotProblem, StagePlan, plan_stage, short_number
 from curation.difficulty.priors import as_priors
 from curation.difficulty.sampling import Sampler
 from curation.policies.failure_budget import FailureBudget
@@ -32,22 +26,51 @@ from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write, read_table
+from flows.cli.as_json import print_json
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.planned_costs import PLAN, estimate_text, stored_plan
+from flows.pipelines.planned_costs import PLAN, stored_plan
 from flows.run.pipeline import read_result, run_pipeline
-from flows.run.policies import open_policy
-from flows.run.recipe import load_recipe
-from flows.run.run_folder import Run, difficulty_stage, new_run, stage_model
+from flows.run.policies import open_policy, policy_name
+from flows.run.recipe import load_recipe, unpinned_lines, unused_lines
+from flows.run.run_folder import PARTS, Run, difficulty_stage, new_run, stage_model, with_grader
 from flows.run.sampling_session import sampling_requests
-from flows.run.stage import StageResult
 from flows.run.stage_priors import PriorLearner
-from flows.run.training import training_warnings
+from flows.run.training import load_train_recipe, training_warnings
 from flows.stages.attempts import stage_learner, stopping_rule
 from flows.stages.decisions import decisions_of
 from flows.stages.judging import open_judge
 from flows.stages.translation import translation_lines
 
+if TYPE_CHECKING:
+    from training.recipe import TrainRecipe
+    from training.workload import Workload
+
 PILOT = 64
+STATED = "by the figures that the recipe states under [costs]; nothing was measured."
+
+
+def show_plan(
+    path: Path, overrides: Sequence[str], out: Path | None, pilot: int, *, stated: bool, as_json: bool
+) -> None:
+    """Print the plan of a recipe of curation as a table, or as JSON."""
+    plans = stated_plan(path, overrides) if stated else plan_recipe(path, out, overrides, pilot)
+    if as_json:
+        print_json({"stages": [plan.row() for plan in plans]})
+        return
+    recipe = load_recipe(path, overrides)
+    titles = ("stage", "policy", "problems", "attempts", "tokens", "GPU hours", "price")
+    rows = [
+        [plan.stage, plan.policy, f"{plan.problems:,}"]
+        + [str(cost or "unknown") for cost in (plan.attempts, plan.tokens, plan.hours, plan.price)]
+        for plan in plans
+    ]
+    lines = [*_stated_lines(path, recipe, plans)] if stated else []
+    lines += translation_lines(recipe)
+    trained = [(recipe.grader.recipe, recipe.grader.set)] if recipe.grader is not None else []
+    trained += [(recipe.schedule.train, ())] if recipe.schedule.train is not None else []
+    for name, changes in trained:
+        lines += [f"{name}: warning: {text}" for text in training_warnings(path.parent / name, changes)]
+    _print(titles, rows, lines)
 
 
 def plan_recipe(
@@ -62,182 +85,242 @@ def plan_recipe(
         ConfigError: the filters keep no problem, or the pilot has none.
     """
     if pilot < 1:
-        raise ConfigError(f"a pilot of {pilot} problems says nothing; give at least 1.")
+        raise ConfigError(f"a pilot of {pilot} problems shows nothing; give at least 1.")
     run = new_run(recipe, list(overrides), out)
     run.check_owner()
     with lock_folder(run.folder):
         run.save()
-        problems = _run_filters(run)
+        stages = [stage for stage in pipeline_of(run.recipe).before_attempts(run) if stage.is_planned]
+        problems = run_pipeline(run, stages).problems
         if not problems.manifest.kept:
             raise ConfigError(f"{recipe}: the filters keep no problem, so there is nothing to plan.")
-        kept = read_table(problems.folder, "kept")
         if run.recipe.grader is None:
-            plans = [_plan(run, part, problems.folder, kept, pilot) for part in run.parts]
+            plans = [_by_pilot(run, part, problems.folder, pilot) for part in run.parts]
         else:
-            first_plan = _plan(run, run.parts[0], problems.folder, kept, pilot)
-            plans = [first_plan, *(_as_piloted(run, part, first_plan) for part in run.parts[1:])]
+            first = _by_pilot(run, run.parts[0], problems.folder, pilot)
+            plans = [first, *(_as_piloted(run, part, first) for part in run.parts[1:])]
         atomic_write(run.folder / PLAN, json.dumps([plan.row() for plan in plans], indent=1) + "\n")
     return plans
 
 
-def _run_filters(run: Run) -> StageResult:
-    """Run the stages before any attempt, as the flow does, except those that plans leave out."""
-    stages = pipeline_of(run.recipe).before_attempts(run)
-    return run_pipeline(run, [stage for stage in stages if stage.is_planned]).problems
+def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
+    """Return the plan of a stage from a pilot on the problems in a folder.
 
-
-def _plan(run: Run, part: str, folder: Path, kept: pl.DataFrame, pilot: int) -> StagePlan:
-    """Return the plan of a stage from a pilot of so many problems.
-
-    Where the stage will learn priors from an anchor, the pilot are problems of that anchor, sampled as the run samples
-    them; what earlier stages and sources say of the others comes in as it does there.
-
-    Args:
-        folder, kept: the problems that the filters keep.
+    If the stage will learn priors from an anchor, the pilot is made of problems of that anchor, sampled as the run
+    samples them.
     """
-    settings = difficulty_stage(run.recipe, part)
-    asked = stage_model(run.recipe, part)
-    policy = open_policy(asked, run.recipe_folder)
-    rule = stopping_rule(settings)
+    settings, asked = difficulty_stage(run.recipe, part), stage_model(run.recipe, part)
+    policy, rule, kept = open_policy(asked, run.recipe_folder), stopping_rule(settings), read_table(folder, "kept")
     problems = kept.height
-    learner = stage_learner(run, folder, _decided(run, part), rule, policy.key.policy)
+    with open_judge(run) as judge:
+        earlier = [read_result(decisions_of(one), run, judge.version) for one in run.parts[: run.parts.index(part)]]
+    learner = stage_learner(run, folder, [found for found in earlier if found is not None], rule, policy.key.policy)
     if learner is not None:
         kept = kept.filter(pl.col("id").is_in(list(learner.anchor)))
         rule = learner.exact
     count = min(pilot, kept.height)
-    pilot_problems = kept[[number * kept.height // count for number in range(count)]]
+    chosen = kept[[number * kept.height // count for number in range(count)]]
     store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
     try:
-        sampled, speed = asyncio.run(_pilot(run, part, pilot_problems, policy, store, rule))
-        tokens = _tokens_by_attempt(store, sampled)
+        sampled, speed = asyncio.run(_sample(run, part, chosen, policy, store, rule))
+        lengths = store.read([item.problem for item in sampled], ["problem", "index", "tokens"])
         store.compact()
     finally:
         store.close()
+    tokens = {(problem, index): length or 0 for problem, index, length in lengths.iter_rows()}
     prompt_tokens = getattr(policy, "prompt_tokens", None)
-    earlier_plans = stored_plan(run)
-    if speed is None and part in earlier_plans:  # nothing had to be sampled: the pilot was made earlier
-        speed, prompt_tokens = earlier_plans[part].tokens_per_s, earlier_plans[part].prompt_tokens
-    rates = CostRates(
-        speed,
-        policy_gpus(asked, len(visible_gpus())),
-        getattr(asked, "price_out", None),
-        getattr(asked, "price_in", None),
-        prompt_tokens,
-    )
-    pilots = [PilotProblem(len(item.verdicts), sum(tokens[item.problem].values())) for item in sampled]
-    foreseen = _foreseen(learner, sampled, tokens) if learner is not None else None
-    return plan_stage(part, policy.key.policy, problems, settings.band.attempts, pilots, rates, foreseen=foreseen)
+    before = stored_plan(run).get(part)
+    if speed is None and before is not None:  # nothing had to be sampled: the pilot was made earlier
+        speed, prompt_tokens = before.rates.tokens_per_s, before.rates.prompt_tokens
+    prices = (getattr(asked, "price_out", None), getattr(asked, "price_in", None))
+    rates = CostRates(speed, policy_gpus(asked, len(visible_gpus())), *prices, prompt_tokens)
+    costs = [_took(item, tokens) for item in sampled]
+    if learner is not None:
+        costs = list(_with_priors(learner, sampled, costs, tokens, problems))
+    return plan_stage(part, policy.key.policy, problems, costs, rates)
 
 
-def _decided(run: Run, part: str) -> list[StageResult]:
-    """Return the decisions of the stages before, as far as this run folder has them by today's verifier."""
-    with open_judge(run) as judge:
-        found = (
-            read_result(decisions_of(earlier), run, judge.version) for earlier in run.parts[: run.parts.index(part)]
-        )
-        return [result for result in found if result is not None]
-
-
-def _foreseen(
-    learner: PriorLearner, sampled: Sequence[SampledProblem], tokens: Mapping[str, Mapping[int, int]]
-) -> ForeseenSampling:
-    """Return how the stage will stop by what the pilot and all earlier attempts tell of its problems."""
-    learnt = learner.learn(sampled)
-    others = learnt.table.filter(~pl.col("problem").is_in(list(learner.anchor)))["problem"]
-    rule = learner.rule
-    if learnt.hold:
-        rule = rule.given(as_priors(pl.concat([learnt.of_anchor, learnt.table])))
-    stopped = []
-    for item in sampled:
-        requested = rule.of(item.problem).stopping_point(learner.outcomes(item.verdicts)).requested
-        made = [index for index in item.verdicts if index < requested]
-        stopped.append(PilotProblem(len(made), sum(tokens[item.problem].get(index, 0) for index in made)))
-    expected = tuple(rule.of(item.problem).expectation().attempts for item in sampled)
-    total = sum(rule.of(name).expectation().attempts for name in others)
-    return ForeseenSampling(len(learner.anchor), tuple(stopped), expected, total, learnt.sentence)
-
-
-def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
-    """Return the plan of a stage whose policy is still to be trained: figures of stage 1's pilot, n of its own band.
-
-    The trained grader will be right more often and may write at another length; `goldilocks status` sets what the stage
-    took beside this.
-    """
-    share = difficulty_stage(run.recipe, part).band.attempts / difficulty_stage(run.recipe, first.stage).band.attempts
-    return replace(
-        first,
-        stage=part,
-        policy=f"grader, by the pilot of {first.stage}",
-        expected=first.expected.scaled(share),
-        without_early_stopping=first.without_early_stopping.scaled(share),
-    )
-
-
-async def _pilot(
-    run: Run, part: str, pilot_problems: pl.DataFrame, policy: Policy, store: AttemptStore, rule: StoppingRule
+async def _sample(
+    run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore, rule: StoppingRule
 ) -> tuple[list[SampledProblem], float | None]:
-    """Sample the pilot; return its problems, and its tokens per second: None where no token was made."""
+    """Sample the pilot; return its problems and its tokens per second, None if no token was made."""
     settings = difficulty_stage(run.recipe, part)
     with open_judge(run) as judge:
         async with policy:
-            budget = FailureBudget(settings.sampling.max_failed, pilot_problems.height, f"{part}.sampling.max_failed")
-            sampler = Sampler(policy, store, judge, rule, total=pilot_problems.height, budget=budget)
-            requests = sampling_requests(pilot_problems, store, settings.band.attempts, judge)
+            budget = FailureBudget(settings.sampling.max_failed, chosen.height, f"{part}.sampling.max_failed")
+            sampler = Sampler(policy, store, judge, rule, total=chosen.height, budget=budget)
+            requests = sampling_requests(chosen, store, settings.band.attempts, judge)
             sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
     return sampled, sampler.progress.tokens_per_s or None
 
 
-def _tokens_by_attempt(store: AttemptStore, sampled: Sequence[SampledProblem]) -> dict[str, dict[int, int]]:
-    """Return, per problem and index, the tokens of the attempts that count."""
-    tokens: dict[str, dict[int, int]] = {item.problem: {} for item in sampled}
-    counted = {item.problem: item.verdicts for item in sampled}
-    for problem, index, length in store.read(list(tokens), ["problem", "index", "tokens"]).iter_rows():
-        if index in counted[problem]:
-            tokens[problem][index] = length or 0
-    return tokens
+def _took(item: SampledProblem, tokens: dict[tuple[str, int], int], until: int | None = None) -> PilotProblem:
+    """Return what a problem of the pilot took, or would have taken with its attempts before index ``until`` alone."""
+    made = [index for index in item.verdicts if until is None or index < until]
+    return PilotProblem(len(made), sum(tokens.get((item.problem, index), 0) for index in made))
 
 
-def print_plan(plans: Sequence[StagePlan]) -> None:
-    """Print the plans as a table: expected means with their 95 % intervals, and the means without early stopping."""
+def _with_priors(
+    learner: PriorLearner,
+    sampled: Sequence[SampledProblem],
+    costs: Sequence[PilotProblem],
+    tokens: dict[tuple[str, int], int],
+    problems: int,
+) -> Iterator[PilotProblem]:
+    """Yield the mean cost of a problem as each of the pilot shows it: the anchor in full, the others stopped early."""
+    learnt, rule = learner.learn(sampled), learner.rule
+    if learnt.hold:
+        rule = rule.given(as_priors(pl.concat([learnt.of_anchor, learnt.table])))
+    full = len(learner.anchor) / problems
+    for item, cost in zip(sampled, costs, strict=True):
+        point = rule.of(item.problem).stopping_point(learner.outcomes(item.verdicts))
+        less = _took(item, tokens, point.requested)
+        mixed = (full * a + (1 - full) * b for a, b in ((cost.attempts, less.attempts), (cost.tokens, less.tokens)))
+        yield PilotProblem(*mixed)
+
+
+def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
+    """Return the plan of a stage whose policy is not trained yet: stage 1's figures, scaled to its own band."""
+    share = difficulty_stage(run.recipe, part).band.attempts / difficulty_stage(run.recipe, first.stage).band.attempts
+    scaled = {name: getattr(first, name) for name in ("attempts", "tokens", "hours", "price")}
+    changes = {name: estimate.scaled(share) for name, estimate in scaled.items() if estimate is not None}
+    return replace(first, stage=part, policy=f"grader, by the pilot of {first.stage}", **changes)
+
+
+def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
+    """Return the plan of each stage by ``[costs]``; empty if every policy is recorded attempts and costs nothing.
+
+    Raises:
+        ConfigError: the recipe states no costs, or not for each stage.
+    """
+    recipe = load_recipe(path, overrides)
+    recipe = with_grader(recipe, Path("runs") / recipe.name)
+    parts = PARTS if recipe.stage2 is not None else PARTS[:1]
+    costs = recipe.costs
+    if costs is None:
+        if all(stage_model(recipe, part).kind == "recorded" for part in parts):
+            return []
+        raise ConfigError(f"recipe {path}: it states no costs; add a table [costs], or run a pilot.")
+    plans = []
+    for number, part in enumerate(parts):
+        stated = {}
+        for name in ("tokens_per_s", "tokens_per_attempt", "prompt_tokens", "attempts_share"):
+            values = getattr(costs, name)
+            if len(values) not in (1, len(parts)):
+                raise ConfigError(f"recipe {path}: costs.{name} has {len(values)} values; give one, or one per stage.")
+            stated[name] = values[min(number, len(values) - 1)]
+        settings, model = difficulty_stage(recipe, part), stage_model(recipe, part)
+        gpus = policy_gpus(model, costs.gpus)
+        attempts = settings.band.attempts * (stated["attempts_share"] if settings.sampling.early_stopping else 1)
+        prices = (getattr(model, "price_out", None), getattr(model, "price_in", None))
+        rates = CostRates(gpus * stated["tokens_per_s"], gpus, *prices, stated["prompt_tokens"])
+        each = PilotProblem(attempts, attempts * stated["tokens_per_attempt"])
+        plans.append(replace(plan_stage(part, policy_name(model), costs.problems, [each], rates), pilot=0))
+    return plans
+
+
+def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Iterator[str]:
+    """Yield the hours of all stages, and what a reader should know of the figures."""
+    if not plans:
+        yield "0 GPU hours: every policy is recorded attempts, so nothing is sampled."
+        return
+    hours = {plan: plan.hours.mean for plan in plans if plan.hours is not None}
+    clock = sum(of_stage / plan.rates.devices for plan, of_stage in hours.items())
+    gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in {p.rates.devices: None for p in plans})
+    yield f"{_hours(sum(hours.values()))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
+    whole = with_grader(recipe, Path())
+    for plan in plans:
+        if recipe.costs is not None and plan.rates.devices < recipe.costs.gpus:
+            yield (
+                f"{plan.stage}: its model keeps {plan.rates.devices} of the {recipe.costs.gpus} stated GPUs busy; set "
+                f"models.{difficulty_stage(whole, plan.stage).model}.data_parallel."
+            )
+    for line in (*unpinned_lines(recipe, path.parent), *unused_lines(recipe)):
+        yield f"warning: {line}"
+
+
+def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as_json: bool) -> None:
+    """Print the plan of a training recipe: its stages, GPU hours and tokens.
+
+    Raises:
+        ConfigError: a pilot is asked for, which training has none of.
+    """
+    if not stated:
+        raise ConfigError(f"recipe {path}: it trains, so there is no pilot to run; plan it with --stated.")
+    work, (trainers, generators, turns), waits, lines = training_plan(path, overrides)
+    if as_json:
+        placed = {"trainers": trainers, "generators": generators, "taking_turns": turns}
+        print_json({**asdict(work), **placed, "hours": work.hours(trainers, generators, waits=waits)})
+        return
+    titles = ("stage", "steps", "n_batch", "sampled", "trained", "tokens", "hours")
+    rows = []
+    for number, stage in enumerate(work.stages, 1):
+        counts = [f"{count:,}" for count in (number, stage.steps, stage.n_batch, stage.sampled, stage.trained)]
+        hours = stage.hours(trainers, generators, waits=waits)
+        rows.append((*counts, short_number(stage.sampled_tokens), f"{hours:,.3g}"))
+    warnings = [f"warning: {text}" for text in training_warnings(path, overrides)]
+    _print(titles, rows, [*lines, STATED[0].upper() + STATED[1:], *warnings])
+
+
+def training_plan(
+    path: Path, overrides: Sequence[str] = ()
+) -> tuple[Workload, tuple[int, int, bool], bool, tuple[str, str]]:
+    """Return what a run computes, its GPUs, whether they wait for each other, and both in two lines.
+
+    Raises:
+        ConfigError: the recipe cannot be meant, or does not state what is needed.
+    """
+    from training.engines.placement import stated_gpus
+    from training.workload import workload
+
+    recipe: TrainRecipe = load_train_recipe(path, overrides)
+    if recipe.costs is None:
+        raise ConfigError(
+            f"recipe {path}: it states no costs; add a table [costs] with tokens_per_rollout, sampled_per_trained, "
+            "generated_tokens_per_s and trained_tokens_per_s."
+        )
+    work, placed = workload(recipe, recipe.costs, f"recipe {path}"), stated_gpus(recipe, path.parent.absolute())
+    trainers, generators, turns = placed
+    waits = turns or recipe.synchronous
+    hours, gpus = work.hours(trainers, generators, waits=waits), trainers if turns else trainers + generators
+    if not gpus:
+        needs = f"no GPU: {_clock(hours)} on one machine"
+    else:
+        shared = "in turns" if turns else f"{trainers} train, {generators} generate"
+        needs = f"{_hours(gpus * hours)} GPU hours: {_hours(hours)} hours on {gpus} GPUs, {shared}"
+    evaluated = work.evaluated_tokens
+    held = "evaluations not counted: state evaluation.problems"
+    if evaluated is not None:
+        held = f"{short_number(evaluated)} of them in evaluations" if evaluated else "no evaluation"
+    tokens = short_number(sum(stage.sampled_tokens for stage in work.stages) + (evaluated or 0.0))
+    sampled, trained = (sum(getattr(stage, name) for stage in work.stages) for name in ("sampled", "trained"))
+    counts = f"{tokens} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
+    return work, placed, waits, (needs, counts)
+
+
+def _hours(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:.2g}"
+
+
+def _clock(hours: float) -> str:
+    if hours >= 1:
+        return f"{hours:,.0f} hours"
+    return f"{hours * 60:,.0f} minutes" if hours >= 1 / 60 else f"{hours * 3600:,.0f} s"
+
+
+def _print(titles: Sequence[str], rows: Sequence[Sequence[str]], lines: Sequence[str]) -> None:
+    """Print a table, and lines under it."""
     from rich.table import Table
 
     from flows.run.terminal import SafeConsole
 
-    table = Table(box=None, pad_edge=False)
-    for title in ("stage", "policy", "problems", "", "attempts", "tokens", "device hours", "price"):
-        table.add_column(title, overflow="fold", justify="left" if title in ("stage", "policy", "") else "right")
-    for plan in plans:
-        for label, cost in (("as set", plan.expected), ("all attempts", plan.without_early_stopping)):
-            cells = [estimate_text(estimate) for estimate in (cost.attempts, cost.tokens, cost.hours, cost.price)]
-            table.add_row(plan.stage, plan.policy, f"{plan.problems:,}", label, *cells)
-    console = SafeConsole(highlight=True, markup=True)
-    console.print(table)
-    for plan in plans:
-        if plan.foreseen is not None:
-            console.print(f"{plan.stage}, by its pilot: {plan.foreseen}", highlight=False, markup=False)
-
-
-def print_translation(path: Path, overrides: Sequence[str] = ()) -> None:
-    """Print what a recipe will ask for translations; a plan has no figures for it, as it comes after the decisions."""
-    from flows.run.terminal import SafeConsole
-
-    for line in translation_lines(load_recipe(path, overrides)):
-        SafeConsole().print(line)
-
-
-def print_training_warnings(path: Path, overrides: Sequence[str] = ()) -> None:
-    """Print what is to be said before a run of the training recipes that a recipe names: its grader's, its schedule's.
-
-    Raises:
-        ConfigError: one of them is not there, or cannot be meant.
-    """
-    from flows.run.terminal import SafeConsole
-
-    recipe = load_recipe(path, overrides)
-    grader, scheduled = recipe.grader, recipe.schedule.train
-    named = [(grader.recipe, grader.set)] if grader is not None else []
-    named += [(scheduled, ())] if scheduled is not None else []
-    console = SafeConsole()
-    for name, changes in named:
-        for warning in training_warnings(path.parent / name, changes):
-            console.print(f"{name}: warning: {warning}")
+    console = SafeConsole(highlight=False)
+    if rows:
+        table = Table(box=None, pad_edge=False)
+        for title in titles:
+            table.add_column(title, overflow="fold", justify="left" if title in ("stage", "policy") else "right")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    for line in lines:
+        console.print(line)

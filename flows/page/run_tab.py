@@ -16,7 +16,7 @@ from curation.storage.locks import is_locked
 from flows.page.open_runs import inside, shown_run
 from flows.page.rendering import show
 from flows.page.runs import ShownRun
-from flows.pipelines.planned_costs import compare_with_plan, estimate_text, stored_plan
+from flows.pipelines.planned_costs import compare_with_plan, stored_plan
 from flows.pipelines.run_tables import status_table
 from flows.publish.versions import newest_run
 from flows.run.history import last_command, stage_seconds
@@ -85,8 +85,7 @@ def funnel_stages(run: ShownRun) -> list[FunnelStage]:
 def _planned(folder: Path) -> dict[str, str]:
     """Return what was planned for stages of attempts, by their names."""
     return {
-        attempts_of(part).name: f"planned {estimate_text(plan.expected.attempts)} attempts, "
-        f"{estimate_text(plan.expected.tokens)} tokens"
+        attempts_of(part).name: f"planned {plan.attempts} attempts, {plan.tokens} tokens"
         for part, plan in stored_plan(open_run(folder)).items()
     }
 

@@ -11,15 +11,18 @@ Nothing is written in the run's folder; the same run gives the same figures.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import polars as pl
 
 from curation.config import Recipe
-from curation.planting import CUT_INPUT, KINDS, VERSION, WRONG_OUTPUT, PlantedRows, plant_rows, spoil_tests
+from curation.planting import VERSION
+from curation.planting.outputs import CUT_INPUT, WRONG_OUTPUT, spoil_tests
+from curation.planting.rows import KINDS, PlantedRows, plant_rows
 from curation.publish.receipts import Figure, Needs, share_figure
 from curation.records import PROBLEM
 from curation.storage.scratch import ScratchFolder
@@ -27,7 +30,7 @@ from curation.storage.stages import Shard, read_shard, read_table
 from flows.pipelines.by_recipe import pipeline_of
 from flows.run.pipeline import run_stage
 from flows.run.run_folder import Run
-from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
+from flows.run.stage import Kind, Results, StageResult, StageRun, shard_counts
 from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
 from flows.stages.execution_matrix import EXECUTION_MATRIX
@@ -38,6 +41,9 @@ from flows.stages.tests import TESTS
 
 MOST, BESIDE = 100, 2000
 """Rows that carry one kind of defect, and rows beside them that carry none, at most."""
+
+SAMPLE = 20_000
+"""Rows among which those that carry a defect are looked for."""
 
 MOST_PROGRAMS = 24
 """Problems of which tests are spoilt, at most: their solutions run on every test."""
@@ -74,7 +80,7 @@ def without_models(recipe: Recipe) -> Recipe:
 def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
     """Yield what the filters make of spoilt rows, kind by kind."""
     statements = benchmark_statements(run) if DECONTAMINATION.enabled(run) else []
-    sample = plant_rows(_PassedRows(results), statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
+    sample = plant_rows(_passed_rows(results), statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
     tables = {} if math else _copied_tables(results, sample)
     with _filtered(run, sample.rows, tables, before=EXECUTION_MATRIX.name) as stages:
         dropped = [table for stage in stages if (table := read_table(stage.folder, "dropped")).width]
@@ -94,36 +100,16 @@ def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
         yield share_figure(f"planted.{name}", kind.title, gone, rows.height, how, Needs.RUN, counts)
 
 
-class _PassedRows:
-    """The rows of the sources' own that passed all filters, of programs those before their language variants.
+def _passed_rows(results: Results) -> pl.DataFrame:
+    """Return up to `SAMPLE` of the sources' rows that passed all filters; of programs before their language variants.
 
-    Of each row its place is held; rows are read where they lie.
+    Ids are digests, so the first of them in order are a random sample.
     """
-
-    def __init__(self, results: Results) -> None:
-        stages = [result for result in results.filters if result.name != LANGUAGE_VARIANTS.name]
-        self._folder = stages[-1].folder
-        shards = range(len(shard_counts(self._folder)))
-        ids = (read_shard(self._folder, "kept", shard, ["id"])["id"] for shard in shards)
-        placed = [_placed(names, shard) for shard, names in enumerate(ids)]
-        self._places = pl.concat(placed).sort("id").drop("id") if placed else _placed(pl.Series("id", [], pl.String), 0)
-
-    def __len__(self) -> int:
-        return self._places.height
-
-    def at(self, places: Sequence[int]) -> pl.DataFrame:
-        """Return `PROBLEM` rows in the order of their places among the sorted ids."""
-        wanted = self._places[list(places)].with_row_index("order")
-        found = [PROBLEM.to_frame().with_columns(order=pl.lit(0, pl.UInt32))]
-        for (shard,), own in wanted.group_by("shard", maintain_order=True):
-            rows = read_shard(self._folder, "kept", int(shard))[own["row"].to_list()]
-            found.append(rows.with_columns(own["order"]).select(found[0].columns))
-        return pl.concat(found).sort("order").drop("order")
-
-
-def _placed(ids: pl.Series, shard: int) -> pl.DataFrame:
-    """Return the ids of a shard with their places in it."""
-    return ids.to_frame().select("id", shard=pl.lit(shard, pl.UInt32), row=pl.int_range(pl.len(), dtype=pl.UInt32))
+    folder = [result for result in results.filters if result.name != LANGUAGE_VARIANTS.name][-1].folder
+    first = pl.Series("id", [], pl.String)
+    for shard in range(len(shard_counts(folder))):
+        first = first.append(read_shard(folder, "kept", shard, ["id"])["id"]).sort().head(SAMPLE)
+    return read_table(folder, "kept", PROBLEM.names(), pl.col("id").is_in(first.implode())).sort("id")
 
 
 def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:
@@ -162,7 +148,7 @@ def _filtered(
     try:
         beside = Run(Path(scratch.path), run.recipe, run.recipe_folder)
         results = Results()
-        for stage in _until(pipeline_of(run.recipe).before_attempts(beside), before):
+        for stage in takewhile(lambda stage: stage.name != before, pipeline_of(run.recipe).before_attempts(beside)):
             stage = replace(SOURCES, work=read) if stage.name == SOURCES.name else stage
             results = results.plus(run_stage(stage, beside, results))
         yield [result for result in results if result.stage.kind is Kind.FILTER]
@@ -170,17 +156,9 @@ def _filtered(
         scratch.remove()
 
 
-def _until(stages: tuple[Stage, ...], name: str) -> Iterator[Stage]:
-    for stage in stages:
-        if stage.name == name:
-            return
-        yield stage
-
-
 def _test_figures(run: Run, results: Results) -> Iterator[Figure]:
     """Yield what is decided on spoilt tests."""
-    passed = _PassedRows(results)
-    problems = passed.at(range(min(MOST_PROGRAMS, len(passed))))
+    problems = _passed_rows(results).head(MOST_PROGRAMS)
     names = problems["id"].implode()
     tables = {
         table: read_table(results[SOURCES].folder, table).filter(pl.col("problem").is_in(names)) for table in _PROGRAMS

@@ -46,7 +46,7 @@ FILE_ROWS = 50_000
 
 
 def publish(run: Run, results: Results) -> Path:
-    """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, croissant.json, receipt.json, RECEIPT.md.
+    """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, receipt.json, RECEIPT.md.
 
     An unchanged set stays as it is. Where the pipeline decides what it did before its set was refreshed, the refreshed
     version is published. What the
@@ -113,7 +113,6 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
     cards.write_card(facts, staging)
-    cards.write_croissant(facts, version.made_on, staging)
     told = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
     atomic_write(staging / "ATTRIBUTION.md", told)
     if asked is not None:

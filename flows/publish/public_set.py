@@ -23,7 +23,6 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import Recipe
-from curation.publish import cards
 from curation.publish.withheld import WITHHELD, is_withheld, restore_texts, withhold_texts
 from curation.publish.withheld_code import (
     restore_beside,
@@ -85,7 +84,6 @@ def make_public(run: Run) -> Path:
     write_parquet(aside / PARTS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
     _say_so(aside, pl.concat(notes), left_out, tests_left_out if is_code else None)
-    cards.list_files_again(aside)
     renew_contents(aside)
     renew_mark(aside)
     shutil.rmtree(target, ignore_errors=True)
@@ -127,7 +125,6 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
             absent.append(missing)
     card = folder / "README.md"
     atomic_write(card, _STATE.sub(r"\1, texts restored", card.read_text(encoding="utf-8"), count=1))
-    cards.list_files_again(folder)
     renew_contents(folder)
     renew_mark(folder)
     gone = pl.concat(absent).select("source", "row").unique(maintain_order=True)

@@ -4,8 +4,8 @@
     DIR/receipt/planted.json               what came of planted defects, by `goldilocks receipt DIR`
     DIR/receipt/counterfactual.json        what an ablation said of the set, by `--ablation FOLDER`
 
-The receipt is written last: it holds the digest of every other file, croissant.json included, and no other file names
-its own; only the mark of publication knows its size. Invariant: the same run gives the same bytes.
+The receipt is written last: it holds the digest of every other file, and no other file names its own; only the
+mark of publication knows its size. Invariant: the same run gives the same bytes.
 """
 
 from __future__ import annotations

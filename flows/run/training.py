@@ -107,11 +107,10 @@ def placed(
     Raises:
         ConfigError: it cannot, or the sizes of its model, by which memory is estimated, are not to be read.
     """
-    from training.engines.placement import place_embedded
-    from training.workload import model_shape
+    from training.engines.placement import model_shape, place_embedded
 
     costs, several = settings.costs, settings.compute.device == "cuda" and len(gpus) > 1
-    shape = model_shape(settings, costs, recipe_folder, f"recipe {settings.name}") if costs and several else None
+    shape = model_shape(settings, costs, recipe_folder) if costs and several else None
     return place_embedded(settings, gpus, trainers=trainers, shape=shape)
 
 

@@ -94,12 +94,8 @@ TRAINERS: Mapping[str, Environment] = {
         "src/open-instruct", (), "allenai/open-instruct", "e6c3044aa6201c8bfa4573c1b03142af599e730d", shared=True
     ),
     "roll": Environment("src/ROLL", (), "alibaba/ROLL", "8eb27cc2dc34c4d1310b169d9b86d339004d811a", shared=True),
-    "croissant": Environment(
-        "mlcroissant",
-        ("mlcroissant==1.1.1", *"absl-py etils jsonpath-rw ply rdflib pandas python-dateutil six".split()),
-    ),
 }
-"""By the format's name; skyrl-gym is a part of SkyRL, and croissant reads the set itself. verl has the environment that
+"""By the format's name; skyrl-gym is a part of SkyRL. verl has the environment that
 its engine runs in."""
 
 PRIME_RL_CHECK = """

@@ -13,7 +13,7 @@ import pytest
 from curation.config import Recipe
 from curation.records import PROBLEM, GoldilocksError
 from curation.sources import code_problems, problems
-from flows.cli.plan_stated import stated_plan
+from flows.cli.plan import stated_plan
 from flows.cli.rehearse import rehearse
 from flows.run.recipe import load_recipe
 from tests.flows import miniature
@@ -79,7 +79,7 @@ def test_codeforces_has_its_submissions_beside_it(recipes: dict[str, tuple[Recip
 def test_a_recipe_s_head_says_what_the_plan_says(name: str) -> None:
     path = miniature.RECIPES / f"{name}.toml"
     head = path.read_text().partition("\nname = ")[0]
-    hours = sum(plan.expected.hours.mean for plan in stated_plan(path) if plan.expected.hours is not None)
+    hours = sum(plan.hours.mean for plan in stated_plan(path) if plan.hours is not None)
     assert f"{hours:,.0f} GPU hours" in head
     assert "GB of disk" in head
     recipe = load_recipe(path)

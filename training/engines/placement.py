@@ -13,17 +13,20 @@ take turns.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from curation.policies.vllm.placement import gpu_shares
 from curation.records import ConfigError
 from training.config import StatedTrainingCosts
+from training.embedded_model import resolve_model
 from training.engines.verl.settings import VerlSettings
-from training.generation.vllm_settings import VllmGeneratorSettings
-from training.optimisation.memory import ModelShape
+from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
+from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
 from training.recipe import TrainRecipe
-from training.workload import Workload, memory_of, stage_collectors, workload
+from training.workload import Workload, stage_collectors, workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,59 @@ def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int]
 
 def _fits(recipe: TrainRecipe, costs: StatedTrainingCosts, shape: ModelShape | None, trainers: int) -> bool:
     """Return whether so many trainers have memory enough by the estimate."""
-    return shape is None or memory_of(recipe, shape, trainers).total <= costs.gpu_gb * 1e9
+    return shape is None or trainer_memory(recipe, shape, trainers) <= costs.gpu_gb * 1e9
+
+
+def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> float:
+    """Return the estimated bytes on each of the GPUs that train."""
+    from training.objectives.registry import needs_of  # needs torch
+
+    return estimate_memory(
+        shape,
+        trainers,
+        recipe.packing.micro_batch_tokens,  # of each GPU, also where verl cuts sequences over several
+        checkpointing=recipe.compute.activation_checkpointing,
+        dtype_bytes=2 if recipe.compute.dtype == "bfloat16" else 4,
+        reference=needs_of(recipe.objective).uses_reference,
+        lora_rank=recipe.lora.rank if recipe.lora is not None else 0,
+    ).total
+
+
+def model_shape(recipe: TrainRecipe, costs: StatedTrainingCosts, folder: Path) -> ModelShape:
+    """Return the sizes of the model: stated, or those in its folder; ``folder`` is the recipe's.
+
+    Raises:
+        ConfigError: neither is there.
+    """
+    if costs.shape in MODEL_SHAPES:
+        return MODEL_SHAPES[costs.shape]
+    path = resolve_model(costs.shape or recipe.model, folder) / "config.json"
+    try:
+        return ModelShape.of(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(
+            f"recipe {recipe.name}: the sizes of its model cannot be read ({path}); fetch the model, or state "
+            f"costs.shape, one of {', '.join(MODEL_SHAPES)}."
+        ) from error
+
+
+def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
+    """Return the GPUs that train, those that generate, and whether these are the same, by `[costs]`; 0 on a CPU."""
+    costs = recipe.costs
+    assert costs is not None
+    if recipe.engine == "verl":
+        per_node = costs.gpus if recipe.verl.gpus_per_node == "auto" else recipe.verl.gpus_per_node
+        placed = place_verl(recipe, per_node, experts=False, shape=model_shape(recipe, costs, folder))
+        return placed.trainers, placed.generators, recipe.synchronous
+    if not recipe.compute.device.startswith("cuda"):
+        return 0, 0, True
+    names = [str(number) for number in range(costs.gpus)]
+    ranks = place_embedded(recipe, names, shape=model_shape(recipe, costs, folder))
+    if ranks.generators:
+        return ranks.processes, sum(map(len, ranks.generators)), False
+    if isinstance(recipe.generator, EndpointGeneratorSettings):
+        return ranks.processes, len(recipe.generator.urls), False
+    return ranks.processes, 1, True  # rank 0 generates
 
 
 def place_verl(

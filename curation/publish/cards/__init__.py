@@ -1,12 +1,11 @@
 """The data card of a curated set: README.md in the Hugging Face card format, with its plots.
 
-facts.py is what a card is made from, card.py renders it, croissant.py says the same to catalogues, words.py says things
-in words, plots.py draws, attribution.py names the sources, and templates/ holds the text.
+facts.py is what a card is made from, card.py renders it, words.py says things in words, plots.py draws,
+attribution.py names the sources, and templates/ holds the text.
 """
 
 from curation.publish.cards.attribution import Origin, attribution, license_counts
 from curation.publish.cards.card import VERSION, write_card
-from curation.publish.cards.croissant import list_files_again, write_croissant
 from curation.publish.cards.facts import (
     BenchmarkFacts,
     CardFacts,
@@ -37,7 +36,5 @@ __all__ = [
     "attribution",
     "compare_stages",
     "license_counts",
-    "list_files_again",
     "write_card",
-    "write_croissant",
 ]

@@ -39,7 +39,7 @@ from curation.publish.cards.words import (
 from curation.records import StoreError
 from curation.storage.sorted_parts import in_slices
 
-VERSION = "cards@8"
+VERSION = "cards@9"
 """Changed whenever the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))

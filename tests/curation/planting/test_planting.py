@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 
 import polars as pl
 import pytest
 
-from curation.planting import CUT_INPUT, KINDS, WRONG_OUTPUT, changed, corrupt, plant_rows, spoil_tests
-from curation.planting import rows as planting_rows
-from curation.planting.rows import FIRST
+from curation.planting.copies import changed
+from curation.planting.outputs import CUT_INPUT, WRONG_OUTPUT, corrupt, spoil_tests
+from curation.planting.rows import FIRST, KINDS, plant_rows
 from curation.records import PROBLEM, TEST, problem_id
 
 LONG = (
@@ -30,26 +29,12 @@ def problems(count: int) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=PROBLEM)
 
 
-class RowsInMemory:
-    """Rows of a frame, in any order; ``read`` is how many were asked for, call by call."""
-
-    def __init__(self, rows: pl.DataFrame) -> None:
-        self._rows, self.read = rows.sort("id"), list[int]()
-
-    def __len__(self) -> int:
-        return self._rows.height
-
-    def at(self, places: Sequence[int]) -> pl.DataFrame:
-        self.read.append(len(places))
-        return self._rows[list(places)]
-
-
 BENCH = [f"What is {number} plus {number} divided by 7, rounded to the nearest integer?" for number in range(10)]
 
 
 def test_each_row_carries_one_defect_at_most_and_copies_come_with_their_originals() -> None:
     own = problems(60)
-    sample = plant_rows(RowsInMemory(own), BENCH, 0, most=4, beside=10)
+    sample = plant_rows(own, BENCH, 0, most=4, beside=10)
     assert sample.rows.schema == PROBLEM
     counts = dict(sample.planted.group_by("kind").len().iter_rows())
     assert counts == dict.fromkeys(KINDS, 4)
@@ -65,7 +50,7 @@ def test_each_row_carries_one_defect_at_most_and_copies_come_with_their_original
 
 def test_every_planted_row_differs_from_its_original_in_statement_or_answer() -> None:
     own = problems(60)
-    sample = plant_rows(RowsInMemory(own), BENCH, 0, most=4, beside=0)
+    sample = plant_rows(own, BENCH, 0, most=4, beside=0)
     before = {(row["statement"], row["answer"]) for row in own.iter_rows(named=True)}
     planted = sample.rows.join(sample.planted, on=["source", "row"])
     assert planted.filter(kind="missing_answer")["answer"].null_count() == 4
@@ -79,35 +64,18 @@ def test_every_planted_row_differs_from_its_original_in_statement_or_answer() ->
 
 def test_the_same_seed_plants_the_same_whatever_the_order_of_the_rows() -> None:
     own = problems(40)
-    one, other = (plant_rows(RowsInMemory(rows), BENCH, 3, most=3, beside=5) for rows in (own, own.reverse()))
+    one, other = (plant_rows(rows, BENCH, 3, most=3, beside=5) for rows in (own, own.reverse()))
     assert one.rows.equals(other.rows)
-    assert not one.rows.equals(plant_rows(RowsInMemory(own), BENCH, 4, most=3, beside=5).rows)
+    assert not one.rows.equals(plant_rows(own, BENCH, 4, most=3, beside=5).rows)
 
 
 def test_few_rows_carry_what_they_can_and_none_carries_nothing() -> None:
-    assert (
-        plant_rows(RowsInMemory(problems(3)), [], 0, most=100, beside=100).planted["kind"].to_list() == list(KINDS)[:3]
-    )
-    assert plant_rows(RowsInMemory(problems(0)), BENCH, 0, most=100, beside=100).planted.is_empty()
-
-
-def test_rows_are_read_in_pages_and_the_rest_only_where_the_first_carry_too_little(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    own = problems(60)
-    whole = plant_rows(RowsInMemory(own), BENCH, 0, most=2, beside=10)
-    monkeypatch.setattr(planting_rows, "_FIRST_PAGE", 50)
-    monkeypatch.setattr(planting_rows, "_PAGE", 4)
-    lazily = RowsInMemory(own)
-    assert plant_rows(lazily, BENCH, 0, most=2, beside=10).rows.equals(whole.rows)
-    assert lazily.read == [50, 4, 4, 2, 50]  # for the first 2,000, then once more from the beginning
-    nobody = RowsInMemory(own.with_columns(lang=pl.lit("xx")))
-    plant_rows(nobody, BENCH, 0, most=2, beside=10)
-    assert len(nobody.read) < 16  # that nobody has words for eight of the kinds is looked for once
+    assert plant_rows(problems(3), [], 0, most=100, beside=100).planted["kind"].to_list() == list(KINDS)[:3]
+    assert plant_rows(problems(0), BENCH, 0, most=100, beside=100).planted.is_empty()
 
 
 def test_of_programs_only_copies_and_contamination_are_planted() -> None:
-    kinds = set(plant_rows(RowsInMemory(problems(20)), BENCH, 0, most=2, beside=0, math=False).planted["kind"])
+    kinds = set(plant_rows(problems(20), BENCH, 0, most=2, beside=0, math=False).planted["kind"])
     assert kinds == {"duplicate", "near_duplicate", "contaminated", "contaminated_reworded"}
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from curation.records import ConfigError
+from curation.storage.stages import read_manifest
 from flows.cli.commands import run_recipe
-from flows.cli.plan import plan_recipe, print_training_warnings
-from flows.pipelines.planned_costs import actual_cost, stored_plan
+from flows.cli.plan import plan_recipe, show_plan
+from flows.pipelines.planned_costs import compare_with_plan, stored_plan
 from flows.run.run_folder import open_run
+from flows.stages.attempts import attempts_of
 from tests.flows.conftest import DEMO
 
 
@@ -23,28 +25,30 @@ def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> 
     assert [plan.stage for plan in plans] == ["stage1", "stage2"]
     run = open_run(folder)
     assert list(stored_plan(run).values()) == plans
-    assert actual_cost(run, "stage1") is None
+    assert compare_with_plan(run) == []
     for plan in plans:
         assert plan.pilot == 64
         # recorded attempts cost nothing, so all there are are taken; of one problem there are none
-        assert 0.9 < plan.expected.attempts.mean / plan.without_early_stopping.attempts.mean <= 1
+        assert 0.9 < plan.attempts.mean / (plan.problems * 16) <= 1
     shutil.copytree(demo_run, folder, dirs_exist_ok=True)
     run_recipe(DEMO, ["shard_rows=40"], folder)
     assert list(stored_plan(run).values()) == plans
     for plan in plans:
-        took = actual_cost(run, plan.stage)
-        assert took is not None
-        assert 0.85 * took.attempts < plan.expected.attempts.mean < 1.15 * took.attempts
+        manifest = read_manifest(attempts_of(plan.stage).folder_in(run))
+        assert manifest is not None
+        took = manifest.notes["counted"]
+        assert 0.85 * took < plan.attempts.mean < 1.15 * took
+        assert any(f"{plan.stage}: planned {plan.attempts} attempts" in line for line in compare_with_plan(run))
 
 
 def test_a_plan_by_a_live_pilot(tmp_path: Path) -> None:
     plan, grader = plan_recipe(DEMO.with_name("demo_loop.toml"), tmp_path / "run", pilot=24)
     assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 320, 24)
-    assert plan.expected.attempts.high < plan.without_early_stopping.attempts.mean == 320 * 16
-    assert plan.expected.tokens.low > 0
-    assert plan.expected.hours is not None
+    assert plan.attempts.high < 320 * 16
+    assert plan.tokens.low > 0
+    assert plan.hours is not None
     assert (grader.stage, grader.policy) == ("stage2", "grader, by the pilot of stage1")
-    assert grader.expected == plan.expected  # both stages take 16 attempts
+    assert grader.attempts == plan.attempts  # both stages take 16 attempts
 
 
 def test_a_pilot_of_nothing_is_refused(tmp_path: Path) -> None:
@@ -57,12 +61,13 @@ def test_a_plan_tells_of_training_recipes_that_starve_their_generators(
 ) -> None:
     table = DEMO.read_text(encoding="utf-8")
     table = re.sub(r"^\[(grader|schedule)\]\n(?:(?!\[).*\n)*", "", table, flags=re.MULTILINE)
-    (tmp_path / "recipe.toml").write_text(f'{table}\n[schedule]\ntrain = "train.toml"\n', encoding="utf-8")
+    costs = "[costs]\nproblems = 1\ntokens_per_s = [1.0]\ntokens_per_attempt = [1.0]\n"
+    (tmp_path / "recipe.toml").write_text(f'{table}\n{costs}[schedule]\ntrain = "train.toml"\n', encoding="utf-8")
     trainer = 'name = "t"\nsteps = 1\nmodel = "embedded"\n[data]\nkind = "embedded"\n[collector]\nmax_staleness = {}\n'
     (tmp_path / "train.toml").write_text(trainer.format(1), encoding="utf-8")
-    print_training_warnings(tmp_path / "recipe.toml")
-    said = capsys.readouterr().out
-    assert said.startswith("train.toml: warning: generators will wait for groups to finish: with max_staleness = 1")
+    show_plan(tmp_path / "recipe.toml", [], None, 1, stated=True, as_json=False)
+    shown = capsys.readouterr().out
+    assert "train.toml: warning: generators will wait for groups to finish: with max_staleness = 1" in shown
     (tmp_path / "train.toml").write_text(trainer.format(16), encoding="utf-8")
-    print_training_warnings(tmp_path / "recipe.toml")
-    assert capsys.readouterr().out == ""
+    show_plan(tmp_path / "recipe.toml", [], None, 1, stated=True, as_json=False)
+    assert "train.toml" not in capsys.readouterr().out

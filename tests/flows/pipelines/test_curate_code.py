@@ -283,7 +283,7 @@ def test_a_plan_runs_the_code_pipelines_own_filters(finished: Path, recipe: Path
     stamps = {file: file.stat().st_mtime_ns for file in (copy / "stages").rglob("*.parquet")}
     (plan,) = plan_recipe(recipe, copy)
     assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 2, 2)
-    assert plan.expected.attempts.mean == 2 * 4
+    assert plan.attempts.mean == 2 * 4
     assert {file: file.stat().st_mtime_ns for file in (copy / "stages").rglob("*.parquet")} == stamps
 
 

@@ -36,7 +36,7 @@ from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
 from training.engines.mirroring import RunMirror
-from training.engines.placement import VerlPlacement, place_verl
+from training.engines.placement import VerlPlacement, model_shape, place_verl
 from training.engines.processes import EngineError, failure, run_processes, said_since
 from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, earlier_steps, steps_file
 from training.engines.verl.data import write_verl_set
@@ -52,7 +52,6 @@ from training.evaluation.plots import draw_plots
 from training.optimisation.model import MARK, require_model
 from training.recipe import TrainRecipe
 from training.rollouts.tasks import load_tasks
-from training.workload import model_shape
 
 INSIDE = "training.engines.verl.inside"
 
@@ -194,7 +193,7 @@ def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
             estimated, are not to be read.
     """
     experts, costs = has_experts(resolve_model(recipe.model, recipe_folder)), recipe.costs
-    shape = model_shape(recipe, costs, recipe_folder, f"recipe {recipe.name}") if costs is not None else None
+    shape = model_shape(recipe, costs, recipe_folder) if costs is not None else None
     return place_verl(recipe, gpus_per_node(recipe), experts=experts, shape=shape)
 
 

@@ -1,0 +1,137 @@
+"""What a training run computes: the formulas by hand, for each way to share out the GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curation.records import ConfigError
+from training.engines.placement import place_embedded, stated_gpus, trainer_memory
+from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
+from training.recipe import TrainRecipe
+from training.workload import Workload, stage_collectors, workload
+
+COSTS = {
+    "gpus": 8,
+    "shape": "7B",
+    "tokens_per_rollout": [1000.0, 2000.0],
+    "sampled_per_trained": [1.5],
+    "generated_tokens_per_s": [100.0],
+    "trained_tokens_per_s": [400.0],
+}
+STAGES = {"stages": [{"steps": 3, "lengths": 500, "n_batch": 64, "n_async": 64}, {"n_batch": 32, "n_async": 32}]}
+P = MODEL_SHAPES["7B"].num_parameters
+
+
+def recipe(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
+    table: dict[str, Any] = {
+        "name": "t",
+        "steps": 5,
+        "model": "nowhere",
+        "data": {"kind": "embedded"},
+        "generator": {"kind": "vllm"},
+        "collector": {"group_size": 16, "n_async": 64, "n_batch": 64},
+        "rewards": {"max_length": 1000, "length_cache": 200},
+        "curriculum": STAGES,
+        "compute": {"device": "cuda", "dtype": "bfloat16", "activation_checkpointing": True},
+        "costs": {**COSTS, **(costs or {})},
+        **changes,
+    }
+    return TrainRecipe.model_validate(table)
+
+
+def work_of(one: TrainRecipe) -> Workload:
+    assert one.costs is not None
+    return workload(one, one.costs, "recipe t")
+
+
+def test_stages_and_hours_by_hand() -> None:
+    assert stated_gpus(recipe(), Path()) == (3, 5, False)
+    first, second = work_of(recipe()).stages
+    assert (first.steps, first.n_batch, first.trained, first.sampled) == (3, 64, 192, 288)
+    assert (second.steps, second.n_batch, second.trained, second.sampled) == (2, 32, 64, 96)
+    assert first.sampled_tokens == 288_000
+    assert second.sampled_tokens == 192_000
+    assert first.generating / 5 == pytest.approx(288_000 / 500 / 3600)
+    assert first.training / 3 == pytest.approx(192_000 / 1200 / 3600)
+    assert first.hours(3, 5, waits=False) == first.generating / 5  # the slower of two at the same time
+    assert first.hours(3, 5, waits=True) == first.generating / 5 + first.training / 3
+    assert work_of(recipe()).hours(3, 5, waits=False) == pytest.approx((288_000 + 192_000) / 500 / 3600)
+
+
+def test_the_stated_gpus_are_those_of_the_placement() -> None:
+    waiting = {"group_size": 16, "n_async": 64, "n_batch": 64, "max_staleness": 0}
+    assert stated_gpus(recipe(engine="verl", collector=waiting), Path()) == (8, 8, True)
+    placed = place_embedded(recipe(), tuple("01234567"), shape=MODEL_SHAPES["7B"])
+    assert (placed.processes, len(placed.generators)) == (3, 5)
+    hours = work_of(recipe()).hours(3, 5, waits=False)
+    assert placed.why.endswith(f"{hours:.3g} hours by [costs]")
+    assert stated_gpus(recipe(generator={"kind": "torch"}, compute={"device": "cpu"}), Path()) == (0, 0, True)
+
+
+def test_adapters_alone_have_gradients_and_moments() -> None:
+    lora, shape = {"rank": 8}, MODEL_SHAPES["7B"]
+    adapters = 28 * 8 * (2 * (3584 + 3584) + 2 * (3584 + 512) + 3 * (3584 + 18_944))
+    assert shape.adapter_parameters(8) == adapters
+    memory = estimate_memory(shape, 2, 32_768, lora_rank=8)
+    assert memory.states == (4 * P + 16 * adapters) / 2
+    assert trainer_memory(recipe(lora=lora), shape, 2) == memory.total
+    less = place_embedded(recipe(lora=lora), tuple("01234567"), shape=shape)
+    assert less.processes == 2  # as fast as three, and two have enough memory now
+
+
+def test_stored_attempts_are_not_sampled_and_evaluations_are() -> None:
+    held_out: dict[str, Any] = {"data": {"kind": "embedded", "problems": 10}, "every": 2, "attempts": 3}
+    costs = {"stored_steps": 2, "tokens_per_rollout": [1000.0]}
+    work = work_of(recipe(costs, stored={}, curriculum=None, evaluation=held_out))
+    (stage,) = work.stages
+    assert (stage.steps, stage.trained, stage.sampled) == (5, 320, 288)
+    assert work.evaluated_tokens == 4 * 10 * 3 * 1000  # at the beginning, after 2 and 4 steps and at the end
+    assert work_of(recipe({"stored_steps": 2}, stored={"only": True}, curriculum=None)).stages[0].steps == 2
+    held_out["data"] = {"kind": "curated", "folders": ("s",)}
+    assert work_of(recipe(evaluation=held_out)).evaluated_tokens is None
+
+
+@pytest.mark.parametrize(
+    ("costs", "changes", "message"),
+    [
+        ({"tokens_per_rollout": [1.0, 2.0]}, {"curriculum": {"stages": [*STAGES["stages"][:1]] * 3}}, "has 2 values"),
+        ({}, {"curriculum": {"stages": [{"until": "reward"}, {}]}}, r"curriculum\.stages\.0 has.*state its `steps`"),
+        ({}, {"stored": {}, "curriculum": None}, "state costs.stored_steps"),
+    ],
+)
+def test_a_figure_that_is_missing_is_named(costs: dict[str, Any], changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        work_of(recipe(costs, **changes))
+
+
+def test_a_model_of_unknown_size_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"costs\.shape, one of 1\.5B, 7B, 24B"):
+        stated_gpus(recipe({"shape": None}), Path())
+
+
+@pytest.mark.parametrize("costs", [{"sampled_per_trained": [0.5]}, {"trained_tokens_per_s": [0]}])
+def test_impossible_costs_are_refused(costs: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"sampled_per_trained|trained_tokens_per_s"):
+        recipe(costs)
+
+
+def test_each_stage_has_its_own_collector() -> None:
+    sizes = [(one.n_batch, one.n_async) for one in stage_collectors(recipe())]
+    assert sizes == [(64, 64), (32, 32)]
+
+
+def test_a_models_sizes_are_read_from_its_configuration() -> None:
+    config = {
+        "vocab_size": 152_064,
+        "hidden_size": 3584,
+        "num_hidden_layers": 28,
+        "num_attention_heads": 28,
+        "num_key_value_heads": 4,
+        "intermediate_size": 18_944,
+        "tie_word_embeddings": False,
+    }
+    assert ModelShape.of(config) == MODEL_SHAPES["7B"]
+    assert ModelShape.of({"text_config": config}) == MODEL_SHAPES["7B"]
