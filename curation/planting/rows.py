@@ -49,14 +49,14 @@ class Kind:
 
 _R = DropReason
 KINDS: Mapping[str, Kind] = {
-    "missing_figure": Kind("Figures that are missing", frozenset({_R.MISSING_FIGURE})),
+    "missing_figure": Kind("Figures that are missing", frozenset({_R.MISSING_FIGURE, _R.UNUSABLE})),
     "proof": Kind("Proofs", frozenset({_R.PROOF})),
     "multi_part": Kind("Two problems in one", frozenset({_R.MULTI_PART})),
-    "refers_elsewhere": Kind("References to other problems", frozenset({_R.REFERS_ELSEWHERE})),
+    "refers_elsewhere": Kind("References to other problems", frozenset({_R.UNUSABLE})),
     "answer_in_statement": Kind("The answer in the statement", frozenset({_R.ANSWER_IN_STATEMENT})),
     "remark": Kind("A remark in place of the answer", frozenset({_R.TEXTUAL_ANSWER, _R.UNVERIFIABLE_ANSWER})),
     "missing_answer": Kind("No answer", frozenset({_R.MISSING_ANSWER})),
-    "truncated": Kind("Statements cut off", frozenset({_R.TRUNCATED, _R.UNUSABLE, _R.NOT_A_PROBLEM})),
+    "truncated": Kind("Statements cut off", frozenset({_R.UNUSABLE})),
     "duplicate": Kind(
         "Copies in another typography", frozenset({_R.DUPLICATE, _R.NEAR_DUPLICATE}), True, math_only=False
     ),

@@ -130,7 +130,7 @@ def test_rewritten_choices_and_votes_on_premises(asked_run: tuple[Path, Path, st
         (LISTED, "56", HARD, "B", 2)  # one attempt at the original names the option
     ]
     reasons = {(text, reason) for text, reason in dropped.select("statement", "reason").iter_rows()}
-    assert reasons == {(OTHER, "choices_needed"), (TORN, "choices_needed"), (GAP, "faulty_premises")}
+    assert reasons == {(OTHER, "multiple_choice"), (TORN, "multiple_choice"), (GAP, "faulty_premises")}
     (evidence,) = dropped.filter(pl.col("reason") == "faulty_premises")["evidence"]
     assert evidence == "2 of 3 votes name a fault, most often: missing"
     assert notes(folder, "02-rewriting") == {
