@@ -46,7 +46,7 @@ _INLINE = (
 _SENDS = re.compile(rf"(?i){one_of(lambda lang: lang.choices.sends)}")
 _LABELLED = re.compile(r"B\s*[)）.．、:：}\]]|②")
 # A number with a sign of currency before and a unit after it, in LaTeX or not.
-_COMMANDS = r"\\(?:[dt]?frac|sqrt|pi|cdot|times|left|right|circ|[ ,;:!%$])"
+_COMMANDS = r"\\(?:[dt]?frac|sqrt|pi|cdot|times|left|right|circ|q?quad|[ ,;:!%$])"
 _NUMBER_ALONE = re.compile(
     rf"(?i)(?:rs\.?|[£€¥])?(?:[-+−$£€¥{{}}()\[\]^_/:.,%°\s\d√π!=]|{_COMMANDS})*"
     r"(?:\\(?:text|mathrm)\{)?(?:[^\W\d_]{1,12}(?:\^?[23])?)?[\s}.。$]*"

@@ -18,7 +18,7 @@ _POINTS = every(lambda lang: lang.statements.points_at)
 _WITHOUT_FORMULAS = _ANSWER.str.replace_all(r"\$[^$]*\$|\\[a-zA-Z]+", " ")
 SIGNS: dict[str, pl.Expr] = {
     "points at something": _STATEMENT.str.contains_any(list(_POINTS), ascii_case_insensitive=True),
-    "several parts": _ANSWER.str.replace_all(r"\d,\d{3}", "0").str.contains(r"[,;，；、]\s*\S|\s(?:and|or)\s|[和或]"),
+    "several parts": _ANSWER.str.replace_all(r"\d,\d{3}", "0").str.contains(r"[,;，；、]\s*\S|\s(?:and|or)\s"),
     "words in the answer": _WITHOUT_FORMULAS.str.contains(r"\p{L}{3,}\P{L}+\p{L}{2,}|^\P{L}*\p{L}{4,}|\p{Han}{3,}"),
     "a long answer": _ANSWER.str.len_chars() > 48,
     "an equation for an answer": _ANSWER.str.contains(r"=.*=|\\approx|≈|~"),

@@ -155,12 +155,13 @@ def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> p
     are there, and the row's number is used for a missing ``id``. Statement and answer are cleaned if the row is kept,
     the original ones if it is dropped.
     """
-    absent = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in (*WORKED_ON, "id") if name not in rows.columns]
-    given = rows.with_columns(absent).with_columns(pl.col(name).cast(PROBLEM[name]) for name in (*WORKED_ON, "id"))
+    absent = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in WORKED_ON if name not in rows.columns]
+    given = rows.with_columns(absent).with_columns(pl.col(name).cast(PROBLEM[name]) for name in WORKED_ON)
+    ids = rows["id"] if "id" in rows.columns else pl.int_range(rows.height, eager=True)
     judged = apply_rules(given, settings)
     dropped = judged["reason"].is_not_null()
     return judged.select(
-        given["id"].fill_null(pl.int_range(rows.height, eager=True).cast(pl.String)).alias("id"),
+        ids.cast(pl.String).alias("id"),
         dropped.not_().alias("keep"),
         "reason",
         "evidence",

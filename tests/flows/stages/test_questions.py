@@ -265,7 +265,7 @@ def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> No
         ('questions.suitable_ones.use="own.py:GEOMETRY"', "does not define GEOMETRY"),
         ('questions.suitable_ones.use="own.py:DropReason"', "must be a Vote"),
         ('questions.premises={use="own.py:ALGEBRA"}', "questions.premises: Goldilocks has a question of this name"),
-        ('questions.usability={use="own.py:ALGEBRA"}', "questions.usability: a stage has this name"),
+        ('questions.references={use="own.py:ALGEBRA"}', "questions.references: a stage has this name"),
         ("questions.premisses={votes=3}", "there is no such question (did you mean premises?)"),
     ],
 )
