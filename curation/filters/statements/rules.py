@@ -74,7 +74,7 @@ PICTURE_NEEDLES = (
 PROOF_NEEDLES = every(lambda lang: lang.statements.proof_needles)
 PROOF_HARMLESS = either(*every(lambda lang: lang.statements.proof_harmless))
 PROOF = either(*every(lambda lang: lang.statements.proof))
-_ASKS_A_VALUE = either(r"[?？]", *every(lambda lang: lang.statements.asks_a_value))
+_ASKS_A_VALUE = either(*every(lambda lang: lang.statements.asks_a_value))
 
 # --- answers ---
 
