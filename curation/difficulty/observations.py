@@ -25,7 +25,7 @@ WINDOWS = 8
 """Policies that the rollouts of one training are taken for, at most."""
 
 _BLOCK = 4_000_000
-"""Numbers of a table of patterns and keys that are there at once."""
+"""Numbers that are copied at once while rows are summed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +69,38 @@ class Observations:
         Args:
             start, stop: the patterns wanted; all where absent.
         """
-        stop = len(self.first) - 1 if stop is None else stop
-        sums = np.zeros((stop - start, table.shape[1]))
-        for begin, end, has in self._blocks(start, stop):
-            sums[begin - start : end - start] = has @ table
-        return sums
+        first = self.first[start : None if stop is None else stop + 1]
+        return _sums_of_runs(table, self.keys[first[0] : first[-1]], first - first[0])
 
     def summed_by_key(self, table: Array) -> Array:
         """Return [keys, columns] the sums of the rows of ``table`` [patterns, columns] over the patterns with each."""
-        sums = np.zeros((len(self.policy), table.shape[1]))
-        for begin, end, has in self._blocks(0, len(self.first) - 1):
-            sums += has.T @ table[begin:end]
-        return sums
+        order = np.argsort(self.keys, kind="stable")
+        sizes = np.bincount(self.keys, minlength=len(self.policy))
+        return _sums_of_runs(table, self.pattern_of_row[order], np.concatenate([[0], np.cumsum(sizes)]))
 
-    def _blocks(self, start: int, stop: int) -> Iterator[tuple[int, int, Array]]:
-        """Yield ranges of patterns with [patterns, keys] 1 where a pattern has a key, else 0."""
-        rows = max(1, _BLOCK // max(1, len(self.policy)))
-        for begin in range(start, stop, rows):
-            end = min(begin + rows, stop)
-            has = np.zeros((end - begin, len(self.policy)))
-            place = np.repeat(np.arange(end - begin), np.diff(self.first[begin : end + 1]))
-            has[place, self.keys[self.first[begin] : self.first[end]]] = 1.0
-            yield begin, end, has
+
+def _sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
+    """Return [runs, columns] the sums of ``table[rows]``, where run i is ``rows[first[i] : first[i + 1]]``.
+
+    Sparse on purpose: the same as a product of matrices wakes BLAS's threads hundreds of times for tiny tables.
+    """
+    sums = np.zeros((len(first) - 1, table.shape[1]))
+    filled = np.flatnonzero(np.diff(first))
+    begins, ends = first[filled], first[filled + 1]
+    for start, stop in _blocks(ends, max(1, _BLOCK // max(1, table.shape[1]))):
+        low = begins[start]
+        sums[filled[start:stop]] = np.add.reduceat(table[rows[low : ends[stop - 1]]], begins[start:stop] - low)
+    return sums
+
+
+def _blocks(ends: Indices, size: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of runs that hold about ``size`` rows together, at least one run each."""
+    start = 0
+    while start < len(ends):
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + size, side="right")))
+        yield start, stop
+        start = stop
 
 
 def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Observations:

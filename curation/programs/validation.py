@@ -6,8 +6,7 @@ statement. Each is tried before it is believed (`vouch`), on the given inputs an
     set aside   it cannot be compiled, or fails by itself
     set aside   it refuses more than `MAX_REFUSED` of the given inputs, which are more than a single one of a package's:
                 then it is broken, not they. Those of a model may refuse no example of the statement besides
-    set aside   it lets too many spoiled inputs pass (`MIN_SPOILED_REFUSED`): it checks nothing. A model's is tried on
-                near-valid ones besides, each of which breaks one formula of the statement
+    set aside   it lets too many spoiled inputs pass (`MIN_SPOILED_REFUSED`): it checks nothing
 
 What a believed validator refuses among the given inputs is dropped with its words. An input whose only fault is white
 space that a data set has changed (carriage returns, the last line break) is not refused.
@@ -25,7 +24,7 @@ from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Toolbox
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
-VERSION = "validation@4"
+VERSION = "validation@5"
 
 MAX_REFUSED = 0.4
 """A validator that refuses more than this share of the given inputs is itself taken to be broken."""
@@ -73,20 +72,14 @@ def vouch(
     package: Sequence[Validator],
     model: Sequence[Validator],
     given: Sequence[GivenInput],
-    breaking: Mapping[str, str] | None = None,
 ) -> Vouching:
-    """Return who speaks for the inputs of a problem: its package's validators, else those of a model.
-
-    Args:
-        breaking: near-valid inputs, each with the formula of the statement that it breaks; a model's validator must
-            refuse them.
-    """
+    """Return who speaks for the inputs of a problem: its package's validators, else those of a model."""
     aside: list[str] = []
     for by, validators in (("package", package), ("model", model)):
         believed = []
         for validator in validators:
             ready = prepare_validator(tools, validator)
-            why = ready if isinstance(ready, str) else _fault(tools, ready, given, breaking or {}, strict=by == "model")
+            why = ready if isinstance(ready, str) else _fault(tools, ready, given, strict=by == "model")
             if why is not None:
                 aside.append(f"the validator {validator.main[0]} of the {by} is set aside: {why}")
             elif isinstance(ready, ReadyValidator):
@@ -104,7 +97,6 @@ def _fault(
     tools: Toolbox,
     ready: ReadyValidator,
     given: Sequence[GivenInput],
-    breaking: Mapping[str, str],
     *,
     strict: bool,
 ) -> str | None:
@@ -125,11 +117,6 @@ def _fault(
     least = MIN_SPOILED_REFUSED_MODEL if strict else MIN_SPOILED_REFUSED
     if len(spoiled) - passing < least * len(spoiled):
         return f"it lets {passing} of {len(spoiled)} spoiled inputs pass"
-    broken = breaking if strict else {}
-    kept = [verdict.valid is True for verdict in _verdicts(tools, [ready], list(broken), tidy=False)]
-    if sum(kept) > (1 - least) * len(broken):
-        rule = list(broken.values())[kept.index(True)]
-        return f"it lets {sum(kept)} of {len(broken)} inputs pass that break a formula, as {rule}"
     return None
 
 

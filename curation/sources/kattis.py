@@ -47,7 +47,8 @@ MULTIPLIER = 5.0
 
 _CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
 _PYTHON = frozenset({".py", ".py3"})
-_GRAMMARS = {".ctd": ValidatorLang.CHECKTESTDATA, ".viva": ValidatorLang.VIVA}
+_GRAMMAR = ".ctd"
+"""The ending of a grammar of checktestdata."""
 _NO_PROGRAMS = frozenset({"", ".md", ".txt", ".pdf", ".tex", ".yaml", ".yml", ".json", ".in", ".ans"} | {".h", ".hpp"})
 """Endings of files beside input validators that are none themselves."""
 _HEADERS = frozenset({".h", ".hpp", ".hh"})
@@ -304,16 +305,16 @@ def _validators(path: Path) -> Iterator[Validator]:
     for name in ("input_validators", "input_format_validators"):
         for entry in sorted((path / name).iterdir()) if (path / name).is_dir() else ():
             files = [entry] if entry.is_file() else sorted(entry.iterdir())
-            grammars = [file for file in files if file.suffix in _GRAMMARS and file.is_file()]
+            grammars = [file for file in files if file.suffix == _GRAMMAR and file.is_file()]
             for grammar in grammars:
-                yield Validator(_GRAMMARS[grammar.suffix], {grammar.name: _text(grammar)}, (grammar.name,))
+                yield Validator(ValidatorLang.CHECKTESTDATA, {grammar.name: _text(grammar)}, (grammar.name,))
             program = _program(entry, flags)
             if isinstance(program, Checker):
                 lang = ValidatorLang(program.lang.value)
                 yield Validator(lang, program.sources, program.main, program.args)
             elif not grammars and any(file.suffix not in _NO_PROGRAMS and file.name[0] != "." for file in files):
                 endings = sorted({file.suffix or file.name for file in files if file.is_file()})
-                why = f"{' and '.join(endings)} is neither Python, C++, checktestdata nor VIVA"
+                why = f"{' and '.join(endings)} is neither Python, C++ nor checktestdata"
                 yield Validator(ValidatorLang.OTHER, {entry.name: why}, (entry.name,))
 
 

@@ -1,9 +1,9 @@
 """New tests for one problem: inputs made in rounds, run through the solutions, and kept where these agree.
 
-Inputs come from a model's generator programs and from the forms and changes of `curation.programs.test_generation`.
-Where a validator is believed (`curation.programs.validation`), it runs first: what it does not accept is not run.
-Where none is, inputs are held to all that the given ones have in common, and more solutions must agree. Of the sound
-ones those stay that tell known wrong solutions apart, and others of every size.
+Inputs come from a model's generator programs and from changes to given inputs. If a validator is believed
+(`curation.programs.validation`), it runs first, and what it does not accept is not run. Without one more solutions must
+agree, and given inputs are changed only if no model was asked. Of the sound inputs those are kept that tell known wrong
+solutions apart, and others of every kind.
 """
 
 from __future__ import annotations
@@ -20,23 +20,20 @@ from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.verify.programs.tables import validators_of
 from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
-from flows.stages.hunting import DESIGNED, HUNTED, HUNTED_BYTES, LEAST, SMALLEST, Hunt, begin_hunt
-from flows.stages.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, WRITTEN, ModelInputs, inputs_from_model
+from flows.stages.hunting import DESIGNED, HUNTED, HUNTED_BYTES, Hunt, begin_hunt
+from flows.stages.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB, ModelInputs, inputs_from_model
 from flows.stages.sound_tests import (
     LARGE_BYTES,
     NewInput,
     SoundTest,
     agreed_tests,
     digest,
-    doubted_tests,
     failing_solutions,
     packed,
     unpacked,
 )
 from flows.stages.units import Unit
 
-_LARGE_REFUSED = 3
-"""Large inputs that a validator may refuse before no more are made: each takes a second."""
 BATCH = 16
 """Inputs tried in one round."""
 ROUNDS = 8
@@ -47,8 +44,7 @@ HUNTED_INPUTS = 8
 """Inputs of a round beyond `BATCH` that are chosen among many small ones: those on which wrong programs answer
 otherwise than a voting one, and those with rare answers."""
 MIN_VOTES, MIN_VOTES_UNVALIDATED = 2, 3
-"""Solutions that must agree on a generated test; the second if no validator is believed and neither statement nor
-given inputs state what an input holds."""
+"""Solutions that must agree on a generated test; the second if no validator is believed."""
 KEEP = 64
 """Sound inputs that are kept, unless the recipe asks for more tests."""
 KEEP_LARGE = 3
@@ -57,9 +53,11 @@ MAX_TIME_SHARE = 0.7
 """A test on which a voting solution takes more than this share of its time limit is not kept: other right programs
 could exceed the limit."""
 EXAMPLE_ORIGINS = ("sample", "public")
-"""Origins of tests whose inputs stand in the statement."""
+"""Origins of tests whose inputs are in the statement."""
 MODEL_ORIGIN = "model"
 """Origin of tests whose inputs a model's programs printed."""
+MUTATED, WRITTEN = "mutated", "written"
+"""Shapes of changed inputs, and of small inputs that a model's generators print."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
 """`execution_matrix.run_execution_matrix`, or what stands in for it."""
@@ -97,10 +95,7 @@ def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouchin
         return Vouching()
     rows = unit.tests.select("index", "input", "origin").iter_rows()
     given = [GivenInput(index, text, origin in EXAMPLE_ORIGINS) for index, text, origin in rows]
-    texts = [one.text for one in given] if model else []
-    breaking = test_generation.rule_breaking_inputs(texts, unit.row["statement"])
-    rules = {text: rule.text for text, rule in breaking.items()}
-    return vouch(runner.tools, package, model, given, rules)
+    return vouch(runner.tools, package, model, given)
 
 
 @dataclass(slots=True)
@@ -115,81 +110,59 @@ class _Maker:
     execute: Execute
     voting: set[int]
     candidates: list[execution_matrix.Candidate]
-    maker: test_generation.InputMaker
     hunt: Hunt
     written: ModelInputs
     generated: GeneratedTests
     used: set[bytes]
-    given: list[str]
-    outputs: list[str]
+    seeds: list[str]
     pool: list[SoundTest] = field(default_factory=list)
-    doubted: list[test_generation.RunInput] = field(default_factory=list)
     next_index: int = 0
-    refused_large: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
     def batch(self) -> list[NewInput]:
-        """Return new inputs with their origins and shapes, those refused left out."""
-        generated = self.generated
+        """Return new inputs that are allowed as far as a validator states it."""
         batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
         del self.written.designed[:DESIGNED_INPUTS]
-        seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
-        careful = not self.vouching.by or generated.rounds % 2 == 1
-        if self.maker.inputs:
-            form = self.maker.form(careful=careful)
-            if isinstance(form, str):
-                self.reasons[form] += 1
-            self.maker.large = self._large()
-            made = self.maker.make(BATCH, seed, careful=careful)
-            batch += [NewInput(one.text, "mutation", one.shape) for one in made]
-        else:
-            self.reasons["no given input stays that is small enough"] += 1
-        batch += self._hunted(seed, careful=careful)
-        batch = [one for one in batch if digest(one.text) not in self.used]
-        self.used |= {digest(one.text) for one in batch}
-        generated.inputs += len(batch)
-        if not self.vouching.by or not batch:
-            return batch
-        allowed = self.vouching.check(self.runner.tools, [one.text for one in batch])
-        generated.refused += allowed.count(False)
-        if not any(allowed):
+        batch = self._unused([*batch, *self._mutated(BATCH, "all", MAX_INPUT_KB << 10)])
+        allowed = self._allowed(batch)
+        self.generated.refused += len(batch) - len(allowed)
+        if batch and not allowed:
             self.reasons["a validator refuses every input"] += 1
-        for one, valid in zip(batch, allowed, strict=True):
-            if not valid:
-                self.maker.shapes.learn(one.shape, paid=False)
-                self.refused_large += len(one.text) > LARGE_BYTES
-        return [one for one, valid in zip(batch, allowed, strict=True) if valid]
+        hunted = self._hunted()
+        self.generated.inputs += len(batch) + len(hunted)
+        return [*allowed, *hunted]
 
-    def _hunted(self, seed: str, *, careful: bool) -> list[NewInput]:
-        """Return inputs that tell programs apart or have rare answers, of many small ones that are swept."""
-        count = HUNTED_INPUTS
+    def _hunted(self) -> list[NewInput]:
+        """Return the inputs that tell programs apart or have rare answers, chosen from many small ones."""
         self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
-        self.maker.rare = self.hunt.classes.rare
-        few: list[test_generation.MadeInput] = []
-        made = [test_generation.MadeInput(text, WRITTEN) for text in self.written.small[: HUNTED * count]]
-        del self.written.small[: HUNTED * count]
-        if self.maker.inputs:
-            made += self.maker.make(HUNTED * count, f"hunted {seed}", careful=careful, most_bytes=HUNTED_BYTES)
-            few = self.maker.smallest(HUNTED * count, seed, careful=careful) if self.generated.rounds <= 2 else []
-            made += self.maker.at_hints(count, seed, careful=careful, most_bytes=HUNTED_BYTES)
-        fresh = [one for one in [*few, *made] if digest(one.text) not in self.used]
-        if self.vouching.by:
-            allowed = self.vouching.check(self.runner.tools, [one.text for one in fresh])
-            fresh = [one for one, valid in zip(fresh, allowed, strict=True) if valid]
-        least = [one for one in fresh if one in few][:SMALLEST]
-        swept = self.hunt.sweep([one for one in fresh if one not in least], count, self.generated.caught)
-        found = [NewInput(one.text, "mutation", LEAST) for one in least]
-        return [
-            *found,
-            *(NewInput(one.text, MODEL_ORIGIN if one.shape == WRITTEN else "mutation", one.shape) for one in swept),
-        ]
+        many = HUNTED * HUNTED_INPUTS
+        small = [NewInput(text, MODEL_ORIGIN, WRITTEN) for text in self.written.small[:many]]
+        del self.written.small[:many]
+        small += self._mutated(many, "hunted", HUNTED_BYTES)
+        return self.hunt.sweep(self._allowed(self._unused(small)), HUNTED_INPUTS, self.generated.caught)
 
-    def _large(self) -> int:
-        """Return how many large inputs this round may make: more in the first, and few in all."""
-        have = sum(test.size > LARGE_BYTES for test in self.pool)
-        if self.refused_large >= _LARGE_REFUSED and not have:
-            return 0
-        return max(0, min(2 if self.generated.rounds <= 1 else 1, 2 * KEEP_LARGE - have))
+    def _mutated(self, count: int, purpose: str, most_bytes: int) -> list[NewInput]:
+        """Return changed inputs."""
+        if not self.seeds:
+            self.reasons["no given input may be changed"] += 1
+            return []
+        seed = f"{purpose} {self.run.recipe.seed} {self.unit.name} {self.generated.rounds}"
+        bounds = test_generation.stated_bounds(self.unit.row["statement"])
+        made = test_generation.mutate_input([*self.seeds, *self.hunt.classes.rare], bounds, count, seed)
+        return [NewInput(text, "mutation", MUTATED) for text in made if len(text) <= most_bytes]
+
+    def _unused(self, inputs: Sequence[NewInput]) -> list[NewInput]:
+        """Return the inputs that are new, each once, and count them as used."""
+        new = {key: one for one in inputs if (key := digest(one.text)) not in self.used}
+        self.used |= new.keys()
+        return list(new.values())
+
+    def _allowed(self, inputs: Sequence[NewInput]) -> list[NewInput]:
+        """Return the inputs that the validators accept; all if none is believed."""
+        if not self.vouching.by:
+            return list(inputs)
+        allowed = self.vouching.check(self.runner.tools, [one.text for one in inputs])
+        return [one for one, valid in zip(inputs, allowed, strict=True) if valid]
 
     def try_batch(self, batch: Sequence[NewInput]) -> bool:
         """Run the solutions on a batch, add what is sound to the pool; return whether it catches what few caught."""
@@ -210,24 +183,10 @@ class _Maker:
         agreed = self._agreed(matrix.runs)
         texts = {(test, group): text for _, test, group, text in matrix.outputs.iter_rows()}
         failing = failing_solutions(matrix.runs, agreed)
-        doubted = doubted_tests(matrix.runs, self.voting)
-        self.doubted += [
-            test_generation.RunInput(one.text, one.shape, doubtful=True)
-            for test, one in zip(indices, batch, strict=True)
-            if test in doubted
-        ]
         gained = False
         if agreed.is_empty():
             self.reasons["the voting solutions agree on no input, or take too long"] += 1
-        most = test_generation.promised_most(self.unit.row["statement"], self.outputs)
-        sound = {
-            test: group
-            for test, group in agreed.select("test", "output").iter_rows()
-            if not test_generation.is_unforeseen_refusal(texts[test, group], self.unit.row["statement"], self.outputs)
-            and not (most is not None and test_generation.exceeds(texts[test, group], most))
-        }
-        if len(sound) < agreed.height:
-            self.reasons["the solutions give answers that the statement rules out, as that there is none"] += 1
+        sound = dict(agreed.select("test", "output").iter_rows())
         small = [
             (test, one.text)
             for test, one in zip(indices, batch, strict=True)
@@ -239,12 +198,11 @@ class _Maker:
             fails, dead = failing.get(test, frozenset()), killed.get(test, frozenset())
             fresh = any(self.generated.caught[solution] < test_generation.TIMES for solution in fails)
             fresh = self.hunt.learn(dead) or fresh
-            self.maker.shapes.learn(one.shape, paid=test in sound and fresh)
             if test not in sound:
                 continue
             group = sound[test]
             if (fails or (fresh and dead)) and self.vouching.by and len(one.text) <= LARGE_BYTES:
-                self.maker.inputs.append(one.text)  # what tells programs apart is changed further
+                self.seeds.append(one.text)  # what tells programs apart is changed further
             gained |= fresh
             self.generated.caught.update(fails)
             runs = matrix.runs.filter(pl.col("test") == test).with_columns(
@@ -257,16 +215,7 @@ class _Maker:
     def _agreed(self, runs: pl.DataFrame) -> pl.DataFrame:
         """Return the tests on which all voting solutions run through in time and agree."""
         slowest = MAX_TIME_SHARE * self.limit
-        return agreed_tests(runs, self.voting, _votes_wanted(self.vouching, self.maker), slowest, TIME_FACTORS)
-
-    def _without_doubts(self) -> list[SoundTest]:
-        """Return the sound tests less those whose inputs are of the kind on which solutions disagreed."""
-        run = [test_generation.RunInput(unpacked(one.packed), one.shape, doubtful=False) for one in self.pool]
-        form = self.maker.form(careful=False) if self.doubted else "nothing is in doubt"
-        doubtful = test_generation.doubtful_inputs(form, self.given, [*run, *self.doubted])
-        if any(at < len(run) for at in doubtful):
-            self.reasons["the solutions disagree on inputs of its kind"] += 1
-        return [one for at, one in enumerate(self.pool) if at not in doubtful]
+        return agreed_tests(runs, self.voting, _votes_wanted(self.vouching), slowest, TIME_FACTORS)
 
     def work(self, wrong: set[int], have: int) -> None:
         """Make batches until there are enough sound tests and no new one catches what few caught."""
@@ -285,7 +234,7 @@ class _Maker:
     def keep(self, before: Counter[int], have: int) -> None:
         """Choose among the sound tests."""
         generated = self.generated
-        sound = self._without_doubts()
+        sound = self.pool
         large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))
         set_aside = {test.index for test in large[KEEP_LARGE:]}
         by_index = {test.index: test for test in sound if test.index not in set_aside}
@@ -338,21 +287,11 @@ def generate_tests(
     if not run.recipe.code.make_tests or not lacks_tests(run, runs, valid_decisions):
         generated.reason = "it does not lack tests"
         return generated
-    codes = [one.submission.code for one in unit.candidates()]
-    given = [text for text in tests["input"] if len(text) <= LARGE_BYTES]
-    inputs = test_generation.InputMaker(
-        list(given),
-        unit.row["statement"],
-        MAX_INPUT_KB << 10,
-        vouched=bool(vouching.by),
-        hints=test_generation.find_hints(unit.row["statement"], codes),
-    )
-    if len(voting) < (least := _votes_wanted(vouching, inputs)):
+    if len(voting) < (least := _votes_wanted(vouching)):
         generated.reason = f"too few solutions vote: {len(voting)}, {least} wanted"
         return generated
-    from_model = inputs_from_model(runner, responses, trusted=bool(vouching.by))
-    if not vouching.by and least < MIN_VOTES_UNVALIDATED:  # what tells so much speaks of that form alone
-        from_model = from_model.that(inputs.has_form)
+    given = [text for text in tests["input"] if len(text) <= LARGE_BYTES]
+    seeds = given if vouching.by or not responses else []
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     candidates = [one for one in unit.candidates() if one.index in voting or one.index in wrong]
     maker = _Maker(
@@ -364,7 +303,6 @@ def generate_tests(
         execute,
         voting,
         candidates,
-        inputs,
         begin_hunt(
             run,
             unit,
@@ -375,11 +313,10 @@ def generate_tests(
             [one for one in candidates if one.index in wrong],
             test_generation.wrong_programs_in(responses),
         ),
-        from_model,
+        inputs_from_model(runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
-        given,
-        [text for text in tests["output"] if len(text) <= LARGE_BYTES],
+        seeds,
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
     maker.work(wrong, tests.height)
@@ -389,9 +326,9 @@ def generate_tests(
     return generated
 
 
-def _votes_wanted(vouching: Vouching, maker: test_generation.InputMaker) -> int:
-    """Return how many solutions must agree: fewer where a validator or the form of the inputs says what is allowed."""
-    return MIN_VOTES if vouching.by or maker.has_careful_form else MIN_VOTES_UNVALIDATED
+def _votes_wanted(vouching: Vouching) -> int:
+    """Return how many solutions must agree."""
+    return MIN_VOTES if vouching.by else MIN_VOTES_UNVALIDATED
 
 
 def _voting(runs: pl.DataFrame) -> set[int]:

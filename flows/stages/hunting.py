@@ -29,16 +29,13 @@ from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Limits
 from flows.run.run_folder import Run
-from flows.stages.sound_tests import SoundTest, unpacked
+from flows.stages.sound_tests import NewInput, SoundTest, unpacked
 from flows.stages.units import Unit
 
 HUNTED, HUNTED_BYTES = 6, 2048
 """Inputs that are answered for each one hunted, and the size of the largest."""
-LEAST, SMALLEST = "smallest", 3
-"""The shape of a round's smallest inputs, and how many of them are run by everybody in any case: each is kept as a kind
-of its own."""
 DESIGNED = "designed"
-"""The shape of inputs that a model thought of one by one: each is a kind of its own, too."""
+"""The shape of inputs that a model designed one by one: each is a kind of its own."""
 MUTANTS = 8
 """Mutants of a voting solution that pass the given tests, of one problem."""
 _DRAWN = 3
@@ -166,9 +163,7 @@ class Hunt:
         self.killed.update(failing)
         return fresh
 
-    def sweep(
-        self, made: Sequence[test_generation.MadeInput], count: int, caught: Counter[int]
-    ) -> list[test_generation.MadeInput]:
+    def sweep(self, made: Sequence[NewInput], count: int, caught: Counter[int]) -> list[NewInput]:
         """Return up to ``count`` of many inputs: those on which a program that few tests fail answers otherwise than a
         voting solution, up to half of them, and those with answers of the rarest kinds.
 
@@ -218,13 +213,11 @@ class Hunt:
         answers = self.answers([unpacked(tests[at].packed) for at in small])
         marks = {at: f"enters {told}" for at, (_, told) in zip(small, answers, strict=True)}
         return {
-            at: (f"{one.shape} {at}",) if one.shape in (LEAST, DESIGNED) else (one.shape, marks.get(at, "enters"))
+            at: (f"{one.shape} {at}",) if one.shape == DESIGNED else (one.shape, marks.get(at, "enters"))
             for at, one in tests.items()
         }
 
-    def _telling(
-        self, made: Sequence[test_generation.MadeInput], outputs: dict[int, str], caught: Counter[int]
-    ) -> list[int]:
+    def _telling(self, made: Sequence[NewInput], outputs: dict[int, str], caught: Counter[int]) -> list[int]:
         """Return the inputs on which a program that few tests fail answers otherwise, one for each that does."""
         suspects = [one for one in self.mutants or () if self.killed[one.index] < _ENOUGH]
         suspects += [one for one in self.wrong if caught[one.index] < test_generation.TIMES]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from curation.programs import test_generation
@@ -17,8 +17,6 @@ from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from flows.stages.hunting import HUNTED_BYTES
 
-WRITTEN = "written"
-"""The shape of the small inputs that a model's generators print."""
 MAX_INPUT_KB = 4096
 """Larger inputs are not made; statements' limits often ask for a few MB."""
 DESIGNED_INPUTS = 24
@@ -38,10 +36,6 @@ class ModelInputs:
 
     designed: list[str] = field(default_factory=list)
     small: list[str] = field(default_factory=list)
-
-    def that(self, keeps: Callable[[str], bool]) -> ModelInputs:
-        """Return the inputs that something is true of."""
-        return ModelInputs(list(filter(keeps, self.designed)), list(filter(keeps, self.small)))
 
 
 def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool) -> ModelInputs:

@@ -83,16 +83,6 @@ def agreed_tests(
     )
 
 
-def doubted_tests(runs: pl.DataFrame, voting: set[int]) -> set[int]:
-    """Return the tests on which voting solutions give several outputs, or one crashes; slow ones say nothing."""
-    told = (
-        runs.filter(pl.col("solution").is_in(list(voting)))
-        .group_by("test")
-        .agg(pl.col("output").filter("valid").n_unique().alias("classes"), (pl.col("ended") == "RTE").any())
-    )
-    return set(told.filter((pl.col("classes") > 1) | pl.col("ended"))["test"])
-
-
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
     """Return the known wrong solutions that fail on each test that stays, by the test's index.
 

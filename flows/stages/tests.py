@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.programs import execution_matrix, test_generation, tests_agreement
+from curation.programs.test_generation.shapes import keeps_counts
 from curation.programs.validation import VERSION as VALIDATION_VERSION
 from curation.programs.validation import Vouching
 from curation.records import DROPPED, JUDGING, TEST, DropReason
@@ -23,7 +24,7 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import EXAMPLE_ORIGINS, MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
+from flows.stages.code_generation import MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
 from flows.stages.sound_tests import failing_solutions
@@ -140,17 +141,11 @@ def _decide_shard(
     return Shard(frame.height, tables, notes=_notes(problems, tests, tables["power"], tables["validation"]))
 
 
-_FORMLESS = "it lacks the form of the other inputs"
-_BREAKING = "it breaks a formula of the statement that the other inputs keep"
-
-
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of the given inputs, as `tests_agreement.INPUT`.
 
-    Where nobody vouches for them, one that is to be corrected is allowed if it has the form of those whose expected
-    output all solutions give. One of these that lacks the form which nearly all of them share, or breaks a formula of
-    the statement which nearly all keep, is refused, though the solutions agree on it: they may read no further than
-    where it was cut. Examples of the statement never are.
+    If no validator is believed, a test that is to be corrected is allowed only if its input has the counts of those
+    whose expected output all solutions give: it may have been cut.
     """
     if vouching.by:
         rows = [
@@ -164,21 +159,10 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
         ]
         return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
     corrected = set(decisions.filter(pl.col("decision") == "correct")["test"])
-    agreeing = sorted(decisions.filter(pl.col("why") == "agrees")["test"])
     texts = dict(unit.tests.select("index", "input").iter_rows())
-    examples = set(unit.tests.filter(pl.col("origin").is_in(EXAMPLE_ORIGINS))["index"])
-    asked = [texts[test] for test in agreeing]
-    odd = {agreeing[place]: _FORMLESS for place in test_generation.inputs_of_another_form(asked)}
-    breaking = test_generation.inputs_breaking_the_statement(asked, unit.row["statement"])
-    odd = {agreeing[place]: _BREAKING for place in breaking} | odd
-    rows = [(unit.name, test, False, odd[test]) for test in sorted(set(odd) - examples)]
-    if corrected:
-        shape = test_generation.infer_form(
-            [texts[test] for test in agreeing if test not in odd], "", careful=False
-        )  # fmt: skip
-        doubted = [test for test in sorted(corrected) if shape is None or not shape.allows(texts[test])]
-        rows += [(unit.name, test, None, None) for test in doubted]
-    return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
+    agreeing = [texts[test] for test in sorted(decisions.filter(pl.col("why") == "agrees")["test"])]
+    doubted = [test for test in sorted(corrected) if not keeps_counts(texts[test], agreeing)]
+    return pl.DataFrame([(unit.name, test, None, None) for test in doubted], schema=tests_agreement.INPUT, orient="row")
 
 
 def _split(

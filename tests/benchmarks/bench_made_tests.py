@@ -165,10 +165,14 @@ def measured_run(settings: Sequence[str], seed: int) -> Run:
     """Return a run with the defaults of the code pipeline, its settings changed by ``settings``."""
     from flows.run.recipe import override_recipe
 
-    policy = {"kind": "recorded", "name": "nobody@none", "path": "none.jsonl", "columns": {"text": "text"}}
-    source = {"name": "packages", "kind": "kattis", "path": ".", "domain": "code"}
-    table = {"name": "made-tests", "flow": "curate-code", "seed": seed, "sources": [source]}
-    table["stage1"] = {"policy": policy}
+    table = {
+        "name": "made-tests",
+        "flow": "curate-code",
+        "seed": seed,
+        "sources": [{"name": "packages", "kind": "kattis", "path": "."}],
+        "models": {"none": {"kind": "recorded", "path": "none.jsonl"}},
+        "stage1": {"model": "none"},
+    }
     recipe = override_recipe(parse_recipe(table, "bench_made_tests"), settings)
     return Run(Path("."), recipe, Path("."))
 

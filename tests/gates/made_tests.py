@@ -1,10 +1,9 @@
 """Tests that are made with a model, judged by real problem packages whose validators are hidden.
 
-    GOLDILOCKS_PACKAGES=FOLDER python -m tests.gates.made_tests OUT [--without-forms] [--minutes 60]
+    GOLDILOCKS_PACKAGES=FOLDER python -m tests.gates.made_tests OUT [--minutes 60]
 
-prints a line a package and the totals, and keeps what was run in OUT. `--without-forms` leaves out the inputs that are
-grown from the form of the given ones: what remains are the model's inputs, and given ones that are changed. The folder
-holds problem packages of public contests in the Kattis format (`PACKAGES` names them), which are not in the project.
+prints a line a package and the totals, and keeps what was run in OUT. The folder holds problem packages of public
+contests in the Kattis format (`PACKAGES` names them), which are not in the project.
 """
 
 from __future__ import annotations
@@ -15,15 +14,12 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from unittest.mock import patch
 
 import polars as pl
 
-from curation.programs.test_generation import making
 from curation.questions.test_programs import PROMPT as TESTING
 from curation.records import PromptRequest
 from curation.sources.kattis import Package
@@ -75,7 +71,7 @@ def made_tests_prompts() -> Asked:
     return [(TESTING, request_of(unit)) for unit in units]
 
 
-def scored(out: Path, *, forms: bool, minutes: float = 0, partly: bool = False) -> list[Scored]:
+def scored(out: Path, *, minutes: float = 0, partly: bool = False) -> list[Scored]:
     """Return what was counted of each package that can be measured, in the order of their names.
 
     Args:
@@ -83,13 +79,12 @@ def scored(out: Path, *, forms: bool, minutes: float = 0, partly: bool = False) 
         minutes: no package is begun later; 0: no end.
     """
     run = measured_run([], SEED)
-    digest, started, found = code_digest([run.recipe.code.model_dump_json(), forms]), time.monotonic(), []
+    digest, started, found = code_digest([run.recipe.code.model_dump_json()]), time.monotonic(), []
 
     def answered(request: PromptRequest) -> Sequence[str]:
         return answers_to("made-tests", [rendered(TESTING, request)])[0]
 
-    without = nullcontext() if forms else patch.object(making, "infer_form", lambda *_, **__: None)
-    with Runner(1) as runner, without, made_with(GIVE_UP=1, ROUNDS=4):
+    with Runner(1) as runner, made_with(GIVE_UP=1, ROUNDS=4):
         keep_compiled(runner, out / "compiled")
         for package in sorted(packages(), key=lambda one: one.name):
             if minutes and time.monotonic() - started > 60 * minutes:
@@ -105,7 +100,7 @@ def scored(out: Path, *, forms: bool, minutes: float = 0, partly: bool = False) 
                 continue
             if one is not None:
                 found.append(one)
-                show(one, "hidden" if forms else "hidden, without forms")
+                show(one, "hidden")
     return found
 
 
@@ -114,7 +109,7 @@ def all_scored() -> list[Scored]:
     """Return the counts of all packages; GOLDILOCKS_MADE_TESTS names a folder that keeps what was run."""
     out = Path(os.environ.get("GOLDILOCKS_MADE_TESTS") or mkdtemp(prefix="goldilocks-made-tests-"))
     out.mkdir(parents=True, exist_ok=True)
-    return scored(out, forms=True)
+    return scored(out)
 
 
 def caught(found: Sequence[Scored]) -> tuple[int, int]:
@@ -168,11 +163,10 @@ def main() -> None:
     """Print what is counted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--without-forms", action="store_true")
     parser.add_argument("--minutes", type=float, default=0)
     parsed = parser.parse_args()
     parsed.out.mkdir(parents=True, exist_ok=True)
-    found = scored(parsed.out.absolute(), forms=not parsed.without_forms, minutes=parsed.minutes, partly=True)
+    found = scored(parsed.out.absolute(), minutes=parsed.minutes, partly=True)
     hits, count = caught(found)
     valid, made, right, passed = (
         sum(getattr(one, name) for one in found) for name in ("valid", "made", "right", "right_passed")

@@ -21,9 +21,6 @@ Place = tuple[int, int]
 
 HEAD = 3
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,18})")
-_OTHER = re.compile(rf"(?:^| )(?!{_WHOLE.pattern}(?: |$))")
-"""Finds in tokens that single spaces separate one that is no whole number."""
-_WORD_TOKENS = 1
 
 
 def read_lines(text: str) -> list[Line] | None:
@@ -45,11 +42,6 @@ def written(lines: Sequence[Line]) -> str:
 def is_whole(token: str) -> bool:
     """Return whether a token is a whole number as inputs write it."""
     return _WHOLE.fullmatch(token) is not None
-
-
-def all_whole(tokens: Sequence[str]) -> bool:
-    """Return whether all tokens are whole numbers, none of which holds a blank; large inputs have 100,000s."""
-    return not tokens or (is_whole(tokens[0]) and _OTHER.search(" ".join(tokens)) is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +102,21 @@ def shape_of(inputs: Sequence[Sequence[Line]]) -> InputShape:
         {place: "".join(sorted(letters)) for place, letters in words.items() if place not in mixed},
         len(body) > 1,
     )
+
+
+def keeps_counts(text: str, others: Sequence[str]) -> bool:
+    """Return whether the numbers of an input count what they count in all others; false if nothing can be read.
+
+    Example: ``keeps_counts("2\\n7\\n", ["1\\n5\\n", "3\\n5 1 4\\n"])`` is false
+    """
+    lines, read = read_lines(text), [found for other in others if (found := read_lines(other)) is not None]
+    if lines is None or not read:
+        return False
+    for count in shape_of(read).counts:
+        row, token = count.place
+        if row >= len(lines) or token >= len(lines[row]) or str(count.measure(lines)) != lines[row][token]:
+            return False
+    return True
 
 
 def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:

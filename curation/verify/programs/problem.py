@@ -108,7 +108,6 @@ class ValidatorLang(StrEnum):
     PYTHON = "python"
     CPP = "cpp"
     CHECKTESTDATA = "checktestdata"  # DOMjudge's grammar of inputs: a .ctd file
-    VIVA = "viva"  # a pattern of vanb's Input Verification Assistant: a .viva file
     OTHER = "other"  # one that is not run here: its source says why
 
 
@@ -117,7 +116,7 @@ class Validator:
     """A program that reads an input and says by its exit code whether the statement allows it.
 
     ``sources`` and ``main`` are those of a `Checker`; ``accepts`` is the exit code of an allowed input, 42 by Kattis'
-    convention. What is written in checktestdata or as a VIVA pattern has one source.
+    convention. A grammar of checktestdata has one source.
 
     Example: ``Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": "INT(1, 9) NEWLINE EOF"}, ("n.ctd",))``
     """

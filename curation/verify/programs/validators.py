@@ -3,8 +3,7 @@
 Kattis' convention: the input on standard input, flags as arguments, exit code 42 where it is allowed. An assertion
 that fails, an exception, an abort are refusals too; a validator that runs out of its limits or whose box breaks has
 said nothing. Grammars of checktestdata are converted to Python by the package `checktestdata`, within the sandbox: its
-arithmetic is evaluated while it is parsed. Patterns of VIVA are read there, too (`viva`): a program that holds these
-modules and the pattern.
+arithmetic is evaluated while it is parsed.
 
 Invariants: whatever is not said to be allowed is not accepted; what a validator refuses carries its own words.
 
@@ -21,12 +20,10 @@ from functools import cache
 from pathlib import Path
 
 from curation.records import VerifierError
-from curation.verify.programs import viva
 from curation.verify.programs.checkers import CHECKER_LIMITS, helper_files, prepare_checker
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import Checker, CheckerKind, CodeVerdict, Validator, ValidatorLang
 from curation.verify.programs.tools import Program, Toolbox
-from curation.verify.programs.viva_expressions import VivaSyntaxError
 from curation.verify.sandbox import Ending, Limits, RunResult
 
 _CONVERT_LIMITS = Limits(cpu_s=10.0, memory_mb=512, output_bytes=4 << 20)
@@ -51,19 +48,6 @@ parser.Path = Source
 sys.setrecursionlimit(20000)
 print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(standalone=True))
 """
-
-
-_VIVA = """\
-import json, sys, types
-for name in ("curation", "curation.verify", "curation.verify.programs"):
-    sys.modules[name] = types.ModuleType(name)
-for name, text in json.loads({held!r}).items():
-    module = types.ModuleType("curation.verify.programs." + name)
-    sys.modules[module.__name__] = module
-    exec(compile(text, name, "exec"), module.__dict__)
-module.main({pattern!r})
-"""
-_VIVA_MODULES = ("viva_functions", "viva_expressions", "viva")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +76,6 @@ def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | 
     """
     if validator.lang is ValidatorLang.CHECKTESTDATA:
         return _converted(tools, validator)
-    if validator.lang is ValidatorLang.VIVA:
-        return _viva(validator)
     if validator.lang is ValidatorLang.OTHER:
         return validator.sources[validator.main[0]]
     program = prepare_checker(tools, _as_checker(validator))
@@ -113,7 +95,7 @@ def check_inputs(
         places = [place for place, verdict in enumerate(verdicts) if verdict.valid is not False]
         stdins = [inputs[place] for place in places]
         validator = ready.validator
-        grammar = validator.lang in (ValidatorLang.CHECKTESTDATA, ValidatorLang.VIVA)
+        grammar = validator.lang is ValidatorLang.CHECKTESTDATA
         beside = {} if grammar else helper_files(_as_checker(validator))
         results = tools.run(ready.program, stdins, limits, args=validator.args, files=[beside] * len(stdins))
         for place, result in zip(places, results, strict=True):
@@ -138,22 +120,6 @@ def _verdict_of(validator: Validator, result: RunResult) -> InputVerdict:
     if result.ending is Ending.SIGNALED:
         return InputVerdict(False, f"signal {result.signal}: {words[:200]}".rstrip(": "))
     return InputVerdict(None, f"{result.ending.value} {result.note}".rstrip())
-
-
-@cache
-def _viva_modules() -> str:
-    """Return the text of the modules that read VIVA patterns, in the order in which they import one another."""
-    folder = Path(__file__).parent
-    return json.dumps({name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in _VIVA_MODULES})
-
-
-def _viva(validator: Validator) -> ReadyValidator | str:
-    pattern = validator.sources[validator.main[0]]
-    try:
-        viva.read_pattern(pattern)
-    except VivaSyntaxError as error:
-        return f"the pattern cannot be read: {error}"
-    return ReadyValidator(validator, Program(CodeLang.PYTHON, _VIVA.format(held=_viva_modules(), pattern=pattern)))
 
 
 @cache

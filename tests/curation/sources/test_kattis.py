@@ -177,17 +177,20 @@ def test_input_validators_in_python_cpp_and_checktestdata_are_read(tmp_path: Pat
     )
 
 
-def test_viva_patterns_are_read_and_a_validator_in_another_language_is_there_with_the_reason(tmp_path: Path) -> None:
+def test_a_validator_in_another_language_is_there_with_the_reason(tmp_path: Path) -> None:
     here = package(tmp_path / "sums")
     room = here / "input_validators"
     (room / "java").mkdir(parents=True)
     (room / "sums.viva").write_text("n (0<=n<=10);\n")
     (room / "java" / "Sums.java").write_text("class Sums {}\n")
     (room / "README.md").write_text("How inputs are checked.\n")
-    other, pattern = read_package(here).validators
-    assert (pattern.lang, pattern.sources) == (ValidatorLang.VIVA, {"sums.viva": "n (0<=n<=10);\n"})
-    assert (other.lang, other.main) == (ValidatorLang.OTHER, ("java",))
-    assert other.sources["java"] == ".java is neither Python, C++, checktestdata nor VIVA"
+    java, viva = read_package(here).validators
+    assert (java.lang, java.main) == (ValidatorLang.OTHER, ("java",))
+    assert java.sources["java"] == ".java is neither Python, C++ nor checktestdata"
+    assert (viva.lang, viva.sources) == (
+        ValidatorLang.OTHER,
+        {"sums.viva": ".viva is neither Python, C++ nor checktestdata"},
+    )
 
 
 def test_pictures_missing_statements_and_folders_that_are_no_packages(tmp_path: Path) -> None:

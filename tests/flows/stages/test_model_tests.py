@@ -79,7 +79,6 @@ def test_a_generator_prints_designed_and_small_inputs_each_once(runner: Runner) 
         inputs = inputs_from_model(runner, [SAID], trusted=True)
     assert inputs.designed == ["5\n1000 1000 1000 1000 1000\n", "5\n3000 3000 3000 3000 3000\n"], "number 2 fails"
     assert inputs.small == ["2\n1 1\n", "2\n2 1\n", "2\n0 1\n"]
-    assert inputs.that(lambda text: "2 1" in text).small == ["2\n2 1\n"]
 
 
 def test_a_slow_generator_of_small_inputs_is_stopped(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from curation.programs.test_generation import (
     stated_bounds,
     validators_in,
 )
-from curation.programs.test_generation.shapes import read_lines, shape_of
+from curation.programs.test_generation.shapes import keeps_counts, read_lines, shape_of
 from curation.questions.test_programs import COUNT
 from curation.questions.test_programs import PROMPT as TESTING
 from curation.records import Domain, PromptRequest
@@ -31,7 +31,7 @@ EDGES = ["4 2\n1 2\n3 4\n", "3 3\n1 2\n2 3\n1 3\n", "2 1\n1 2\n"]
         ("$|x|, |y| \\leq 10^9$", [StatedBound(-(10**9), 10**9)]),
         ("$(1 \\leq n \\leq 1000, 0 \\leq p \\leq 1)$", [StatedBound(0, 1), StatedBound(1, 1000)]),
         ("$1 \\le n \\le 200{,}000$ and $1 \\le m \\le 30\\,000$", [StatedBound(1, 30_000), StatedBound(1, 200_000)]),
-        ("an integer between 2 and 50", [StatedBound(2, 50)]),
+        ("an integer between 2 and 50", []),  # words are not read
         ("no limits, only 3 words", []),
     ],
 )
@@ -44,6 +44,13 @@ def test_numbers_that_count_are_found() -> None:
     assert [(count.place, count.kind, count.of) for count in shape_of(read).counts] == [((0, 0), "tokens", 1)]
     edges = [lines for text in EDGES if (lines := read_lines(text)) is not None]
     assert [(count.place, count.kind, count.of) for count in shape_of(edges).counts] == [((0, 1), "lines", 1)]
+
+
+def test_an_input_that_was_cut_breaks_its_counts() -> None:
+    assert keeps_counts("2\n8 9\n", LIST)
+    assert not keeps_counts("2\n8\n", LIST)
+    assert not keeps_counts("2\n8 9\n", []), "nothing is known"
+    assert not keeps_counts("8  9\n", LIST), "it cannot be read"
 
 
 def test_changed_inputs_keep_the_form_and_the_limits() -> None:

@@ -42,15 +42,9 @@ def test_inputs_are_allowed_where_their_validator_says_so_and_only_there(runner:
     assert said(runner, [validator], [b"8\n", b"9\n", b"one\n"]) == [True, False, False]
 
 
-def test_viva_patterns_are_run_and_others_say_why_they_are_not(runner: Runner) -> None:
-    pattern = Validator(ValidatorLang.VIVA, {"n.viva": "n (0<=n<=9); <[*n] x>;"}, ("n.viva",))
-    assert said(runner, [pattern], [b"2\n5 6\n", b"2\n5\n", b"10\n"]) == [True, False, False]
-    (verdict,) = check_inputs(runner.tools, [ready(runner, pattern)], [b"10\n"])
-    assert verdict.words == "exit code 43: line 1: failed: 0<=n<=9"
-    wrong = Validator(ValidatorLang.VIVA, {"n.viva": "n (0<=m);"}, ("n.viva",))
-    assert prepare_validator(runner.tools, wrong) == "the pattern cannot be read: line 1: m is not known"
-    java = Validator(ValidatorLang.OTHER, {"V": ".java is neither Python, C++, checktestdata nor VIVA"}, ("V",))
-    assert prepare_validator(runner.tools, java) == ".java is neither Python, C++, checktestdata nor VIVA"
+def test_a_validator_in_another_language_states_why_it_is_not_run(runner: Runner) -> None:
+    java = Validator(ValidatorLang.OTHER, {"V": ".java is neither Python, C++ nor checktestdata"}, ("V",))
+    assert prepare_validator(runner.tools, java) == ".java is neither Python, C++ nor checktestdata"
 
 
 def test_grammars_of_checktestdata(runner: Runner) -> None:
