@@ -109,22 +109,16 @@ class DropReason(StrEnum):
     # statements: the format filter
     MISSING_STATEMENT = "missing_statement"
     MISSING_ANSWER = "missing_answer"
-    TRUNCATED = "truncated"
-    NOT_A_PROBLEM = "not_a_problem"
     MISSING_FIGURE = "missing_figure"
     PROOF = "proof"
     MULTI_PART = "multi_part"
     YES_NO = "yes_no"
-    REFERS_ELSEWHERE = "refers_elsewhere"
     DEBRIS = "debris"
-    HEDGED_ANSWER = "hedged_answer"
     TEXTUAL_ANSWER = "textual_answer"
     ANSWER_IN_STATEMENT = "answer_in_statement"
     WRONG_LANGUAGE = "wrong_language"
-    GUESSWORK = "guesswork"  # "what comes next": any answer can be argued for
-    UNUSABLE = "unusable"  # the format filter's classifier: more likely than not it cannot be used as it stands
-    CHOICES_NEEDED = "choices_needed"  # multiple choice that makes no sense without its options
-    CHOICES_UNRESOLVED = "choices_unresolved"  # the letter of the answer names no option
+    UNUSABLE = "unusable"  # votes of a model: incomplete, asks nothing, or its reference cannot be compared
+    MULTIPLE_CHOICE = "multiple_choice"  # and no model wrote it again as an open question
     # references
     UNVERIFIABLE_ANSWER = "unverifiable_answer"
     UNPROVEN_REWRITING = "unproven_rewriting"  # it can be read without its layout, which may be another answer

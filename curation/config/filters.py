@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -18,30 +18,13 @@ ResponseFormat = Annotated[str, AfterValidator(checked_format)]
 class StatementSettings(Settings):
     """The format filter: which rules run, and on what."""
 
-    undigested: ClassVar[frozenset[str]] = frozenset({"drop_from", "unusable_from", "suspected_from"})
-
     disabled: tuple[str, ...] = Field(
-        (), description="Names of rules that do not run: those of `statements.RULES`, and `choices` for the rewriting."
+        (),
+        description="Names of rules that do not run, as in the page on the format filter; `yes_no` drops answers "
+        "that are guessed half the time.",
     )
     languages: tuple[str, ...] = Field(
         (), description="ISO 639-1 codes that are kept, all if empty. A row without a language is kept."
-    )
-    drop_from: float = Field(
-        0.9,
-        gt=0,
-        le=1,
-        description="Score from which a rule drops a row alone: how likely its drops are right, by labelled rows. "
-        "Another value reads no text again, here and below.",
-    )
-    unusable_from: float = Field(
-        0.85,
-        gt=0,
-        le=1,
-        description="Probability that a row cannot be used as it is, by the filter's classifier, from which it is "
-        "dropped; 1: none.",
-    )
-    suspected_from: float = Field(
-        0.5, gt=0, le=1, description="The same for a row in which a rule with a lower score found something."
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from curation.records import DropReason
 
-_RULES = ("statements.drop_from", "statements.disabled")
+_RULES = ("statements.disabled",)
 _BANDS = ("stage1.band.{}", "stage2.band.{}")
 
 
@@ -20,25 +20,19 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.MISSING_ANSWER: ("sources.N.columns.answer",),
     **dict.fromkeys(
         (
-            DropReason.TRUNCATED,
-            DropReason.NOT_A_PROBLEM,
             DropReason.MISSING_FIGURE,
             DropReason.PROOF,
             DropReason.MULTI_PART,
             DropReason.YES_NO,
-            DropReason.REFERS_ELSEWHERE,
             DropReason.DEBRIS,
-            DropReason.HEDGED_ANSWER,
             DropReason.TEXTUAL_ANSWER,
             DropReason.ANSWER_IN_STATEMENT,
-            DropReason.GUESSWORK,
         ),
         _RULES,
     ),
     DropReason.WRONG_LANGUAGE: ("statements.languages",),
-    DropReason.UNUSABLE: ("statements.unusable_from", "statements.suspected_from", "questions.NAME.threshold"),
-    DropReason.CHOICES_NEEDED: ("statements.disabled", "questions.NAME.model"),
-    DropReason.CHOICES_UNRESOLVED: ("statements.disabled",),
+    DropReason.UNUSABLE: ("questions.NAME.threshold",),
+    DropReason.MULTIPLE_CHOICE: ("statements.disabled", "questions.NAME.model"),
     DropReason.UNVERIFIABLE_ANSWER: (),
     DropReason.UNPROVEN_REWRITING: (),
     DropReason.VERIFIER_FAILED: ("verify.limit_s", "verify.memory_mb"),

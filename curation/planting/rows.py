@@ -186,12 +186,12 @@ _COPIES = frozenset({_R.DUPLICATE, _R.NEAR_DUPLICATE})
 _OVERLAP = frozenset({_R.CONTAMINATED})
 
 KINDS: Mapping[str, Kind] = {
-    "missing_figure": Kind("Figures that are missing", frozenset({_R.MISSING_FIGURE}), _figure, _has_number),
+    "missing_figure": Kind(
+        "Figures that are missing", frozenset({_R.MISSING_FIGURE, _R.UNUSABLE}), _figure, _has_number
+    ),
     "proof": Kind("Proofs", frozenset({_R.PROOF}), _worded(phrases.PROOFS)),
     "multi_part": Kind("Two problems in one", frozenset({_R.MULTI_PART}), _parts),
-    "refers_elsewhere": Kind(
-        "References to other problems", frozenset({_R.REFERS_ELSEWHERE}), _worded(phrases.ELSEWHERE)
-    ),
+    "refers_elsewhere": Kind("References to other problems", frozenset({_R.UNUSABLE}), _worded(phrases.ELSEWHERE)),
     "answer_in_statement": Kind(
         "The answer in the statement", frozenset({_R.ANSWER_IN_STATEMENT}), _worded(phrases.TOLD)
     ),
@@ -203,7 +203,7 @@ KINDS: Mapping[str, Kind] = {
     "missing_answer": Kind("No answer", frozenset({_R.MISSING_ANSWER}), lambda row, *_: {**row, "answer": None}, _any),
     "truncated": Kind(
         "Statements cut off",
-        frozenset({_R.TRUNCATED, _R.UNUSABLE, _R.NOT_A_PROBLEM}),
+        frozenset({_R.UNUSABLE}),
         lambda row, _number, draw, _words: {**row, "statement": cut_off(row["statement"], draw)},
         _is_long,
     ),

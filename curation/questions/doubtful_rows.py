@@ -1,20 +1,32 @@
-"""Whether a row that the format filter is uncertain of can be used as it is.
+"""Whether a row that no format rule drops can be used as it is: a model is asked about rows with a sign of trouble.
 
-A row is asked about if its score reaches `ASK_FROM`, or if a rule found something that is not trusted to drop it
-alone. What enough votes decide takes the place of the classifier's thresholds (`statements.drop_unusable`).
+The signs decide who is asked, never who leaves: words of figures and of other texts, an answer with several parts, with
+words or of unusual length, and a statement that asks nothing with a mark or ends without one.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from curation.filters.statements.filtering import USABLE
+from curation.languages.vocabulary import every
 from curation.prompts.base import Prompt
 from curation.questions.votes import Selected, Vote
-from curation.records import Domain, PromptRequest, problem_id
+from curation.records import Domain, DropReason, PromptRequest, problem_id
 
-ASK_FROM = 0.1
-"""Lowest score of the format filter's classifier from which a row is asked about."""
+_STATEMENT, _ANSWER = pl.col("statement"), pl.col("answer")
+_POINTS = every(lambda lang: lang.statements.points_at)
+_WITHOUT_FORMULAS = _ANSWER.str.replace_all(r"\$[^$]*\$|\\[a-zA-Z]+", " ")
+SIGNS: dict[str, pl.Expr] = {
+    "points at something": _STATEMENT.str.contains_any(list(_POINTS), ascii_case_insensitive=True),
+    "several parts": _ANSWER.str.replace_all(r"\d,\d{3}", "0").str.contains(r"[,;，；、]\s*\S|\s(?:and|or)\s"),
+    "words in the answer": _WITHOUT_FORMULAS.str.contains(r"\p{L}{3,}\P{L}+\p{L}{2,}|^\P{L}*\p{L}{4,}|\p{Han}{3,}"),
+    "a long answer": _ANSWER.str.len_chars() > 48,
+    "an equation for an answer": _ANSWER.str.contains(r"=.*=|\\approx|≈|~"),
+    "damaged characters": _STATEMENT.str.contains("\ufffd", literal=True),
+    "no end": _STATEMENT.str.strip_chars().str.contains(r"[.?!:。？！．：=_|$)）\]}>\x{0964}؟]$").not_(),
+    "a short statement": _STATEMENT.str.len_chars() < 40,
+}
+"""By name, for people: a row with any of them is asked about."""
 
 SYSTEM = """\
 You check rows of a set of mathematical problems. Students will see the problem as text and nothing else, and a \
@@ -56,25 +68,29 @@ def usability_request(statement: str, answer: str, lang: str) -> PromptRequest:
     return PromptRequest(problem_id(text), text, Domain.MATH, lang)
 
 
-def uncertain_rows(kept: pl.DataFrame, scores: pl.DataFrame) -> Selected:
-    """Select the rows that the format filter is uncertain of.
-
-    Args:
-        kept: `PROBLEM` rows that the rules kept.
-        scores: their scores, in the same order.
-    """
-    rows = kept.select("id", "statement", "answer", "lang").hstack(scores.select("score", "rule")).with_row_index("at")
-    uncertain = (pl.col("score") >= ASK_FROM) | pl.col("rule").is_not_null()
-    rows = rows.filter(uncertain & pl.col("statement").is_not_null() & pl.col("answer").is_not_null())
+def uncertain_rows(kept: pl.DataFrame) -> Selected:
+    """Select the `PROBLEM` rows with a sign of trouble; ``about`` names the signs."""
+    signs = pl.concat_str(
+        [pl.when(sign).then(pl.lit(name)) for name, sign in SIGNS.items()], separator=", ", ignore_nulls=True
+    )
+    rows = kept.select("id", "statement", "answer", "lang").with_row_index("at").drop_nulls(["statement", "answer"])
+    rows = rows.with_columns(about=signs).filter(pl.col("about") != "")
     texts = rows.select("statement", "answer", "lang").iter_rows()
-    return rows.select("at", "id", "score"), [usability_request(*row) for row in texts]
+    return rows.select("at", "id", "about"), [usability_request(*row) for row in texts]
 
 
 DOUBTFUL_ROWS = Vote(
     name="doubtful_rows",
     title="Uncertain rows by votes",
     prompt=PROMPT,
-    words=(USABLE, "incomplete", "nothing", "several", "proof", "given", "reference"),
+    words=("usable", "incomplete", "nothing", "several", "proof", "given", "reference"),
+    reasons={
+        "incomplete": DropReason.UNUSABLE,
+        "nothing": DropReason.UNUSABLE,
+        "several": DropReason.MULTI_PART,
+        "proof": DropReason.PROOF,
+        "given": DropReason.ANSWER_IN_STATEMENT,
+        "reference": DropReason.UNUSABLE,
+    },
     select=uncertain_rows,
-    apply=lambda *_: {},
 )

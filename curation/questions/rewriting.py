@@ -1,4 +1,4 @@
-"""Multiple choice that no rule can open, rewritten by a model.
+"""Multiple choice, rewritten by a model to open questions.
 
 A rewriting is accepted only if:
   - it has no labelled options, asks something, and no label or word marks the right answer;
@@ -21,15 +21,14 @@ from typing import Any
 import polars as pl
 
 from curation.config import StatementSettings
-from curation.filters import multiple_choice, statements
-from curation.filters.multiple_choice.opening import OpenQuestion, Refusal, sound_option
-from curation.filters.multiple_choice.resolving import strip_markup
+from curation.filters import statements
+from curation.filters.multiple_choice import sound_option, strip_markup
 from curation.languages.vocabulary import one_of
 from curation.options import split_options
 from curation.prompts.base import Prompt
 from curation.questions.proposals import Proposal, refusal_text
 from curation.questions.votes import Request, Selected
-from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, DropReason, Outcome, PromptRequest
+from curation.records import COUNTED_OUTCOMES, PROBLEM, Domain, Outcome, PromptRequest
 from curation.thinking import split_response
 from curation.verify.math_judge import Judge, JudgeTask, Response
 
@@ -89,42 +88,38 @@ def read_rewriting(text: str | None) -> ProposedRewriting | None:
 
 def accept_rewriting(
     question: str, options: Sequence[str], index: int, rewriting: ProposedRewriting | None, *, verified: bool
-) -> OpenQuestion | Refusal:
-    """Return the open question, or why the rewriting is not believed.
+) -> dict[str, str] | str:
+    """Return statement and answer of the open question, or why the rewriting is not accepted.
 
     Args:
         question: the problem without its options. options: their texts. index: the right one.
         verified: whether the verifier accepts the answer in ``rewriting.answer`` against the right option.
     """
     if rewriting is None:
-        return _refused("no rewriting")
+        return "no rewriting"
     statement = rewriting.statement
     if split_options(statement) is not None:
-        return _refused("the rewriting still has labelled options")
+        return "the rewriting still has labelled options"
     if not _ASKS.search(statement):
-        return _refused("the rewriting asks nothing")
+        return "the rewriting asks nothing"
     if marked := _MARKED.search(statement):
-        return _refused(f"the rewriting marks the answer: {marked[0]}")
+        return f"the rewriting marks the answer: {marked[0]}"
     listed = all(strip_markup(option) in strip_markup(statement) for option in options)
     if not listed and (points := _POINTS.search(statement)):
-        return _refused(f"the rewriting points at options that are gone: {points[0]}")
+        return f"the rewriting points at options that are gone: {points[0]}"
     answer = sound_option(options[index])
     gives_away = strip_markup(answer) in strip_markup(statement) and strip_markup(answer) not in strip_markup(question)
     if gives_away and not listed:
-        return _refused(f"the rewriting gives the answer away: {answer}")
+        return f"the rewriting gives the answer away: {answer}"
     numbers_before, numbers_after = _numbers(question), _numbers(statement)
     with_options = numbers_before + sum((_numbers(option) for option in options), Counter())
     if numbers_after not in (numbers_before, with_options):
-        return _refused(f"the numbers changed: {_list_numbers(numbers_before)} became {_list_numbers(numbers_after)}")
+        return f"the numbers changed: {_list_numbers(numbers_before)} became {_list_numbers(numbers_after)}"
     if _script(statement) != _script(question):
-        return _refused(f"the language changed: {_script(question)} became {_script(statement)}")
+        return f"the language changed: {_script(question)} became {_script(statement)}"
     if not verified:
-        return _refused("the policy's answer to its rewriting is not the right option")
-    return OpenQuestion(statement, answer)
-
-
-def _refused(why: str) -> Refusal:
-    return Refusal(DropReason.CHOICES_NEEDED, why)
+        return "the policy's answer to its rewriting is not the right option"
+    return {"statement": statement, "answer": answer}
 
 
 def _numbers(text: str) -> Counter[str]:
@@ -147,19 +142,6 @@ def _script(text: str) -> str:
     return counts.most_common(1)[0][0] if counts else "none"
 
 
-def hard_choices(problems: pl.DataFrame, settings: StatementSettings) -> dict[int, multiple_choice.ParsedChoice | None]:
-    """Return by ``_at`` the parsed rows that the format filter drops because they need their options.
-
-    A value is None if no single option is named as the right one. Rows are counted as in ``problems``, from 0.
-    """
-    choice_rows = statements.clean_statements(problems).filter(multiple_choice.is_multiple_choice())
-    judged = statements.apply_rules(problems.filter(pl.col("_at").is_in(choice_rows["_at"].implode())), settings)
-    is_needed = judged["reason"].eq_missing(pl.Series([DropReason.CHOICES_NEEDED.value]))
-    needed = choice_rows.filter(is_needed)["_at"].to_list()
-    parts = dict(multiple_choice.parse_choices(choice_rows)) if needed else {}
-    return {at: parts.get(at) for at in needed}
-
-
 def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
     """Return the ids whose copies have different references; the model must not decide which of them is right.
 
@@ -171,11 +153,11 @@ def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
 
 
 def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambiguous: frozenset[str]) -> Selected:
-    """Select the hard multiple choice of a shard."""
-    frame = problems.with_row_index("_at")
-    hard = hard_choices(frame, settings)
-    rows = frame.filter(pl.col("_at").is_in(list(hard))).select("_at", "id", "source", "row", "lang")
-    choices = [hard[at] for at in rows["_at"]]
+    """Select the multiple choice of a shard."""
+    found = {} if "multiple_choice" in settings.disabled else statements.find_choices(problems)
+    rows = problems.with_row_index("_at").filter(pl.col("_at").is_in(list(found)))
+    rows = rows.select("_at", "id", "source", "row", "lang")
+    choices = [None if isinstance(parsed := found[at], str) else parsed for at in rows["_at"]]
     requests: list[Request] = []
     for name, lang, choice in zip(rows["id"], rows["lang"], choices, strict=True):
         if choice is None or name in ambiguous:
@@ -183,13 +165,13 @@ def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambi
             continue
         details = {"options": "\n".join(choice.options), "answer": choice.options[choice.index]}
         requests.append(PromptRequest(name, choice.question, Domain.MATH, lang, details))
-    parsed = {
+    columns = {
         "choice": [choice.question if choice is not None else None for choice in choices],
         "options": [list(choice.options) if choice is not None else None for choice in choices],
         "right": [choice.index if choice is not None else None for choice in choices],
     }
     schema = {"choice": pl.String(), "options": pl.List(pl.String()), "right": pl.Int32()}
-    return rows.rename({"_at": "at"}).hstack(pl.DataFrame(parsed, schema=schema)), requests
+    return rows.rename({"_at": "at"}).hstack(pl.DataFrame(columns, schema=schema)), requests
 
 
 def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -> Mapping[str, Any] | str:
@@ -205,11 +187,7 @@ def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the model
     verified = failed or verdict.outcome is Outcome.CORRECT
     result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting, verified=verified)
-    if isinstance(result, Refusal):
-        return result.evidence
-    if failed:
-        return f"the verifier failed: {verdict.method}"
-    return {"statement": result.statement, "answer": result.answer}
+    return f"the verifier failed: {verdict.method}" if failed and not isinstance(result, str) else result
 
 
 def open_rows(

@@ -1,7 +1,7 @@
 """The math pipeline: raw rows to a curated set. Read it from top to bottom; a new stage is one line here.
 
 People's verdicts on disputed labels are applied before references are checked. Where the recipe names a model for it,
-hard multiple choice is rewritten first, rows that the format filter is uncertain of are voted on, and premises last.
+multiple choice is rewritten first, rows with a sign of trouble are voted on, and premises last.
 Stage 2 re-grades the entire original set, not the survivors of stage 1. A share of what is kept is translated.
 """
 
@@ -19,7 +19,7 @@ from flows.stages.questions import OVERLAPS, PREMISES, REWRITING
 from flows.stages.references import REFERENCES
 from flows.stages.review import REVIEW
 from flows.stages.sources import SOURCES
-from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS, USABILITY, VERDICTS
+from flows.stages.statements import DOUBTFUL_ROWS, STATEMENTS
 
 CURATE_MATH = Pipeline(
     "curate-math",
@@ -27,10 +27,8 @@ CURATE_MATH = Pipeline(
     (
         SOURCES,
         REWRITING,
-        VERDICTS,
         STATEMENTS,
         DOUBTFUL_ROWS,
-        USABILITY,
         REVIEW,
         REFERENCES,
         EXACT_DEDUP,

@@ -20,9 +20,8 @@ from flows.run.stage import Kind
 from flows.run.training_status import is_training, training_lines
 from flows.stages.judging import verifier_version
 from flows.stages.questions import question_lines
-from flows.stages.statements import FINDINGS_TABLE
 
-_MEASURED = {"decisions": "problem", "verdicts": "problem", FINDINGS_TABLE: "id"}
+_MEASURED = {"decisions": "problem", "verdicts": "problem"}
 """Tables of the stages that measure, and the column that names the problem."""
 
 _KEYS = {

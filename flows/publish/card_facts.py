@@ -178,11 +178,7 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         if recipe.decontamination.against or recipe.decontamination.benches
         else "Overlap with benchmarks was not looked for."
     )
-    precision = (
-        precision_sentences(recipe.statements.disabled, recipe.statements.drop_from)
-        if recipe.flow != "curate-code"
-        else ()
-    )
+    precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
     return near, contamination, *precision
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.filters.statements.rewriting import without_layout
+from curation.filters.statements.cleaning import without_layout
 from curation.publish import review
 from curation.records import DropReason
 from curation.storage.stages import file_digest, read_shard, read_table, write_parquet

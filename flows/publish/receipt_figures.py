@@ -14,7 +14,7 @@ from importlib.metadata import version as package_version
 
 import polars as pl
 
-from curation.filters.statements.precision import BEHIND, MEASURED, SCORED, WRITTEN
+from curation.filters.statements.precision import MEASURED
 from curation.planting import VERSION as PLANTING
 from curation.publish.audit import estimate_audit
 from curation.publish.receipts import Figure, Needs, power_of_tests, share_figure
@@ -214,19 +214,13 @@ def _test_figures(results: Results) -> list[Figure]:
 
 
 def precision_figures() -> Iterator[Figure]:
-    """Yield how often each rule of the format filter, and its classifier, is right on labelled rows."""
+    """Yield how often each rule of the format filter is right on labelled rows."""
     how = (
         f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and those of them that "
         "cannot be used as they stand; of the project's sets, not of this one"
     )
-    behind = f"{how}; rows that another rule drops before it are among them"
-    own = f"{how}; rows written to try the rule, which flatter it, for want of others"
-    for table, source in ((MEASURED, how), (BEHIND, behind), (WRITTEN, own)):
-        for rule, counts in table.items():
-            fired, right = counts[:2]
-            yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, source, Needs.PACKAGE)
-    for what, (fired, right) in SCORED.items():
-        yield share_figure(f"precision.classifier, {what}", f"classifier, by {what}", right, fired, how, Needs.PACKAGE)
+    for rule, (fired, right) in MEASURED.items():
+        yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, how, Needs.PACKAGE)
 
 
 def _digest_figures(version: Version, digests: Digests) -> Iterator[Figure]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.filters.statements.rewriting import without_layout
+from curation.filters.statements.cleaning import without_layout
 from curation.records import DropReason
 from curation.storage.stages import Shard, read_shard
 from curation.verify.math_judge import Judge

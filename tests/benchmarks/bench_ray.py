@@ -28,7 +28,7 @@ from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
-from flows.stages.statements import STATEMENTS, VERDICTS
+from flows.stages.statements import STATEMENTS
 from tests.demo_data.code.faults import row_of
 from tests.demo_data.code.tasks import TASKS
 from tests.flows.conftest import write_jsonl
@@ -39,7 +39,7 @@ def sums(run: Run) -> tuple[float, object]:
     """Return seconds of the format filter and the reference check, and what they kept."""
     read = run_pipeline(run, [SOURCES])
     begun = time.perf_counter()
-    checked = run_pipeline(run, (VERDICTS, STATEMENTS, REFERENCES), results=read)[REFERENCES]
+    checked = run_pipeline(run, (STATEMENTS, REFERENCES), results=read)[REFERENCES]
     return time.perf_counter() - begun, checked.manifest.digest
 
 

@@ -49,9 +49,8 @@ from xml.etree import ElementTree
 import polars as pl
 
 from curation.filters.statements import figures
-from curation.records import PROBLEM, DropReason
+from curation.records import PROBLEM
 from curation.sources.rows import parse_options
-from tests.curation.filters.statements import test_neighbours, test_rare_rules, test_wordings
 
 LABELS = Path(__file__).with_name("filter_labels.tsv")
 KEEP = "keep"
@@ -92,19 +91,6 @@ _LANGUAGES = dict.fromkeys(
 _STATEMENTS = ("problem", "informal_statement", "question", "original_text", "text", "content", "Question",
                "problem_text", "Problem", "Q")  # fmt: skip
 _ANSWERS = ("answer", "informal_solution", "ans", "Answer", "golden", "answer_number", "A")
-
-
-def written_rows() -> pl.DataFrame:
-    """Return the rows written to try the rules: label, lang, statement and answer."""
-    rows = [
-        *((str(reason), *row) for reason, gone in test_wordings.FIRES.items() for row in gone),
-        *((KEEP, *row) for kept in test_wordings.HARMLESS.values() for row in kept),
-        *((reason, "en", *row) for reason, gone in test_neighbours.GONE.items() for row in gone),
-        *((KEEP, "en", *row) for kept in test_neighbours.KEPT.values() for row in kept),
-        *((str(DropReason.UNUSABLE), *row) for gone in test_rare_rules.RARE.values() for row in gone),
-        *((KEEP, *row) for row in test_rare_rules.ALIKE),
-    ]
-    return pl.DataFrame(rows, schema=["label", "lang", "statement", "answer"], orient="row")
 
 
 def row_hash(statement: str | None, answer: str | None) -> str:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from curation.filters.multiple_choice import OpenQuestion, Refusal, open_one
-from curation.filters.multiple_choice.resolving import names_several, resolve_option
+from curation.filters.multiple_choice import ParsedChoice, names_several, open_question, parse_choice, resolve_option
 from curation.option_letters import named_letter
 from curation.options import split_options, strip_label
-from curation.records import DropReason
+
+
+def open_one(statement: str, answer: str, choices: list[str | None] | None = None) -> tuple[str, str] | str | None:
+    """The open question with its answer, why no option is right, or None: no multiple choice, or it needs options."""
+    parsed = parse_choice(statement, answer, choices)
+    return parsed if parsed is None or isinstance(parsed, str) else open_question(parsed)
+
 
 BOLD = "\\qquad".join(f"\\textbf{{({letter})}}\\ {number}" for letter, number in zip("ABCD", "3456", strict=True))
 SPACED = "\\qquad".join(f"\\textbf{{({letter}) }}{number}" for letter, number in zip("ABCD", "3456", strict=True))
@@ -40,21 +45,21 @@ STYLES = {
 @pytest.mark.parametrize("style", STYLES)
 def test_every_style_is_opened(style: str) -> None:
     answer = "b" if style == "lower case" else "B"
-    assert open_one(STYLES[style], answer) == OpenQuestion("What is $2+2$?", "4")
+    assert open_one(STYLES[style], answer) == ("What is $2+2$?", "4")
 
 
 def test_a_last_option_that_is_a_displayed_formula() -> None:
     found = open_one("What is $2+2$?\nA. $3$\nB. $4$\nC. $5$\nD.\n\n$$\n6\n$$", "B")
-    assert found == OpenQuestion("What is $2+2$?", "$4$")
+    assert found == ("What is $2+2$?", "$4$")
 
 
 def test_chinese_in_one_line() -> None:
-    found = open_one("计算 $2+2$ 的结果是（ ）A．3B．4C．5D．6", "B", lang="zh")
-    assert found == OpenQuestion("计算 $2+2$ 的结果是____", "4")
+    found = open_one("计算 $2+2$ 的结果是（ ）A．3B．4C．5D．6", "B")
+    assert found == ("计算 $2+2$ 的结果是____", "4")
 
 
 def test_numbered_and_circled_options_where_the_question_sends_to_them() -> None:
-    assert open_one("选出 $2+2$ 的值 ①3 ②4 ③5", "②", lang="zh") == OpenQuestion("选出 $2+2$ 的值", "4")
+    assert parse_choice("选出 $2+2$ 的值 ①3 ②4 ③5", "②") == ParsedChoice("选出 $2+2$ 的值", ("3", "4", "5"), 1)
     numbered = split_options("Choose the value of $2+2$: (1) 3 (2) 4 (3) 5")
     assert numbered is not None
     assert numbered.options == ("3", "4", "5")
@@ -78,8 +83,8 @@ def test_formulas_get_their_dollars_back() -> None:
     found = open_one(
         "Simplify. $\\textbf{(A)}\\ \\frac{1}{2} \\qquad \\textbf{(B)}\\ x^2 \\qquad \\textbf{(C)}\\ 3$", "A"
     )
-    assert isinstance(found, OpenQuestion)
-    assert found.answer == "$\\frac{1}{2}$"
+    assert isinstance(found, tuple)
+    assert found[1] == "$\\frac{1}{2}$"
 
 
 def test_options_of_a_field_lose_their_labels() -> None:
@@ -132,23 +137,23 @@ def test_letters() -> None:
 
 def test_unresolved_and_several_are_refused_with_evidence() -> None:
     refused = open_one("What is $2+2$?", "F", ["3", "4", "5"])
-    assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "F not in: 3 | 4 | 5")
+    assert refused == "F not in: 3 | 4 | 5"
     refused = open_one("Choose all solutions of $x^2=1$.", "A, C", ["1", "2", "-1"])
-    assert refused == Refusal(DropReason.CHOICES_NEEDED, "A, C")
+    assert refused == "A, C names several options"
 
 
 def test_numbered_values_behind_a_question() -> None:
     question = "What is the mean of 6, 10 and 14? (1) 8 (2) 10 (3) 12 (4) 14"
-    assert open_one(question, "2") == OpenQuestion("What is the mean of 6, 10 and 14?", "10")
-    assert open_one(question, "10") == OpenQuestion("What is the mean of 6, 10 and 14?", "10")
+    assert open_one(question, "2") == ("What is the mean of 6, 10 and 14?", "10")
+    assert open_one(question, "10") == ("What is the mean of 6, 10 and 14?", "10")
     refused = open_one(question, "E")
-    assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "E not in: 8 | 10 | 12 | 14")
+    assert refused == "E not in: 8 | 10 | 12 | 14"
     assert open_one("Find the sum of the numbers: (1) 6 (2) 7 (3) 8", "21") is None
 
 
 def test_a_number_that_names_one_option_and_is_another_is_not_guessed() -> None:
     refused = open_one("What is $1+1$? (1) 3 (2) 1 (3) 2 (4) 4", "2")
-    assert refused == Refusal(DropReason.CHOICES_UNRESOLVED, "2 not in: 3 | 1 | 2 | 4")
+    assert refused == "2 not in: 3 | 1 | 2 | 4"
 
 
 ARRAY = r"$\left(\begin{array}{cc} %s & 2 \\ 3 & 4 \end{array}\right)$"
@@ -163,9 +168,9 @@ PMATRIX = r"$\begin{pmatrix} %s & 2 \\ 3 & 4 \end{pmatrix}$"
 def test_what_an_option_holds_stays_in_it(form: str, listed: bool) -> None:
     options = [form % number for number in (1, 5, 6, 7)]
     inline = "" if listed else " ".join(f"({letter}) {text}" for letter, text in zip("ABCD", options, strict=True))
-    found = open_one(f"What is $A$? {inline}".strip(), "B", options if listed else None)
-    assert isinstance(found, OpenQuestion)
-    assert found.answer.strip("$") == options[1].strip("$")
+    found = parse_choice(f"What is $A$? {inline}".strip(), "B", options if listed else None)
+    assert isinstance(found, ParsedChoice)
+    assert found.options[found.index].strip("$") == options[1].strip("$")
 
 
 @pytest.mark.parametrize("name", ["array", "tabular", "align*", "enumerate"])
@@ -174,4 +179,18 @@ def test_layout_around_the_options_still_goes(name: str) -> None:
     rows = "(A) 3 & (B) 4 \\\\ (C) 5 & (D) 6"
     text = f"What is $2+2$? \\begin{{{name}}}{columns} {rows} \\end{{{name}}}"
     for letter, answer in zip("ABCD", "3456", strict=True):
-        assert open_one(text, letter) == OpenQuestion("What is $2+2$?", answer)
+        assert open_one(text, letter) == ("What is $2+2$?", answer)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "Which of these numbers is prime? (A) 4 (B) 7 (C) 9",
+        "What could $x$ be? (A) 4 (B) 7 (C) 9",
+        "What is the shape? (A) a square (B) 7 (C) a circle",
+        "下列哪个数是质数？ A. 4 B. 7 C. 9",
+    ],
+)
+def test_a_question_that_needs_its_options_is_not_opened(statement: str) -> None:
+    assert isinstance(parse_choice(statement, "B"), ParsedChoice)
+    assert open_one(statement, "B") is None

@@ -72,15 +72,15 @@ YES_NO: tuple[Line, ...] = (
 
 MISSING_FIGURE: tuple[Line, ...] = (
     ("In the figure below, ABCD is a square with side 4. What is the shaded area?", "8"),
-    ("The diagram shows a right triangle. Find the length of x.", "13"),
+    ("![](images/t3.png) The diagram shows a right triangle. Find the length of x.", "13"),
     ("![triangle](images/t17.png) What is the area of the triangle?", "24"),
     ('<img src="fig3.gif"> How many cubes are in the stack?', "14"),
-    ("According to the bar chart, how many cars were sold in May?", "35"),
-    ("As shown in the picture, a ladder leans on a wall. How high does it reach?", "12"),
-    ("Use the graph below to find f(3).", "5"),
-    ("Sur la figure ci-dessous, quelle est l'aire du triangle ABC ?", "18", "fr"),
+    ("![bar chart](images/cars.png) According to the bar chart, how many cars were sold in May?", "35"),
+    ("<image1> As shown in the picture, a ladder leans on a wall. How high does it reach?", "12"),
+    ("\\includegraphics[width=3cm]{graph.png} Use the graph below to find f(3).", "5"),
+    ("![](images/abc.png) Sur la figure ci-dessous, quelle est l'aire du triangle ABC ?", "18", "fr"),
     ("Wie groß ist der Winkel in der Abbildung unten?", "40", "de"),
-    ("如图所示，求阴影部分的面积。", "16", "zh"),
+    ("![](images/9.png) 如图所示，求阴影部分的面积。", "16", "zh"),
 )
 
 TRUNCATED: tuple[Line, ...] = (
@@ -88,7 +88,7 @@ TRUNCATED: tuple[Line, ...] = (
     ("Lena has 35 beads and loses 8 of them. Then she", "27"),
     ("Find the area of a rectangle whose length is 9 cm and whose", "45"),
     ("If 3x + 5 = 26, then the value of", "7"),
-    ("A train leaves at 9:15 and travels at 80 km per hour for 45 minutes. How far does it...", "60"),
+    ("A train leaves at 9:15 and travels at 80 km per hour for 45 minutes. How far does it", "60"),
     ("Calculate $\\frac{3}{4} + \\frac{1}{", "1"),
     ("The sum of two numbers is 40 and their difference is 6. What is the larger of the", "23"),
     ("Ein Bus hat 48 Plätze, davon sind 3/4 besetzt. Wie viele", "36", "de"),
@@ -108,13 +108,13 @@ REFERS_ELSEWHERE: tuple[Line, ...] = (
 )
 
 DEBRIS: tuple[Line, ...] = (
-    ("Wh\ufffdt is th\ufffd s\ufffdm of 1\ufffd and \ufffd7\ufffd?", "27"),
-    ("\ufffd\ufffd\ufffd\ufffd 14 \ufffd\ufffd\ufffd\ufffd 8 \ufffd\ufffd\ufffd ?", "22"),
+    ("What is the sum of 10Â\u00a0and 17, â€œroughly speakingâ€\u009d?", "27"),
+    ("锟斤拷 14 锟斤拷 8 锟斤拷 ?", "22"),
     ("%PDF-1.4 %âãÏÓ 5 0 obj << /Length 6 0 R /Filter /FlateDecode >> stream", "5"),
     ('<div class="nav"><a href="/">Home</a><a href="/math">Math</a><a href="/login">Log in</a></div>', "3"),
-    ("function add(a, b) { return a + b; } document.write(add(3, 4));", "7"),
+    ("<script>function add(a, b) { return a + b; } document.write(add(3, 4));</script>", "7"),
     ("\x00\x01\x02 12 \x03\x04 + \x05 9 \x06 ?", "21"),
-    ("§§§ ### ||| ~~~ 4 ^^^ ### §§§ ||| ~~~ ^^^ ###", "4"),
+    ("\x01\x02 ### ||| ~~~ 4 ^^^ ### ||| ~~~ ^^^ \x03", "4"),
     ("Ð§ÐµÐ¼Ñƒ Ñ€Ð°Ð²Ð½Ð° ÑÑƒÐ¼Ð¼Ð° Ñ‡Ð¸ÑÐµÐ» 15 Ð¸ 27?", "42", "ru"),
 )
 
@@ -123,17 +123,17 @@ NOT_A_PROBLEM: tuple[Line, ...] = (
     ("Solutions to chapter 4.", "12"),
     ("The sum of 13 and 4 is a prime number.", "17"),
     ("Answers are on page 36 of the booklet.", "36"),
-    ("A rectangle has length 8 cm and width 5 cm.", "40"),
-    ("In 2019 the school had 420 pupils and 21 teachers.", "20"),
+    ("Area of rectangles, continued", "40"),
+    ("420 pupils and 21 teachers.", "20"),
     ("Copyright 2020. All rights reserved.", "2020"),
-    ("Remember: a triangle has three sides and three angles.", "3"),
+    ("Remember: a triangle has three angles", "3"),
 )
 
 HEDGED_ANSWER: tuple[Line, ...] = (
     ("How many days are there in 17 weeks?", "about 120"),
     ("A tank holds 90 litres and loses 7 litres an hour. How many litres are left after 4 hours?", "62 or 63"),
     ("What is 19 * 21?", "approximately 400"),
-    ("How many seconds are there in 14 minutes?", "840 (I think)"),
+    ("How many seconds are there in 14 minutes?", "840 seconds, I think"),
     ("What is 1/7 of 365?", "roughly 52"),
     ("Find 18% of 250.", "between 40 and 50"),
     ("What is the square root of 200?", "$\\approx 14.1$"),
@@ -142,14 +142,14 @@ HEDGED_ANSWER: tuple[Line, ...] = (
 )
 
 TEXTUAL_ANSWER: tuple[Line, ...] = (
-    ("Tom has 17 coins and Ana has 19 coins. Who has more coins?", "Ana"),
-    ("Today is Tuesday. What day of the week will it be in 100 days?", "Thursday"),
+    ("Tom has 17 coins and Ana has 19 coins. Who has more coins?", "Ana has more coins than Tom"),
+    ("Today is Tuesday. What day of the week will it be in 100 days?", "It will be a Thursday then"),
     ("A train needs 50 minutes and a bus 65 minutes for the same way. What arrives first?", "The train arrives first."),
     ("Why is the product of 4 and 25 a round number?", "because both share factors with ten"),
-    ("What is the name of a polygon with seven sides?", "heptagon"),
-    ("Which month has the fewest days?", "February"),
-    ("Aujourd'hui c'est lundi. Quel jour serons-nous dans 10 jours ?", "jeudi", "fr"),
-    ("Max ist 12 und Eva ist 15 Jahre alt. Wer ist jünger?", "Max ist jünger", "de"),
+    ("What is the name of a polygon with seven sides?", "It is called a heptagon"),
+    ("Which month has the fewest days?", "February has the fewest days"),
+    ("Aujourd'hui c'est lundi. Quel jour serons-nous dans 10 jours ?", "Nous serons alors un jeudi", "fr"),
+    ("Max ist 12 und Eva ist 15 Jahre alt. Wer ist jünger?", "Max ist drei Jahre jünger", "de"),
 )
 
 ANSWER_IN_STATEMENT: tuple[Line, ...] = (
@@ -213,33 +213,49 @@ UNVERIFIABLE_ANSWER: tuple[Line, ...] = (
     ("Was ist 5/6 minus 1/3?", "\\frac{1{2}", "de"),
 )
 
-TABLES: tuple[tuple[DropReason, str, tuple[Line, ...]], ...] = (
-    (DropReason.MISSING_STATEMENT, "statements", MISSING_STATEMENT),
-    (DropReason.MISSING_ANSWER, "statements", MISSING_ANSWER),
-    (DropReason.PROOF, "statements", PROOF),
-    (DropReason.MULTI_PART, "statements", MULTI_PART),
-    (DropReason.YES_NO, "statements", YES_NO),
-    (DropReason.MISSING_FIGURE, "statements", MISSING_FIGURE),
-    (DropReason.TRUNCATED, "statements", TRUNCATED),
-    (DropReason.REFERS_ELSEWHERE, "statements", REFERS_ELSEWHERE),
-    (DropReason.DEBRIS, "statements", DEBRIS),
-    (DropReason.NOT_A_PROBLEM, "statements", NOT_A_PROBLEM),
-    (DropReason.HEDGED_ANSWER, "statements", HEDGED_ANSWER),
-    (DropReason.TEXTUAL_ANSWER, "statements", TEXTUAL_ANSWER),
-    (DropReason.ANSWER_IN_STATEMENT, "statements", ANSWER_IN_STATEMENT),
-    (DropReason.GUESSWORK, "statements", GUESSWORK),
-    (DropReason.CHOICES_NEEDED, "statements", CHOICES_NEEDED),
-    (DropReason.CHOICES_UNRESOLVED, "statements", CHOICES_UNRESOLVED),
-    (DropReason.UNVERIFIABLE_ANSWER, "references", UNVERIFIABLE_ANSWER),
+VOTED = {
+    "missing_figure": "INCOMPLETE",
+    "truncated": "INCOMPLETE",
+    "refers_elsewhere": "INCOMPLETE",
+    "not_a_problem": "NOTHING",
+    "hedged_answer": "REFERENCE",
+    "guesswork": "SEVERAL",
+}
+"""By kind, what the recorded model answers about a row that no rule drops."""
+
+SHOWS_A_PICTURE = ("![", "<image", "<img", "\\include")
+"""With these a rule finds that a figure is missing."""
+
+TABLES: tuple[tuple[str, DropReason, str, tuple[Line, ...]], ...] = (
+    ("missing_statement", DropReason.MISSING_STATEMENT, "statements", MISSING_STATEMENT),
+    ("missing_answer", DropReason.MISSING_ANSWER, "statements", MISSING_ANSWER),
+    ("proof", DropReason.PROOF, "statements", PROOF),
+    ("multi_part", DropReason.MULTI_PART, "statements", MULTI_PART),
+    ("yes_no", DropReason.YES_NO, "statements", YES_NO),
+    ("missing_figure", DropReason.MISSING_FIGURE, "statements", MISSING_FIGURE),
+    ("truncated", DropReason.UNUSABLE, "doubtful_rows", TRUNCATED),
+    ("refers_elsewhere", DropReason.UNUSABLE, "doubtful_rows", REFERS_ELSEWHERE),
+    ("debris", DropReason.DEBRIS, "statements", DEBRIS),
+    ("not_a_problem", DropReason.UNUSABLE, "doubtful_rows", NOT_A_PROBLEM),
+    ("hedged_answer", DropReason.UNUSABLE, "doubtful_rows", HEDGED_ANSWER),
+    ("textual_answer", DropReason.TEXTUAL_ANSWER, "statements", TEXTUAL_ANSWER),
+    ("answer_in_statement", DropReason.ANSWER_IN_STATEMENT, "statements", ANSWER_IN_STATEMENT),
+    ("guesswork", DropReason.MULTI_PART, "doubtful_rows", GUESSWORK),
+    ("choices_needed", DropReason.MULTIPLE_CHOICE, "statements", CHOICES_NEEDED),
+    ("choices_unresolved", DropReason.MULTIPLE_CHOICE, "statements", CHOICES_UNRESOLVED),
+    ("unverifiable_answer", DropReason.UNVERIFIABLE_ANSWER, "references", UNVERIFIABLE_ANSWER),
 )  # fmt: skip
+"""Kind, the reason and the stage of the drop, and the lines."""
 
 
 def defective_rows() -> list[Row]:
     """Return every line of every table as a row, without attempts."""
     rows: list[Row] = []
-    for reason, stage, lines in TABLES:
+    for kind, reason, stage, lines in TABLES:
         for line in lines:
             lang = line[2] if len(line) == 3 else "en"
-            planted = Planted(str(reason), str(reason), stage)
+            planted = Planted(kind, str(reason), stage)
+            if reason is DropReason.MISSING_FIGURE and not (line[0] or "").startswith(SHOWS_A_PICTURE):
+                planted = Planted(kind, str(DropReason.UNUSABLE), "doubtful_rows")
             rows.append(Row(line[0], line[1], lang=lang, planted=planted))
     return rows

@@ -47,6 +47,7 @@ from tests.demo_data.rows import Planted, Row, by_level, row_of
 from tests.demo_data.supply import Supply
 from tests.demo_data.templates import ENGLISH
 from tests.demo_data.translations import recorded_translations
+from tests.demo_data.votes import recorded_votes
 
 HERE = Path(flows.demo.__file__).parent
 SOURCE_ROWS, SOURCE_SHEET = "problems", "worksheet"
@@ -58,6 +59,7 @@ FILES = (
     "planted.jsonl",
     "benchmark.jsonl",
     "translations.jsonl",
+    "votes.jsonl",
 )
 
 SEED_PROBLEMS, SEED_ORDER, SEED_WEAK, SEED_STRONG = 2506, 10910, 16, 61
@@ -198,6 +200,7 @@ def write_demo(folder: Path) -> list[Path]:
         _jsonl([*planted_lines(SOURCE_ROWS, rows), *planted_lines(SOURCE_SHEET, sheet)]),
         _jsonl(benchmark_lines()),
         _jsonl(recorded_translations()),
+        _jsonl(recorded_votes(both)),
     )
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in FILES]

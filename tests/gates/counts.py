@@ -103,7 +103,7 @@ def commands() -> Measured:
     return Measured(leaves(typer.main.get_command(app)))
 
 
-@gate("drop-reasons", Limit("<=", 40), until="part 4")
+@gate("drop-reasons", Limit("<=", 40))
 def drop_reasons() -> Measured:
     """Return how many reasons a row may be dropped for."""
     from curation.records import DropReason

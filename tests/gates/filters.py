@@ -21,7 +21,6 @@ from curation.records import PROBLEM
 from tests.benchmarks import bench_filters, bench_overlap_votes
 from tests.benchmarks.bench_dedup import MadeRows
 from tests.benchmarks.bench_overlap_votes import RowSet, requests_of, same_rows
-from tests.benchmarks.labelled_rows import LABELS, row_hash
 from tests.gates.base import Limit, Measured, SkippedError, gate, shared, shared_rows, wilson
 from tests.gates.stored import Asked, answers_to, prompts, rendered
 
@@ -30,16 +29,13 @@ from tests.gates.stored import Asked, answers_to, prompts, rendered
 
 @cache
 def rule_counts() -> dict[str, tuple[int, int]]:
-    """Return of each rule the labelled rows of the shared data that it drops, and how many of these rightly."""
+    """Return of each rule the labelled rows of the shared data that it drops, and how many of these rightly.
+
+    Not of `multiple_choice`: its labels state whether the question can do without its options.
+    """
     shared("math")
-    labels = pl.read_csv(LABELS, separator="\t", schema_overrides={"weight": pl.Float64})
-    labels = labels.rename({"weight": "stands_for"})
-    rows = bench_filters.load(shared()).join(labels, on="id", how="inner")
-    same = [row_hash(*texts) for texts in rows.select("statement", "answer").iter_rows()]
-    rows = rows.filter(pl.Series(same) == rows["hash"])
-    lines = bench_filters.judged(rows).hstack(rows.select("label", "how", "id", "stands_for"))
-    tables = bench_filters.rule_counts(lines)
-    return {rule: counts[:2] for name in ("MEASURED", "BEHIND") for rule, counts in tables[name].items()}
+    counts = bench_filters.rule_counts(bench_filters.labelled(bench_filters.load(shared())))
+    return {rule: some for rule, some in counts.items() if rule != "multiple_choice"}
 
 
 @gate("rule-precision", Limit(">=", 0.95))

@@ -1,21 +1,13 @@
 """The format filter: complete open problems with one final answer stay, everything else leaves with its reason.
 
-    measure(problems)           -> verdicts, scores                for the pipeline, whose next stages are
-    drop_ruled(problems, …)     -> kept with scores, dropped       the threshold on what rules are worth, and
-    drop_unusable(kept, scores) -> kept, dropped                   those on the classifier's scores
-    filter_statements(problems) -> kept, dropped                   all at once
-    classify(rows)              -> one verdict per row             for the command line
+    apply_rules(problems)       -> text, rule, reason and evidence of each row
+    filter_statements(problems) -> kept, dropped
+    classify(rows)              -> one verdict per row    for the command line
 
-Rules stand side by side in `RULES` (rules.py) with the expressions they look for in words.py (proofs),
-external_references.py (what a statement points at), question_type.py (questions and answers), completeness.py (cut
-off, debris, no problem) and broken_off.py (a text that asks nothing and breaks off). Rules that err too often drop
-nothing alone: what they find is a feature of a small classifier (scoring.py, features.py, ngrams.py); a model may be
-asked about what stays uncertain (`curation.questions.doubtful_rows`). How often each rule was right is its drops' score
-(precision.py). What all of them find is measured once (measuring.py), thresholds decide by it (filtering.py). Debris is
-removed by cleaning.py, labels and points by clutter.py, multiple choice is opened by
-`curation.filters.multiple_choice`, all from rewriting.py; language_tags.py compares text and language tag.
-
-It does not judge whether an answer can be verified, nor what needs understanding (missing premises).
+Debris is removed first (cleaning.py, clutter.py), code of figures is set aside (figures.py), then multiple choice is
+taken out (`curation.filters.multiple_choice`), then the rules run in order of precedence (rules.py). A rule drops what
+it finds with a precision of .95 or more; what needs judgement is a question to a model
+(`curation.questions.doubtful_rows`).
 """
 
 from curation.config import StatementSettings
@@ -24,31 +16,24 @@ from curation.filters.statements.filtering import (
     FilterResult,
     apply_rules,
     classify,
-    clean_statements,
-    drop_ruled,
-    drop_unusable,
     filter_statements,
-    score_statements,
+    find_choices,
+    split_rows,
 )
-from curation.filters.statements.measuring import Measured, measure
 from curation.filters.statements.rules import RULES
 
-VERSION = "statements@15"
+VERSION = "statements@16"
 """Changed whenever a decision could change."""
 
 __all__ = [
     "RULES",
     "VERSION",
     "FilterResult",
-    "Measured",
     "StatementRule",
     "StatementSettings",
     "apply_rules",
     "classify",
-    "clean_statements",
-    "drop_ruled",
-    "drop_unusable",
     "filter_statements",
-    "measure",
-    "score_statements",
+    "find_choices",
+    "split_rows",
 ]

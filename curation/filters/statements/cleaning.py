@@ -14,59 +14,20 @@ from __future__ import annotations
 
 import polars as pl
 
+from curation.filters.multiple_choice import tidy_answer
 from curation.filters.statements.clutter import HEADS, TAILS, has_head, number_belongs
 from curation.languages.vocabulary import every
+from curation.options import tidy_option
+from curation.verify.rewriting import keep_reference
 
 # Literals of which one must be present for any of the patterns below to do something.
 NEEDLES = [
-    "\\end{problem}",
-    "\\begin{problem}",
-    "\\noindent",
-    "\\par",
-    "\\text",
-    "\\uline",
-    "\\underline{\\h",
-    "\\hspace",
-    "\\vspace",
-    "\\bigskip",
-    "\\medskip",
-    "\\smallskip",
-    "\\newpage",
-    "\\label{",
-    "section",
-    "\\_\\_",
-    "</",
-    "/>",
-    "<br",
-    "<p",
-    "<center",
-    "&nbsp;",
-    "&lt;",
-    "&gt;",
-    "&amp;",
-    "&quot;",
-    "&#",
-    "~~",
-    "~ ",
-    "\u200b",
-    "\ufeff",
-    "\u00ad",
-    "\u2028",
-    "\u00a0",
-    "\r",
-    *every(lambda lang: lang.statements.points_needles),
-    "★",
-    "AMC",
-    "AIME",
-    "IMO",
-    "USAMO",
-    "Putnam",
-    "HMMT",
-    "Olympiad",
-    "Contest",
-    "Competition",
-    "Cup",
-]
+    "\\end{problem}", "\\begin{problem}", "\\noindent", "\\par", "\\text", "\\uline", "\\underline{\\h", "\\hspace",
+    "\\vspace", "\\bigskip", "\\medskip", "\\smallskip", "\\newpage", "\\label{", "section", "\\_\\_", "</", "/>",
+    "<br", "<p", "<center", "&nbsp;", "&lt;", "&gt;", "&amp;", "&quot;", "&#", "~~", "~ ", "\u200b", "\ufeff",
+    "\u00ad", "\u2028", "\u00a0", "\r", *every(lambda lang: lang.statements.points_needles), "★", "AMC", "AIME", "IMO",
+    "USAMO", "Putnam", "HMMT", "Olympiad", "Contest", "Competition", "Cup",
+]  # fmt: skip
 
 ENTITIES: list[tuple[str, str]] = [
     (r"&nbsp;", " "),
@@ -161,3 +122,48 @@ def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.Data
         return frame.drop("_bare")
     few = few.filter(number_belongs(text).not_()).select("_row", pl.col("_bare").alias(column))
     return frame.drop("_bare").with_row_index("_row").update(few, on="_row").drop("_row")
+
+
+def replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return ``work`` with the columns of ``changes`` put in at its ``_at``; a null there is a change, too."""
+    if changes.is_empty():
+        return work
+    names = [name for name in changes.columns if name != "_at"]
+    joined = work.join(
+        changes.with_columns(_changed=pl.lit(True)), on="_at", how="left", suffix="_new", maintain_order="left"
+    )
+    return joined.with_columns(
+        pl.when(pl.col("_changed")).then(f"{name}_new").otherwise(name).alias(name) for name in names
+    ).select(work.columns)
+
+
+def cleaned(work: pl.DataFrame) -> pl.DataFrame:
+    """Remove debris from statement, answer and choices of rows with ``_at``, working only on those that hold any."""
+    for name in ("statement", "answer"):
+        labels = name == "statement"
+        dirty = work.select("_at", name).filter(has_debris(name, labels))
+        if dirty.height:
+            tidy = clean_text(dirty, name, labels)
+            work = replaced(work, tidy if labels else _checked(dirty, tidy, name))
+    options = work.select("_at", "choices").filter(pl.col("choices").list.len() > 0).explode("choices")
+    if options.is_empty():
+        return work
+    options = options.with_columns(dirty=has_debris("choices", False).any().over("_at")).filter("dirty")
+    if options.is_empty():
+        return work
+    tidy = _checked(options, clean_text(options, "choices", False), "choices")
+    return replaced(work, tidy.group_by("_at", maintain_order=True).agg("choices"))
+
+
+def _checked(frame: pl.DataFrame, tidy: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return the clean answers; those that the verifier no longer reads as the same only have characters decoded."""
+    texts = zip(decoded(frame[column]), tidy[column], strict=True)
+    kept = [None if old is None or new is None else keep_reference(old, new) for old, new in texts]
+    return tidy.with_columns(pl.Series(column, kept, pl.String))
+
+
+def without_layout(answers: pl.Series) -> pl.Series:
+    """Return answers without debris and layout, whether the verifier reads them as the same or not."""
+    frame = pl.DataFrame({"answer": answers.cast(pl.String)})
+    texts = clean_text(frame, "answer", False)["answer"]
+    return pl.Series([None if text is None else tidy_answer(tidy_option(text)) for text in texts], dtype=pl.String)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.filters.statements.words import cheap
+from curation.filters.statements.expressions import cheap
 from curation.languages.vocabulary import one_of
 
 _WORD = f"(?:{one_of(lambda lang: lang.statements.label_words)})"

@@ -26,7 +26,7 @@ WORD = re.compile(
 """A word that no English one looks like: two letters in Cyrillic, two Chinese characters, an accent among three."""
 NO_WORDS = {
     "curation/languages/stripping.py": "single letters that are words",
-    "curation/filters/statements/completeness.py": "remains of wrong encodings",
+    "curation/filters/statements/rules.py": "remains of wrong encodings",
     "curation/translation/formulas.py": "letters that look like Latin ones",
     "curation/languages/names.py": "English names of languages",
 }
@@ -159,12 +159,12 @@ from curation.languages.vocabulary import loading
 loading.FOLDER = Path({str(tmp_path / "data")!r})
 import polars as pl
 from curation.prompts.solving import BOXED
-from curation.filters.statements import words
+from curation.filters.statements import rules
 from curation.filters.statements.language_tags import TAGS
 from curation.verify.answers.words import parse_date, parse_boolean
 assert TAGS[-1] == "pl" and "pl" in BOXED
-assert "udowodn" in words.PROOF_NEEDLES
-assert pl.Series(["Udowodnij, że liczba jest parzysta."]).str.contains(words.PROOF).item()
+assert "udowodn" in rules.PROOF_NEEDLES
+assert pl.Series(["Udowodnij, że liczba jest parzysta."]).str.contains(rules.PROOF).item()
 assert parse_boolean("tak") == "yes" and parse_date("3 stycznia 1999") == (1999, 1, 3)
 """
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=300)

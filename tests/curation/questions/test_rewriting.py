@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from curation.filters.multiple_choice import OpenQuestion, Refusal
 from curation.questions.rewriting import REWRITING, ProposedRewriting, accept_rewriting, read_rewriting
 from curation.records import Domain, PromptRequest
 
@@ -15,18 +14,18 @@ LISTED = "Which one of the numbers 45, 56, 65 and 75 is divisible by 7?"
 
 def accepted(
     statement: str, question: str = QUESTION, options: tuple[str, ...] = OPTIONS, verified: bool = True
-) -> OpenQuestion | Refusal:
+) -> dict[str, str] | str:
     return accept_rewriting(question, options, 1, ProposedRewriting(statement, ""), verified=verified)
 
 
 def test_all_options_may_stand_in_the_question() -> None:
-    assert accepted(LISTED) == OpenQuestion(LISTED, "56")
+    assert accepted(LISTED) == {"statement": LISTED, "answer": "56"}
 
 
 def test_a_question_without_its_options() -> None:
     question = "A tank holds 90 litres and loses 7 litres an hour. Which is closest to the litres left after 4 hours?"
     open_one = "A tank holds 90 litres and loses 7 litres an hour. How many litres are left after 4 hours?"
-    assert accepted(open_one, question, ("50", "62", "70")) == OpenQuestion(open_one, "62")
+    assert accepted(open_one, question, ("50", "62", "70")) == {"statement": open_one, "answer": "62"}
 
 
 @pytest.mark.parametrize(
@@ -44,12 +43,12 @@ def test_a_question_without_its_options() -> None:
 )
 def test_what_was_lost_changed_or_given_away_is_refused(statement: str, why: str) -> None:
     found = accepted(statement)
-    assert isinstance(found, Refusal)
-    assert why in found.evidence
+    assert isinstance(found, str)
+    assert why in found
 
 
 def test_an_answer_that_does_not_verify_is_refused() -> None:
-    assert isinstance(accepted(LISTED, verified=False), Refusal)
+    assert isinstance(accepted(LISTED, verified=False), str)
 
 
 def test_a_rewriting_is_read_behind_the_thoughts() -> None:
@@ -72,7 +71,7 @@ def test_a_rewriting_is_read_behind_the_thoughts() -> None:
 )
 def test_no_rewriting_is_none_and_refused(text: str | None) -> None:
     assert read_rewriting(text) is None
-    assert isinstance(accept_rewriting(QUESTION, OPTIONS, 1, None, verified=True), Refusal)
+    assert isinstance(accept_rewriting(QUESTION, OPTIONS, 1, None, verified=True), str)
 
 
 def test_the_prompt_holds_the_problem_its_options_and_the_right_one() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-import polars as pl
 import pytest
 
 from curation.records import problem_id
@@ -45,13 +44,6 @@ def test_a_problem_is_its_rows(tiny_run: Tiny) -> None:
     assert by_name["stage2.decisions"]["decisions"][0]["reason"] == "suspected_wrong_label"
     assert len(by_name["stage2.verdicts"]["verdicts"]) == 4
     assert by_name["export"] == {"name": "export"}
-
-
-def test_a_dropped_problem_says_what_every_rule_found(tiny_run: Tiny) -> None:
-    dropped = pl.concat(map(pl.read_parquet, (tiny_run.folder / "stages/02-statements/dropped").glob("*.parquet")))
-    told = json.loads(goldilocks("explain", tiny_run.folder, dropped["id"][0], "--json").out)
-    by_name = {stage["name"]: stage for stage in told["stages"]}
-    assert dropped["reason"][0] in {row["reason"] for row in by_name["statements.verdicts"]["findings"]}
 
 
 def test_a_plan_is_its_stages(tiny_copy: Tiny) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-from curation.config import StatementSettings
 from tests.flows.conftest import goldilocks, refusal, write_jsonl
 
 ROWS: list[dict[str, Any]] = [
@@ -59,10 +58,7 @@ def test_rows_are_classified_in_their_order(kind: str, tmp_path: Path) -> None:
     assert [line["keep"] for line in found] == [reason is None for reason in REASONS]
     assert [bool(line["evidence"]) for line in found] == [False, True, True, True]
     assert [line["statement"] for line in found] == [row["task"] for row in ROWS]
-    assert list(found[0]) == ["id", "keep", "reason", "evidence", "statement", "answer", "score"]
-    assert [line["score"] >= StatementSettings().drop_from for line in found] == [
-        reason is not None for reason in REASONS
-    ]
+    assert list(found[0]) == ["id", "keep", "reason", "evidence", "statement", "answer"]
     assert sorted(path.name for path in out.parent.iterdir()) == ["out.jsonl"]
 
 
@@ -76,7 +72,7 @@ def test_the_usual_names_need_no_map_and_rows_are_numbered(name: str, tmp_path: 
 
 
 def test_nested_fields_and_options_are_found(tmp_path: Path) -> None:
-    row = {"q": {"text": "What is 3 plus 4? Choose the answer."}, "options": ["6", "7", "8"], "key": "B"}
+    row = {"q": {"text": "What is 3 plus 4?"}, "options": ["6", "7", "8"], "key": "B"}
     said = goldilocks(
         "classify",
         write_jsonl(tmp_path / "rows.jsonl", [row]),

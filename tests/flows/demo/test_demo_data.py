@@ -39,7 +39,6 @@ NOT_IN_THE_MATH_LINE = {
     DropReason.REJECTED,  # a person's word
     DropReason.FAULTY_PREMISES,  # a model's word, off by default
     DropReason.UNPROVEN_REWRITING,  # tests/flows/stages/test_references.py spoils a row so
-    DropReason.UNUSABLE,  # a probability: which rows it drops is measured on labelled ones
 }
 CODE_LINE = {"asks_function", "interactive", "needs_files", "no_solution", "too_few_tests", "several_outputs"}
 """Reasons of the code pipeline."""

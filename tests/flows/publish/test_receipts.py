@@ -171,7 +171,7 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     assert receipt.figure("planted.defects") is None
     copies = receipt.figure("planted.refers_elsewhere")
     assert copies is not None
-    assert (copies.value, copies.n, dict(copies.counts)) == (1.0, 1, {"usability: refers_elsewhere": 1, "stayed": 0})
+    assert (copies.value, copies.n, dict(copies.counts)) == (0.0, 1, {"stayed": 1})  # no model is asked
     few = receipt.figure("planted.wrong_reference")
     assert few is not None
     assert (few.value, few.n) == (None, 0)
@@ -183,8 +183,8 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     assert (files(curated), kept.stat().st_mtime_ns) == (written, before)
     said = goldilocks("-q", "verify-receipt", tiny_copy.folder)
     assert said.status == 0, said.out
-    kept.write_text(kept.read_text().replace('refers_elsewhere": 1', 'refers_elsewhere": 3'))
-    assert "planted.refers_elsewhere: the receipt states 1.000" in verify(tiny_copy.folder).out
+    kept.write_text(kept.read_text().replace('stayed": 1', 'stayed": 3'))
+    assert "planted.refers_elsewhere: the receipt states 0.000" in verify(tiny_copy.folder).out
 
 
 def test_no_receipt_is_written_for_an_altered_set(tiny_copy: Tiny) -> None:

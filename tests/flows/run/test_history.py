@@ -20,7 +20,7 @@ def lines(folder: Path) -> list[dict[str, object]]:
 def test_every_stage_that_worked_has_a_line(tiny_run: Tiny) -> None:
     first, *stages, last = lines(tiny_run.folder)
     assert (first["command"], first["state"]) == ("run", "begun")
-    assert [line["stage"] for line in stages][:3] == ["sources", "statements.verdicts", "statements"]
+    assert [line["stage"] for line in stages][:3] == ["sources", "statements", "references"]
     assert stages[0]["in"] == stages[0]["kept"] == 11
     assert all(line["cpu_s"] >= 0 and line["peak_mb"] > 10 for line in stages)
     assert [line["peak_mb"] for line in stages] == sorted(line["peak_mb"] for line in stages)

@@ -38,7 +38,7 @@ def drop_products(job: StageRun) -> StageResult:
     def work(index: int) -> Shard:
         frame = read_shard(problems, "kept", index)
         times = ["times" in text for text in frame["statement"]]
-        reasons = [DropReason.GUESSWORK if found else None for found in times]
+        reasons = [DropReason.UNUSABLE if found else None for found in times]
         kept, dropped = split_rows(frame, name, reasons, ["it multiplies" if found else "" for found in times])
         return Shard(frame.height, {"kept": kept, "dropped": dropped})
 
@@ -103,10 +103,10 @@ def test_a_stage_in_the_list_is_everywhere(
     funnel = [line.split()[:6] for line in goldilocks("status", run.folder).out.splitlines() if "Products" in line]
     assert funnel == [["Products", "left", "out", str(manifest.rows_in), str(manifest.kept), "3"]]
     assert "| Products left out |" in (run.folder / "curated" / "README.md").read_text()
-    assert set(published(run.folder, "dropped").filter(stage="products")["reason"]) == {"guesswork"}
+    assert set(published(run.folder, "dropped").filter(stage="products")["reason"]) == {"unusable"}
     name = problem_id(TINY["wrong label"][0])
     told = goldilocks("explain", run.folder, name).out
-    assert "Products left out: dropped row 3 of school, guesswork: it multiplies" in told
+    assert "Products left out: dropped row 3 of school, unusable: it multiplies" in told
     assert f"  looked at for products: {name}\n" in told
     finished = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder).out.splitlines()[-1]
     assert "exact_dedup, products, near_dedup" in finished

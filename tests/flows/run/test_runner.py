@@ -25,7 +25,7 @@ from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
 from flows.stages.sources import SOURCES
-from flows.stages.statements import STATEMENTS, VERDICTS
+from flows.stages.statements import STATEMENTS
 from tests.demo_data.code.faults import row_of
 from tests.demo_data.code.tasks import TASKS
 from tests.flows.conftest import write_jsonl
@@ -60,7 +60,7 @@ def filtered(inputs: Path, out: Path, runner: str) -> dict[str, bytes]:
         write_jsonl(inputs / "sums.jsonl", rows)
     run = new_run(recipe, [f"runner={runner}"], out)
     with spreading(run.recipe):
-        run_pipeline(run, (SOURCES, VERDICTS, STATEMENTS, REFERENCES))
+        run_pipeline(run, (SOURCES, STATEMENTS, REFERENCES))
     stages = out / "stages"
     return {str(file.relative_to(stages)): file.read_bytes() for file in stages.rglob("*") if file.is_file()}
 
@@ -138,8 +138,8 @@ def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None
         assert current_runner(False) is not elsewhere
     spread = {stage.name for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages if stage.runs_anywhere}
     assert spread == {
-        "statements.verdicts",
         "programs",
+        "statements",
         "references",
         "execution_matrix",
         "stage1.verdicts",

@@ -130,7 +130,7 @@ def test_rewritten_choices_and_votes_on_premises(asked_run: tuple[Path, Path, st
         (LISTED, "56", HARD, "B", 2)  # one attempt at the original names the option
     ]
     reasons = {(text, reason) for text, reason in dropped.select("statement", "reason").iter_rows()}
-    assert reasons == {(OTHER, "choices_needed"), (TORN, "choices_needed"), (GAP, "faulty_premises")}
+    assert reasons == {(OTHER, "multiple_choice"), (TORN, "multiple_choice"), (GAP, "faulty_premises")}
     (evidence,) = dropped.filter(pl.col("reason") == "faulty_premises")["evidence"]
     assert evidence == "2 of 3 votes name a fault, most often: missing"
     assert notes(folder, "02-rewriting") == {
@@ -265,7 +265,7 @@ def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> No
         ('questions.suitable_ones.use="own.py:GEOMETRY"', "does not define GEOMETRY"),
         ('questions.suitable_ones.use="own.py:DropReason"', "must be a Vote"),
         ('questions.premises={use="own.py:ALGEBRA"}', "questions.premises: Goldilocks has a question of this name"),
-        ('questions.usability={use="own.py:ALGEBRA"}', "questions.usability: a stage has this name"),
+        ('questions.references={use="own.py:ALGEBRA"}', "questions.references: a stage has this name"),
         ("questions.premisses={votes=3}", "no such question (one of your own needs `use`); did you mean `premises`?"),
     ],
 )

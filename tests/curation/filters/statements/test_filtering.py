@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from curation.filters.statements import RULES, VERSION, StatementSettings, classify, filter_statements
 from curation.filters.statements.cleaning import clean_text
-from curation.filters.statements.precision import rule_score
 from curation.records import DROPPED, PROBLEM, DropReason
 
 
@@ -33,9 +32,9 @@ def test_kept_and_dropped_in_their_schemas_and_in_order() -> None:
     assert out.dropped.schema == DROPPED
     assert out.kept["id"].to_list() == ["0", "2", "4"]
     assert out.dropped["id"].to_list() == ["1", "3"]
-    assert out.dropped["reason"].to_list() == [DropReason.PROOF, DropReason.CHOICES_NEEDED]
+    assert out.dropped["reason"].to_list() == [DropReason.PROOF, DropReason.MULTIPLE_CHOICE]
     assert out.dropped["stage"].unique().to_list() == ["statements"]
-    assert out.dropped["evidence"].to_list() == ["proof: Prove that, score 0.9991", "choices: Which of, score 0.954"]
+    assert out.dropped["evidence"].to_list() == ["proof: Prove that", "multiple_choice: 7"]
 
 
 def test_originals_are_kept_only_where_something_was_rewritten() -> None:
@@ -50,7 +49,7 @@ def test_originals_are_kept_only_where_something_was_rewritten() -> None:
 def test_a_dropped_row_is_handed_on_as_it_came() -> None:
     row = {"statement": "Prove that $7$ is prime.\n\\end{problem}", "answer": "QED\\\\", "choices": ["A. 1", "B. 2"]}
     frame = problems(row)
-    out = filter_statements(frame, StatementSettings(disabled=("choices",)))
+    out = filter_statements(frame, StatementSettings(disabled=("multiple_choice",)))
     assert out.dropped.select(PROBLEM.names()).equals(frame)
 
 
@@ -61,7 +60,7 @@ def test_what_an_earlier_stage_kept_as_the_original_stays() -> None:
 
 
 def test_rewriting_can_be_switched_off() -> None:
-    kept = filter_statements(problems(CHOICE), StatementSettings(disabled=("choices",))).kept
+    kept = filter_statements(problems(CHOICE), StatementSettings(disabled=("multiple_choice",))).kept
     assert kept["choices"].to_list() == [["A. 3", "B. 4", "C. 5"]]
 
 
@@ -70,12 +69,6 @@ def test_an_empty_frame() -> None:
     assert out.kept.is_empty()
     assert out.dropped.is_empty()
     assert out.dropped.schema == DROPPED
-
-
-def test_an_incomplete_question_with_options_needs_its_options() -> None:
-    row = {"statement": "The number of apples that the man in the", "answer": "B", "choices": ["A. 3", "B. 4", "C. 5"]}
-    dropped = filter_statements(problems(row)).dropped
-    assert dropped["reason"].to_list() == [DropReason.CHOICES_NEEDED]
 
 
 def test_debris_of_many_kinds_goes_and_formulas_stay() -> None:
@@ -160,10 +153,8 @@ def test_classify_gives_one_line_per_row_in_order() -> None:
         {"id": [7, 8], "statement": ["Prove that $2$ is prime.", "What is $2+2$?\\\\"], "answer": [None, "4"]}
     )
     lines = classify(rows)
-    assert lines.columns == ["id", "keep", "reason", "evidence", "statement", "answer", "rule", "score"]
-    assert lines["score"][0] == rule_score("proof")
-    assert 0 < lines["score"][1] < 0.5
-    assert lines.drop("score").rows() == [
+    assert lines.columns == ["id", "keep", "reason", "evidence", "statement", "answer", "rule"]
+    assert lines.rows() == [
         ("7", False, "proof", "Prove that", "Prove that $2$ is prime.", None, "proof"),
         ("8", True, None, None, "What is $2+2$?", "4", None),
     ]

@@ -10,9 +10,8 @@ from functools import cache
 import polars as pl
 import pytest
 
-from curation.filters.multiple_choice.opening import sound_option, tidy_answer
-from curation.filters.statements.cleaning import clean_text, decoded
-from curation.filters.statements.rewriting import cleaned
+from curation.filters.multiple_choice import sound_option, tidy_answer
+from curation.filters.statements.cleaning import clean_text, cleaned, decoded
 from curation.options import strip_label, tidy_option
 from curation.records import PROBLEM, Outcome
 from curation.verify.answers import compare

@@ -11,8 +11,6 @@ from curation.filters.statements import RULES, StatementSettings, apply_rules, c
 from curation.records import DropReason
 
 Rows = Sequence[tuple[str, ...]]
-FINDS = StatementSettings(suspected_from=1e-6)
-"""With these a rule drops what it finds, whatever the classifier makes of it."""
 
 
 def verdicts(*rows: tuple[str, str | None, str | None]) -> list[tuple[str | None, str | None]]:
@@ -21,7 +19,7 @@ def verdicts(*rows: tuple[str, str | None, str | None]) -> list[tuple[str | None
     full = frame.with_columns(
         choices=pl.lit(None, pl.List(pl.String)), source=pl.lit("t"), meta=pl.lit(None, pl.String)
     )
-    return apply_rules(full, FINDS).select("rule", "reason").rows()
+    return apply_rules(full).select("rule", "reason").rows()
 
 
 def verdict(statement: str | None, answer: str | None = "4", lang: str = "en") -> tuple[str | None, str | None]:
@@ -88,19 +86,6 @@ def test_a_proof_with_a_value_to_find_is_kept_for_its_value() -> None:
     assert verdict(statement, None)[1] == DropReason.PROOF
 
 
-def test_formal_tasks_without_an_answer_are_proofs_and_stories_are_not() -> None:
-    assert (
-        verdict("Find all functions $f:\\mathbb{R}\\to\\mathbb{R}$ with $f(x+y)=f(x)+f(y)$.", None)[1]
-        == DropReason.PROOF
-    )
-    assert verdict("求所有满足 $a^b=b^a$ 的正整数对。", None, "zh")[1] == DropReason.PROOF
-    assert verdict("Tom has some pens. He buys 3. How many pens has he now?", None)[1] == DropReason.MISSING_ANSWER
-    row = pl.DataFrame(
-        {"statement": ["What is the least number of weighings?"], "meta": ['{"Grading guidelines": "1 point"}']}
-    )
-    assert classify(row)["rule"].to_list() == ["marking_scheme"]
-
-
 def test_no_statement() -> None:
     rows = [("en", statement, "4") for statement in (None, "", "   ", "Solve", "x")]
     assert {reason for _, reason in verdicts(*rows)} == {DropReason.MISSING_STATEMENT}  # type: ignore[arg-type]
@@ -111,26 +96,6 @@ NO_ANSWER = [None, "", "  ", "N/A", "none", "-", "?", "see solution", "略", "�
 
 def test_no_answer() -> None:
     assert astray([("en", "What is $2 + 2$?", answer) for answer in NO_ANSWER], DropReason.MISSING_ANSWER) == []
-
-
-FIGURES = [
-    ("en", "In the figure, $AB = 3$ and $BC = 4$. What is $AC$?"),
-    ("en", "The diagram below shows a square of side 4. What is its area?"),
-    ("en", "What is the area of the region shown to the right?"),
-    ("en", "![](images/7.png) What is the value of $x$?"),
-    ("en", "[asy] draw((0,0)--(1,1)); [/asy] What is the length of the segment?"),
-    ("fr", "Sur la figure ci-contre, calculer l'aire du triangle."),
-    ("es", "En la figura, ¿cuánto mide el ángulo $x$?"),
-    ("it", "Nella figura a fianco, quanto misura l'angolo?"),
-    ("de", "In der Abbildung ist ein Quadrat. Wie groß ist seine Fläche?"),
-    ("zh", "如图，在三角形中，$AB=3$，求 $BC$ 的长。"),
-    ("zh", "下图是一个正方形，它的面积是多少？"),
-    ("ru", "На рисунке изображён квадрат. Найдите его площадь."),
-]
-
-
-def test_missing_figures() -> None:
-    assert astray(FIGURES, DropReason.MISSING_FIGURE, "4") == []
 
 
 NO_FIGURES = [
@@ -209,41 +174,6 @@ def test_yes_no() -> None:
     assert astray(YES_NO, DropReason.YES_NO) == []
 
 
-def test_true_or_false_as_a_question_but_not_as_a_kind_of_question() -> None:
-    assert verdict("Every prime is odd. True or false?", "1")[0] == "true_or_false"
-    assert verdict("An exam has 20 true/false questions and 10 others. How many questions has it?", "30") == (
-        None,
-        None,
-    )
-
-
-HEDGED_ANSWERS = [
-    "about 3 or 4",
-    "approximately 12",
-    "3 左右",
-    "大约 5",
-    "environ 12",
-    "etwa 7",
-    "answers may vary",
-    "答案不唯一",
-]
-
-
-def test_hedged_answers() -> None:
-    assert (
-        astray(
-            [("en", "How many beans are in the jar?", answer) for answer in HEDGED_ANSWERS], DropReason.HEDGED_ANSWER
-        )
-        == []
-    )
-
-
-def test_one_number_or_another_is_hedged_only_where_one_number_is_asked() -> None:
-    assert verdict("How many beans are in the jar?", "3 or 4")[1] == DropReason.HEDGED_ANSWER
-    assert verdict("Find $x$ with $(x-3)(x-4) = 0$.", "3 or 4") == (None, None)
-    assert verdict("若 $x^2=2x$，则 $x$ 的值为____．", "0或2", "zh") == (None, None)
-
-
 TEXTUAL_ANSWERS = [
     "The triangle is isosceles because two of its sides are equal.",
     "taking the empty card",
@@ -278,23 +208,6 @@ def test_short_answers_are_not_textual() -> None:
     assert astray([("en", "Determine the answer.", answer) for answer in SHORT_ANSWERS_ARE_NOT_TEXTUAL], None) == []
 
 
-ELSEWHERE = [
-    ("en", "Using the result of the previous problem, find the sum."),
-    ("en", "Use Theorem 3.2 to compute the integral of $x$ from 0 to 1."),
-    ("en", "What is the variance of the sample in Exercise 12?"),
-    ("zh", "在上题中，若 $x=3$，求 $y$ 的值。"),
-    ("fr", "Avec la question précédente, calculer $x$."),
-    ("es", "Con los datos del ejercicio anterior, calcule $x$."),
-    ("it", "Con i dati dell'esercizio precedente, calcolare $x$."),
-    ("de", "Berechnen Sie $x$ mit dem Ergebnis der vorherigen Aufgabe."),
-    ("ru", "Используя результат предыдущей задачи, найдите $x$."),
-]
-
-
-def test_references_to_elsewhere() -> None:
-    assert astray(ELSEWHERE, DropReason.REFERS_ELSEWHERE, "4") == []
-
-
 def test_exercise_as_a_verb_and_sections_of_a_car_park_are_no_references() -> None:
     assert verdict("Jane's goal is to exercise 1 hour a day. How many hours is that in a week?", "7") == (None, None)
     assert verdict(
@@ -307,28 +220,6 @@ def test_statements_that_give_their_answer_away() -> None:
     assert verdict("$6\\times7$ 等于多少？答案：42", "42", "zh")[1] == DropReason.ANSWER_IN_STATEMENT
     assert verdict("What is $6 \\cdot 7$? Answer: ____", "42") == (None, None)
     assert verdict("Tom's answer is 3 more than 39. What is it?", "42") == (None, None)
-
-
-def test_cut_off_statements() -> None:
-    assert verdict("Find the number of integers $n$ such that the")[1] == DropReason.TRUNCATED
-    assert verdict("Find $\\begin{array}{c} 1 \\\\ 2", "3")[1] == DropReason.TRUNCATED
-    assert verdict("已知函数 $f(x)=x^2$，求", lang="zh", answer="3") == (None, None)
-    assert verdict("若 $a>b$，且", lang="zh")[1] == DropReason.TRUNCATED
-    assert verdict("What is the next term of the geometric sequence 1, 2, 4, ...", "8") == (None, None)
-
-
-def test_text_that_is_no_problem() -> None:
-    assert verdict("Definition: a group is a set with an associative operation.", "4")[1] == DropReason.NOT_A_PROBLEM
-    assert verdict("A triangle with three equal sides has three equal angles.", "180")[1] == DropReason.NOT_A_PROBLEM
-    assert verdict("Click here to subscribe to our newsletter. What is 2+2?", "4")[1] == DropReason.NOT_A_PROBLEM
-    assert verdict("Translate the above text into English. What is 2+2?", "4")[1] == DropReason.NOT_A_PROBLEM
-    assert verdict("How long does it take to download the file at 2 MB a second if it has 60 MB?", "30") == (None, None)
-
-
-def test_guessing_the_next_term_of_a_series() -> None:
-    assert verdict("What is the next number in the series 2, 6, 12, 20?", "30")[0] == "series_guess"
-    assert verdict("找规律填数：1，4，9，16，____．", "25", "zh")[0] == "series_guess"
-    assert verdict("What is the next term of the arithmetic sequence 2, 5, 8?", "11") == (None, None)
 
 
 def test_tags_that_cannot_be_right() -> None:
@@ -344,14 +235,14 @@ def test_tags_that_cannot_be_right() -> None:
 
 
 def test_broken_characters() -> None:
-    assert verdict("What is the square of \ufffd\ufffd if it is 4?")[1] == DropReason.DEBRIS
+    assert verdict("What is the square of Ã©Â² if it is 4?")[1] == DropReason.DEBRIS
 
 
 def test_every_rule_has_a_name_of_its_own_and_can_be_switched_off() -> None:
     names = [rule.name for rule in RULES]
     assert len(names) == len(set(names))
     row = pl.DataFrame({"statement": ["Prove that 2 is prime."], "answer": ["4"]})
-    settings = StatementSettings(disabled=("proof", "no_task"))
+    settings = StatementSettings(disabled=("proof", "missing_answer"))
     assert classify(row)["rule"].to_list() == ["proof"]
     assert classify(row, settings)["rule"].to_list() == [None]
 
@@ -363,7 +254,7 @@ def test_languages_that_the_recipe_does_not_take() -> None:
 
 
 def test_a_letter_for_an_answer_to_options_that_were_not_understood() -> None:
-    assert verdict("Which is right?\nA.\n\nB. 4", "B")[1] == DropReason.CHOICES_UNRESOLVED
+    assert verdict("Which is right?\nA.\n\nB. 4", "B")[1] == DropReason.MULTIPLE_CHOICE
     assert verdict("Which of the points $A$, $B$ and $C$ is nearest to the origin?", "B") == (None, None)
 
 
@@ -386,4 +277,28 @@ def test_whole_references_are_not_broken(answer: str) -> None:
 
 
 def test_a_named_answer_in_the_statement_is_given_away() -> None:
-    assert verdict("Find x. The answer is x = 4.", "4") == ("answer_in_statement", DropReason.ANSWER_IN_STATEMENT)
+    assert verdict("Find x. The answer is 4.", "4") == ("answer_in_statement", DropReason.ANSWER_IN_STATEMENT)
+
+
+NARROWED = [  # seen in use, each dropped once against its label
+    ("en", "A lamp hangs 2 m above the table. After how many seconds does a falling ball hit the table?", "0.64"),
+    ("en", "Construct the section of the cube by the plane $AMN$. In what ratio does it divide the volume?", "7:17"),
+    ("en", "Simplify the product and show that it converges.", "$\\frac{1}{2}$"),
+    (
+        "en",
+        "Alice either (1) gives a coin to Bob or (2) is given two coins. How many can she have after 5 moves?",
+        "12",
+    ),
+    ("en", "How many ways are there to go from A to B? (That is, how many lines can be drawn?)", "12"),
+    ("en", "How much does she make a day? If the answer is 18, what is the value of the unknown variable x?", "16"),
+    ("en", "On what day of the week will it be in 100 days?", "Thursday"),
+]
+
+
+def test_what_was_dropped_wrongly_stays() -> None:
+    assert astray(NARROWED, None) == []
+
+
+def test_options_inside_a_line_are_multiple_choice() -> None:
+    statement = "Choose the order. (A) \\(x<z<y\\) (B) \\(y<z<x\\) (C) \\(z<x<y\\)"
+    assert verdict(statement, "A") == ("multiple_choice", DropReason.MULTIPLE_CHOICE)
