@@ -1,9 +1,9 @@
 """New tests for one problem: inputs made in rounds, run through the solutions, and kept if these agree.
 
 Inputs come from a model's generator programs and from changes of given ones (`curation.programs.mutation`). If a
-validator is believed (`curation.programs.validation`), what it does not accept is not run. If none is, more solutions
-must agree, and given inputs are changed only if no model was asked. Of the sound inputs those stay that tell known
-wrong solutions apart, and others of every kind.
+validator is believed (`curation.programs.validation`), what it does not accept is not run. If none is, no given input
+is changed (the validators of 20 packages accepted 212 of 380 changed ones), and more solutions must agree on what a
+model wrote. Of the sound inputs those stay that tell known wrong solutions apart, and others of every kind.
 """
 
 from __future__ import annotations
@@ -313,6 +313,9 @@ def generate_tests(
     if len(voting) < votes_wanted:
         generated.reason = f"too few solutions vote: {len(voting)}, {votes_wanted} wanted"
         return generated
+    if not vouching.by and not responses:
+        generated.reason = "no validator is believed, and no model wrote inputs"
+        return generated
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     candidates = [one for one in unit.candidates() if one.index in voting or one.index in wrong]
     voters, known_wrong = ([one for one in candidates if one.index in part] for part in (voting, wrong))
@@ -330,7 +333,7 @@ def generate_tests(
         inputs_from_model(runner, responses, trusted=bool(vouching.by)),
         generated,
         set(map(digest, unit.tests["input"])),
-        [text for text in tests["input"] if len(text) <= LARGE_BYTES and (vouching.by or not responses)],
+        [text for text in tests["input"] if len(text) <= LARGE_BYTES and vouching.by],
         next_index=1 + int(unit.tests["index"].max() or 0),  # type: ignore[arg-type]
     )
     maker.work(wrong, tests.height)

@@ -1,6 +1,7 @@
 """Make the files of the code demo, which are kept beside it:
 
     problems.jsonl   name, text, tests [{input, output}], programs [{language, verdict, code}], seconds, checker, …
+    programs.jsonl   a recorded answer of an imaginary model that writes test programs, for every problem that has tests
     attempts.jsonl   eight recorded attempts of an imaginary model at every problem that should survive, per language
     planted.jsonl    what was planted where: row, name, kind, expected, and the tests that should change
 
@@ -26,10 +27,41 @@ from tests.demo_data.code.faults import Planted, Row
 from tests.demo_data.code.tasks import TASKS
 
 HERE = Path(flows.demo.code.__file__).parent
-FILES = ("problems.jsonl", "attempts.jsonl", "planted.jsonl")
+FILES = ("problems.jsonl", "programs.jsonl", "attempts.jsonl", "planted.jsonl")
 SEED = 2506_10910
 ATTEMPTS = 8
 LINES = {"python": "Write the program in Python 3.", "cpp": "Write the program in C++20."}
+PROGRAMS = """\
+Numbers of either sign, all alike, and single ones tell wrong programs apart.
+
+```python
+import random
+k = int(input())
+draw = random.Random(k)
+most = [1, 2, 50, 50][k] if k < 4 else 6 if k > 24 else draw.randint(3, 50)
+n = most if k <= 24 else draw.randint(1, most)
+limit = draw.choice((1, 5, 1000))
+numbers = [draw.randint(-limit, limit) for _ in range(n)]
+if k % 5 == 0:
+    numbers = [numbers[0]] * n
+if k % 7 == 0:
+    numbers = [-abs(x) - 1 for x in numbers[:-1]] + [max(-1000, -abs(numbers[-1]) - 1)]
+    numbers = [max(-1000, x) for x in numbers]
+print(n)
+print(*numbers)
+```
+
+```python
+import re, sys
+lines = sys.stdin.read().split("\\n")
+number = re.compile(r"0|-?[1-9][0-9]*")
+ok = len(lines) == 3 and lines[2] == "" and number.fullmatch(lines[0]) and 1 <= int(lines[0]) <= 50
+values = lines[1].split(" ") if ok else []
+ok = ok and len(values) == int(lines[0]) and all(number.fullmatch(x) and -1000 <= int(x) <= 1000 for x in values)
+sys.exit(0 if ok else 1)
+```
+"""
+"""A generator and a validator: the inputs of all tasks have one form."""
 TOO_EASY, NEVER = ("evens",), ("alternating",)
 """Sound tasks whose attempts are all right, or all wrong."""
 
@@ -85,6 +117,11 @@ def attempts(planted_rows: Iterable[tuple[Row, Planted]]) -> list[dict[str, str]
     return lines
 
 
+def programs(planted_rows: Iterable[tuple[Row, Planted]]) -> list[dict[str, str]]:
+    """Return the recorded answer about each problem."""
+    return [{"problem": text, "text": PROGRAMS} for text in dict.fromkeys(row["text"] for row, _ in planted_rows)]
+
+
 def listed(planted_rows: Iterable[tuple[Row, Planted]]) -> list[dict[str, Any]]:
     """Return the rows of planted.jsonl."""
     return [
@@ -94,9 +131,10 @@ def listed(planted_rows: Iterable[tuple[Row, Planted]]) -> list[dict[str, Any]]:
 
 
 def write(folder: Path = HERE) -> None:
-    """Write the three files into a folder."""
+    """Write the files into a folder."""
     planted_rows = rows()
     _lines(folder / "problems.jsonl", [row for row, _ in planted_rows])
+    _lines(folder / "programs.jsonl", programs(planted_rows))
     _lines(folder / "attempts.jsonl", attempts(planted_rows))
     _lines(folder / "planted.jsonl", listed(planted_rows))
 

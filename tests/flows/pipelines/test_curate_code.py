@@ -94,6 +94,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     text = (
         text.replace("attempts = 8", "attempts = 4")
+        .replace('"../demo/code/programs.jsonl"', '"generators.jsonl"')
         .replace('path = "problems.jsonl"', 'path = "problems.jsonl"\nprocesses = true')
         .replace("[code]", '[code]\nlanguages = ["python"]')
     )
@@ -102,15 +103,6 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 name = "packages"
 kind = "kattis"
 path = "packages"
-
-[questions.test_programs]
-model = "tester"
-
-[models.tester]
-kind = "recorded"
-name = "tester@recorded"
-path = "generators.jsonl"
-columns = { problem = "problem", text = "text" }
 """
     (folder / "code.toml").write_text(text)
     return folder / "code.toml"

@@ -12,8 +12,9 @@ import pytest
 
 from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
-from curation.programs.validation import Vouching
+from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.records import JUDGING, SOLUTION, TEST
+from curation.verify.programs.problem import Validator, ValidatorLang
 from curation.verify.programs.tools import Runner
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import Run
@@ -43,6 +44,16 @@ RIGHT = [
     "n = int(input())\ntotal = 0\nfor a in input().split():\n    total += int(a)\nprint(total)\n",
     "import sys\nprint(sum(map(int, sys.stdin.read().split()[1:])))\n",
 ]
+VALIDATOR = Validator(
+    ValidatorLang.PYTHON,
+    {
+        "v.py": "import sys\nhead, body, end = sys.stdin.read().split('\\n')\nvalues = body.split(' ')\n"
+        "assert (str(int(head)), end) == (head, '') and len(values) == int(head) <= 10**5\n"
+        "assert all(str(int(one)) == one and 0 <= int(one) <= 10**9 for one in values)\nsys.exit(42)\n"
+    },
+    ("v.py",),
+)
+GIVEN = [GivenInput(at, text, example=True) for at, (text, _) in enumerate(SAMPLES)]
 WRONG = "input()\nprint(sum(map(int, input().split())) % 1000)\n"
 
 
@@ -58,15 +69,19 @@ def made(
     right: int,
     first: str = RIGHT[0],
     limit: float = 10.0,
+    validated: bool = True,
     **constants: object,
 ) -> GeneratedTests:
-    """Return the tests made of the samples with so many right solutions and a wrong one; nobody vouches for inputs."""
+    """Return the tests made of the samples with ``right`` right solutions and a wrong one."""
     unit, run = problem_of(more, right, first=first, limit=limit)
-    return made_of(runner, unit, run, limit, **constants)
+    vouching = vouch(runner.tools, [VALIDATOR] if validated else [], [], GIVEN)
+    return made_of(runner, unit, run, vouching, limit, **constants)
 
 
-def made_of(runner: Runner, unit: Unit, run: Run, limit: float = 10.0, **constants: object) -> GeneratedTests:
-    """Return the tests made of a problem; nobody vouches for inputs."""
+def made_of(
+    runner: Runner, unit: Unit, run: Run, vouching: Vouching, limit: float = 10.0, **constants: object
+) -> GeneratedTests:
+    """Return the tests made of a problem."""
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
     matrix = execution_matrix.run_execution_matrix(
         runner,
@@ -77,7 +92,7 @@ def made_of(runner: Runner, unit: Unit, run: Run, limit: float = 10.0, **constan
     )
     decisions = tests_agreement.decide_tests(matrix.runs, run.recipe.code, ids)
     with made_with(**constants):
-        return generate_tests(run, unit, runner, matrix.runs, decisions, unit.tests, limit, (), Vouching())
+        return generate_tests(run, unit, runner, matrix.runs, decisions, unit.tests, limit, (), vouching)
 
 
 def changed(text: str) -> NewInput:
@@ -107,7 +122,7 @@ def problem_of(
     return unit, run
 
 
-def test_without_a_validator_changed_inputs_keep_the_form_and_catch_the_wrong_program(runner: Runner) -> None:
+def test_changed_inputs_keep_the_form_and_catch_the_wrong_program(runner: Runner) -> None:
     generated = made(runner, "", 3, BATCH=6, ROUNDS=1, MAX_INPUT_KB=8)
     assert generated.reason == ""
     assert generated.caught[3] > 0
@@ -134,17 +149,21 @@ def test_inputs_of_the_kind_on_which_a_solution_crashes_are_not_kept(runner: Run
     assert (generated.tests, generated.reason) == ([], "the solutions disagree on inputs of its kind")
 
 
-def test_why_nothing_was_made_is_said(runner: Runner) -> None:
-    few = made(runner, "", 2, BATCH=4, ROUNDS=1)
-    assert (few.tests, few.reason) == ([], "too few solutions vote: 2, 3 wanted")
-    assert few.counts() == (0, 0, 0, 0, 0, few.reason)
+def test_the_reason_why_nothing_was_made_is_stated(runner: Runner) -> None:
+    alone = made(runner, "", 1, BATCH=4, ROUNDS=1)
+    assert (alone.tests, alone.reason) == ([], "too few solutions vote: 1, 2 wanted")
+    few = made(runner, "", 2, validated=False, BATCH=4, ROUNDS=1)
+    assert few.reason == "too few solutions vote: 2, 3 wanted"
+    unknown = made(runner, "", 3, validated=False, BATCH=4, ROUNDS=1)
+    assert unknown.reason == "no validator is believed, and no model wrote inputs"
+    assert unknown.counts() == (0, 0, 0, 0, 0, unknown.reason)
 
 
 def test_without_a_validator_two_thirds_of_the_right_solutions_must_agree(runner: Runner) -> None:
     unit, run = problem_of("", 3)
     strange = [("sums", 9 + i, "python", f"print({i})\n", True, f"{i}.py") for i in range(3)]
     solutions = pl.concat([unit.solutions, pl.DataFrame(strange, schema=SOLUTION, orient="row")])
-    generated = made_of(runner, dataclasses.replace(unit, solutions=solutions), run)
+    generated = made_of(runner, dataclasses.replace(unit, solutions=solutions), run, Vouching())
     assert generated.reason == "too few solutions vote: 3, 4 wanted"
 
 
