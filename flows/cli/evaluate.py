@@ -66,7 +66,7 @@ def _policy(
     if policy is not None and attempts is not None:
         raise ConfigError("give --policy or --attempts, not both")
     if attempts is not None:
-        return _recorded(bench, attempts, columns), Path()
+        return with_domain({"": _recorded(attempts, columns)}, bench.domain)[""], Path()
     own = bench.models[bench.model] if bench.model is not None else None
     if policy is None:
         if own is None:
@@ -81,7 +81,7 @@ def _policy(
     return with_domain({"": settings}, bench.domain)[""], folder
 
 
-def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedModel:
+def _recorded(path: Path, columns: Sequence[str]) -> RecordedModel:
     """Return the policy of a file of attempts, by columns of the usual names or by ``FIELD=COLUMN``.
 
     Raises:
@@ -97,7 +97,7 @@ def _recorded(bench: Bench, path: Path, columns: Sequence[str]) -> RecordedModel
     first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else {}
     there = {field: field for field in RECORDED_FIELDS if field in row or field in first}
     there.pop("model", None)  # a column of names is taken where it is asked for
-    there = {"domain": bench.domain, **there, **mapped}
+    there |= mapped
     table = {
         "kind": "recorded",
         "name": f"{path.name.split('.')[0]}@recorded",

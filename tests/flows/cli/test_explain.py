@@ -48,7 +48,6 @@ def test_a_problem_dropped_by_the_format_filter(tiny_run: Tiny) -> None:
     dropped = tiny_run.table("dropped").row(by_predicate=pl.col("id") == name_of("proof"), named=True)
     assert f"Format filter: dropped row 5 of school, {dropped['reason']}: {dropped['evidence']}" in text
     assert [line for line in text.splitlines() if line.endswith("not reached")] == [
-        "Format classifier: not reached",
         "Reference check: not reached",
         "Exact dedup: not reached",
         "Near dedup: not reached",

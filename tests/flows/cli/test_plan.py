@@ -29,7 +29,7 @@ def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> 
     for plan in plans:
         assert plan.pilot == 64
         # recorded attempts cost nothing, so all there are are taken; of one problem there are none
-        assert 0.9 < plan.attempts.mean / (plan.problems * 16) <= 1
+        assert 0.85 < plan.attempts.mean / (plan.problems * 16) <= 1
     shutil.copytree(demo_run, folder, dirs_exist_ok=True)
     run_recipe(DEMO, ["shard_rows=40"], folder)
     assert list(stored_plan(run).values()) == plans

@@ -100,23 +100,23 @@ def test_an_altered_licence_is_named(tiny_copy: Tiny) -> None:
 
 def test_an_edited_figure_is_named(tiny_copy: Tiny) -> None:
     def flatter(table: dict[str, Any]) -> None:
-        (figure,) = (row for row in table["figures"] if row["name"] == "precision.choices")
-        figure["value"] = 1.0
+        (figure,) = (row for row in table["figures"] if row["name"] == "precision.proof")
+        figure["value"] = 0.5
 
     edit(tiny_copy.folder, flatter)
     said = verify(tiny_copy.folder)
     assert said.status == 1
     assert "receipt.json: what stands in it does not have the digest that stands in it; it was edited." in said.out
-    assert "precision.choices: the receipt states 1.000" in said.out
-    assert "RECEIPT.md says what receipt.json does not say: | choices | 0.957" in said.out
+    assert "precision.proof: the receipt states 0.500" in said.out
+    assert "RECEIPT.md says what receipt.json does not say: | proof | 1.000" in said.out
 
 
 def test_an_edited_page_is_named(tiny_copy: Tiny) -> None:
     page = tiny_copy.folder / "curated" / "RECEIPT.md"
-    page.write_text(page.read_text().replace("0.957", "0.999"))
+    page.write_text(page.read_text().replace("| proof | 1.000", "| proof | 0.999"))
     said = verify(tiny_copy.folder)
     assert said.status == 1
-    assert "RECEIPT.md says what receipt.json does not say: | choices | 0.999" in said.out
+    assert "RECEIPT.md says what receipt.json does not say: | proof | 0.999" in said.out
 
 
 def stored(folder: Path, policy: str) -> Path:
