@@ -79,6 +79,7 @@ def limited(file_bytes: int, *arguments: str | Path, **variables: str) -> str:
     return done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_full_disk_that_polars_meets_is_one_sentence(
     tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from flows.stages.attempts import attempts_of
 from tests.flows.conftest import DEMO
 
 
+@pytest.mark.slow
 def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> None:
     """The run after the plan goes on where the demo's run ended, which is there already: what it took is the same."""
     folder = tmp_path / "run"

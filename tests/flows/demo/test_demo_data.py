@@ -302,6 +302,7 @@ def test_a_run_that_kept_everything_is_told_what_it_missed() -> None:
     assert "Prove that the sum of two odd numbers is even. → kept" in text
 
 
+@pytest.mark.slow
 def test_the_receipt_of_the_demos_run_verifies(demo_run: Path) -> None:
     told = json.loads(goldilocks("-q", "verify-receipt", demo_run, "--quick", "--json").out)
     assert told["differing"] == []

@@ -142,6 +142,7 @@ def test_the_next_version_says_what_changed_and_what_it_took(refreshed_once: tup
     assert set(tiny.table("data")["policy"]) <= {"strong@1", "strong@2"}
 
 
+@pytest.mark.slow
 def test_a_refresh_weighs_the_labels_once(tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 

@@ -14,6 +14,8 @@ from flows.publish.versions import decisions_of
 from tests.curation.difficulty.simulated import simulated_rates
 from tests.flows.conftest import Tiny, goldilocks, stamps, tries, write_jsonl
 
+pytestmark = pytest.mark.slow
+
 PROBLEMS, ATTEMPTS = 240, 16
 RECIPE = """
 name = "tiers"

@@ -193,6 +193,7 @@ def test_no_receipt_is_written_for_an_altered_set(tiny_copy: Tiny) -> None:
     assert verify(tiny_copy.folder).status == 1
 
 
+@pytest.mark.slow
 def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
     rows = tiny_copy.table("data").select("id", "answer").rows()
     assert goldilocks("review", tiny_copy.folder, "--audit", str(len(rows))).status == 0

@@ -72,6 +72,7 @@ def longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PIPELINES, CURATE_MATH.name, replace(CURATE_MATH, items=items))
 
 
+@pytest.mark.slow
 def test_a_stage_in_the_list_is_everywhere(
     tiny_recipe: Path, tmp_path: Path, under_prefect: str, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

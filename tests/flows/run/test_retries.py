@@ -90,6 +90,7 @@ def verdicts_folder(run: Tiny) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_next_run_judges_again_what_failed_and_nothing_else(slow: Tiny) -> None:
     first = slow.run()
     assert first.status == 0, first.err

@@ -9,6 +9,8 @@ import pytest
 from curation.storage.stages import read_table
 from tests.flows.conftest import Tiny, goldilocks, published, tries, write_jsonl
 
+pytestmark = pytest.mark.slow
+
 PROBLEMS = 240
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 from tests.curation.embeddings.embedding_server import embedding_server
 from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, stamps, tries, write_jsonl
@@ -51,6 +52,7 @@ def dropped(tiny: Tiny) -> list[tuple[str, int]]:
     )
 
 
+@pytest.mark.slow
 def test_thresholds_are_changed_without_measuring_again(tiny_copy: Tiny) -> None:
     prepare(tiny_copy)
     assert tiny_copy.run().status == 0
