@@ -15,7 +15,8 @@ import polars as pl
 
 from curation.filters.decontamination import OVERLAP, TEMPLATE, BenchmarkIndex, OverlapSettings, classify_hits
 from curation.filters.dedup import near
-from curation.filters.statements import apply_rules
+from curation.filters.statements import apply_rules, filter_statements
+from curation.questions.doubtful_rows import DOUBTFUL_ROWS, uncertain_rows
 from curation.questions.overlaps import ASK_FROM, NEAREST, OVERLAPS, near_pairs
 from curation.records import PROBLEM
 from tests.benchmarks import bench_filters, bench_overlap_votes
@@ -63,6 +64,57 @@ def math_train_kept() -> Measured:
     frame = known.with_columns(empty).select(PROBLEM.names()).cast({"row": PROBLEM["row"]})
     kept = apply_rules(frame)["reason"].null_count()
     return Measured(100 * kept / len(rows), interval=wilson(kept, len(rows), scale=100), note=f"{len(rows):,} rows")
+
+
+# The question about uncertain rows
+
+USABLE_ROWS = 89
+"""Of 479 usable labelled rows with a sign of trouble, those that are asked about; of the others all are."""
+
+
+@cache
+def uncertain() -> pl.DataFrame:
+    """Return labelled rows of the shared data that no rule drops and that have a sign of trouble: id, bad, request."""
+    shared("math")
+    problems = bench_filters.load(shared())
+    labels = bench_filters.labelled(problems).select("id", bad=pl.col("label") != bench_filters.KEEP)
+    labelled = problems.join(labels, on="id", how="inner")
+    kept = filter_statements(labelled.select(PROBLEM.names())).kept  # as the question finds them: choices opened
+    known, requests = uncertain_rows(kept)
+    place = kept.select("source", "row").with_row_index("at")
+    asked = known.with_columns(request=pl.Series(requests, dtype=pl.Object)).join(place, on="at", maintain_order="left")
+    table = asked.join(labelled.select("source", "row", "bad"), on=["source", "row"], maintain_order="left")
+    return pl.concat([table.filter("bad"), table.filter(~pl.col("bad")).sort("id").gather_every(5).head(USABLE_ROWS)])
+
+
+@prompts("uncertain-rows")
+def uncertain_rows_prompts() -> Asked:
+    """Return what is asked about each row."""
+    return [(DOUBTFUL_ROWS.prompt, request) for request in uncertain()["request"]]
+
+
+@cache
+def uncertain_dropped() -> pl.DataFrame:
+    """Return bad and dropped of each row, by one answer."""
+    texts = [rendered(*asked) for asked in uncertain_rows_prompts()]
+    words = [DOUBTFUL_ROWS.read(found[0]) for found in answers_to("uncertain-rows", texts)]
+    return uncertain().select("bad", dropped=pl.Series([word not in (None, "usable") for word in words]))
+
+
+@gate("uncertain-rows-found", Limit(">=", 50, "%"), tier="room")
+def uncertain_rows_found() -> Measured:
+    """Labelled rows that cannot be used, which no rule drops and the question does."""
+    bad = uncertain_dropped().filter("bad")["dropped"]
+    note = f"{bad.sum()} of {len(bad)}, one answer each"
+    return Measured(100 * bad.mean(), interval=wilson(bad.sum(), len(bad), scale=100), note=note)
+
+
+@gate("uncertain-rows-lost", Limit("<=", 10, "%"), tier="room")
+def uncertain_rows_lost() -> Measured:
+    """Usable labelled rows with a sign of trouble that the question drops."""
+    good = uncertain_dropped().filter(~pl.col("bad"))["dropped"]
+    note = f"{good.sum()} of {len(good)}, one answer each"
+    return Measured(100 * good.mean(), interval=wilson(good.sum(), len(good), scale=100), note=note)
 
 
 # Near duplicates
