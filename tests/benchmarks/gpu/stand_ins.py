@@ -87,12 +87,12 @@ def _install_pydantic() -> None:
     top.BaseModel, top.Field, top.ConfigDict = _Model, _Field, dict
     top.model_validator = top.field_validator = top.field_serializer = decorator
     top.AfterValidator = top.BeforeValidator = top.SerializeAsAny = top.PlainSerializer = top.TypeAdapter = Marker
-    top.GetCoreSchemaHandler = top.GetJsonSchemaHandler = Marker
+    top.GetCoreSchemaHandler = top.GetJsonSchemaHandler = top.PrivateAttr = Marker
     top.ValidationError = type("ValidationError", (ValueError,), {})
     sys.modules.update(modules)
     fields: Any = modules["pydantic.fields"]
     schema: Any = modules["pydantic.json_schema"]
-    fields.FieldInfo, schema.JsonSchemaValue = _Field, dict
+    fields.FieldInfo, schema.JsonSchemaValue, schema.SkipJsonSchema = _Field, dict, Marker
 
 
 def _adapt_varlen() -> bool:

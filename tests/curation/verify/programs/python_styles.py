@@ -178,7 +178,7 @@ PYTHON_STYLES: dict[str, tuple[str, str]] = {
         "",
     ),
     "a thread that is left to end": (
-        "import threading, time\ndef late():\n    time.sleep(0.05)\n    print('late')\n"
+        "import threading, time\ndef late():\n    threading.main_thread().join()\n    print('late')\n"
         "threading.Thread(target=late).start()\nprint('early')",
         "",
     ),
