@@ -6,15 +6,18 @@ One table per part; the parts' own settings are in `training.config` and `traini
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializeAsAny, model_validator
 
 from curation.config.base import ByKind, Settings
-from curation.config.policies import Examples, SolvingPrompt, Thinking
+from curation.config.engines import EngineSettings, ServerSettings
+from curation.config.policies import LiveModel, ModelName, NamedModels, VllmModel
 from curation.config.storage import MonitorSettings, StorageSettings
-from curation.prompts import Prompt, solving_prompt
-from curation.thinking import OPEN, ThinkingTags
+from curation.policies.seeds import prompt_of
+from curation.prompts import Prompt
+from curation.thinking import ThinkingTags
 from training.config import (
     CollectorSettings,
     ComputeSettings,
@@ -26,11 +29,13 @@ from training.config import (
     StatedTrainingCosts,
 )
 from training.engines.verl.settings import VerlSettings
-from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.rollouts.curriculum.settings import CurriculumSettings
 from training.stored.settings import StoredSettings
 
 AttemptStoring = Literal["none", "texts", "tokens"]
+
+TEMPERATURE = 1.0
+"""Sampling temperature of a trained model whose table has none (paper: 1.0 for Small)."""
 
 DEFAULT_OBJECTIVE = "grpo"
 """The `kind` of an `[objective]` that names none."""
@@ -63,17 +68,6 @@ class LatentData(Settings):
 
 
 DataSettings = Annotated[EmbeddedData | CuratedData | LatentData, Field(discriminator="kind")]
-
-
-class TorchGeneratorSettings(Settings):
-    """Generation with torch alone, in the trainer's process; for small models."""
-
-    kind: Literal["torch"] = Field("torch", description="`torch`: without vLLM, in the trainer's process.")
-
-
-GeneratorSettings = Annotated[
-    TorchGeneratorSettings | VllmGeneratorSettings | EndpointGeneratorSettings, Field(discriminator="kind")
-]
 
 
 def _objectives() -> dict[str, type[ObjectiveSettings]]:
@@ -115,7 +109,16 @@ class CheckpointSettings(Settings):
     )
 
 
-class TrainRecipe(Settings):
+_ASKED = frozenset({"kind", "model", "prompt", "thinking", "examples", "decoding"})
+_READ: Mapping[str, frozenset[str]] = {
+    "torch": _ASKED,
+    "vllm": _ASKED | set(EngineSettings.model_fields),
+    "endpoint": _ASKED | set(ServerSettings.model_fields) | {"revision"},
+}
+"""By kind, the settings of a trained model's table that training reads."""
+
+
+class TrainRecipe(NamedModels):
     """A training run."""
 
     name: str = Field(
@@ -124,20 +127,12 @@ class TrainRecipe(Settings):
     description: str = Field("", description="What it is for.")
     seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
     steps: int = Field(ge=1, description="Updates of the generators, one batch each.")
-    model: str = Field(
-        description="Folder of a Hugging Face model, relative to the recipe's, or `embedded`: the shipped model."
+    model: ModelName = Field(
+        description="The model that is trained, and generates: with torch, with vLLM on this machine, or on servers."
     )
-    reference: str | None = Field(
-        None,
-        description="Folder of the reference model; `model` if missing.",
+    reference: ModelName | None = Field(
+        None, description="The reference model, of the kind `torch`; the trained one if missing."
     )
-    prompt: SolvingPrompt = Field(
-        "solve",
-        description="As in `[models.NAME]` of a recipe.",
-    )
-    thinking: Thinking = OPEN
-    examples: Examples = ()
-    temperature: float = Field(1.0, gt=0, description="Sampling temperature. Paper: 1.0 for Small.")
     engine: Literal["embedded", "verl"] = Field(
         "embedded",
         description="`embedded`: one machine, the exact reference; `verl`: a cluster (docs/how-to/engines.md).",
@@ -147,9 +142,6 @@ class TrainRecipe(Settings):
         description="How verl runs the recipe.",
     )
     data: DataSettings = Field(description="The problems to train on.")
-    generator: GeneratorSettings = Field(
-        default_factory=TorchGeneratorSettings, description="What generates the rollouts."
-    )
     collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches.")
     rewards: RewardSettings = Field(default_factory=RewardSettings, description="What a rollout is worth.")
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
@@ -191,15 +183,77 @@ class TrainRecipe(Settings):
     )
 
     @property
+    def asked(self) -> dict[str, str]:
+        """Return the name of the model that each setting refers to, by the setting's key."""
+        return {"model": self.model} | ({"reference": self.reference} if self.reference is not None else {})
+
+    @property
+    def trained(self) -> LiveModel:
+        """Return the table of the model that is trained."""
+        model = self.models[self.model]
+        assert isinstance(model, LiveModel)  # others are refused
+        return model
+
+    @property
+    def reference_model(self) -> str:
+        """Return the folder of the reference model."""
+        model = self.models[self.reference or self.model]
+        assert isinstance(model, LiveModel)
+        return model.model
+
+    @property
+    def tensor_parallel(self) -> int:
+        """Return over how many GPUs one copy of the model is cut for generation."""
+        return self.trained.tensor_parallel if isinstance(self.trained, VllmModel) else 1
+
+    @property
+    def temperature(self) -> float:
+        """Return the sampling temperature."""
+        return self.trained.decoding.temperature
+
+    @property
     def tags(self) -> ThinkingTags:
         """Return the tags in which the model thinks."""
-        return ThinkingTags.of(self.thinking)
+        return ThinkingTags.of(self.trained.thinking)
 
     @property
     def solving_prompt(self) -> Prompt:
         """Return the prompt under which the problems are asked."""
-        examples = [(one.statement, one.response) for one in self.examples]
-        return solving_prompt(self.prompt, self.tags, examples)
+        return prompt_of(self.trained)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _at_temperature(cls, table: Any) -> Any:
+        """Give the trained model the temperature of training if its table has none."""
+        if not isinstance(table, Mapping) or not isinstance(models := table.get("models"), Mapping):
+            return table
+        model = models.get(name := table.get("model"))
+        if not isinstance(model, Mapping) or not isinstance(decoding := model.get("decoding", {}), Mapping):
+            return table
+        warm = {**model, "decoding": {"temperature": TEMPERATURE, **decoding}}
+        return {**table, "models": {**models, name: warm}}
+
+    @model_validator(mode="after")
+    def _models_suit(self) -> Self:
+        """Refuse a model that cannot be trained, and settings of its table that training would not read."""
+        model = self.models[self.model]
+        if not isinstance(model, LiveModel):
+            raise ValueError(f"models.{self.model}: recorded attempts cannot be trained; name another model")
+        if model.decoding.temperature <= 0:
+            raise ValueError(f"models.{self.model}.decoding.temperature must be above 0: rollouts of a group differ")
+        unread = _unread(model, _READ[model.model_dump()["kind"]])
+        unread += [f"decoding.{name}" for name in _unread(model.decoding, {"temperature"})]
+        if unread:
+            raise ValueError(
+                f"models.{self.model}.{unread[0]} is not read in training: rewards.max_length, seed and collector take "
+                "its place; leave it out"
+            )
+        if self.reference is not None:
+            reference = self.models[self.reference]
+            if reference.kind != "torch" or (unread := _unread(reference, {"kind", "model"})):
+                what = f".{unread[0]} is not read of a reference" if unread else " is a reference: its kind is `torch`"
+                raise ValueError(f"models.{self.reference}{what}")
+        return self
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -246,6 +300,16 @@ class TrainRecipe(Settings):
         Then nothing is ever stale, and a run can be repeated bit by bit.
         """
         return self.collector.max_staleness == 0
+
+
+def _unread(table: Settings, read: Collection[str]) -> list[str]:
+    """Return the settings of a table that have another value than by default and are not among those that are read."""
+    fields = type(table).model_fields
+    return [
+        name
+        for name in fields
+        if name not in read and getattr(table, name) != fields[name].get_default(call_default_factory=True)
+    ]
 
 
 def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str | None:

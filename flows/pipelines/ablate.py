@@ -25,7 +25,7 @@ from flows.pipelines.refresh_inputs import checkpoint_table
 from flows.run.benches import bench_path, load_bench
 from flows.run.model_files import parse_model
 from flows.run.progress import announce
-from flows.run.training import load_train_recipe, train
+from flows.run.training import load_train_recipe, start_from, train
 from training.evaluation.ablations import (
     Ablation,
     Arm,
@@ -116,10 +116,10 @@ def _trained(ablation: Ablation, arm: Arm, seed: int, home: Path, folder: Path) 
     if (out / "run.json").exists():
         train(None, out, resume=True)
     else:
-        start = (
-            [] if arm.after is None else [f"model={json.dumps(str(_run_folder(folder, arm.after, seed) / 'model'))}"]
-        )
-        train(home / arm.recipe(ablation.recipe), out, [*arm.changes(ablation.set, seed), *start])
+        recipe, changes = home / arm.recipe(ablation.recipe), arm.changes(ablation.set, seed)
+        if arm.after is not None:
+            changes = [*changes, start_from(recipe, _run_folder(folder, arm.after, seed) / "model", changes)]
+        train(recipe, out, changes)
     return out
 
 

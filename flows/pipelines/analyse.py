@@ -105,7 +105,7 @@ def _states(recipe: TrainRecipe, home: Path, run: Path) -> list[Path]:
         raise ConfigError(
             f"{run} has no trained model with states of its way; train with checkpoints.trajectory = 10, and finish"
         )
-    return [resolve_model(recipe.model, home), *kept, run / "model"]
+    return [resolve_model(recipe.trained.model, home), *kept, run / "model"]
 
 
 def _label(path: Path) -> str:
@@ -186,7 +186,8 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
 
 def _asking(recipe: TrainRecipe) -> LiveModel:
     """Return how the run's generator asked, for the models on the plane: with torch where it did so too."""
-    shared: dict[str, Any] = {"model": "point", "prompt": recipe.prompt, "thinking": recipe.thinking}
-    if recipe.generator.kind == "torch":
-        return TorchModel(kind="torch", examples=recipe.examples, **shared)
-    return VllmModel(kind="vllm", examples=recipe.examples, **shared)
+    own = recipe.trained
+    shared: dict[str, Any] = {name: getattr(own, name) for name in ("prompt", "thinking", "examples")}
+    if isinstance(own, TorchModel):
+        return TorchModel(kind="torch", model="point", **shared)
+    return VllmModel(kind="vllm", model="point", **shared)

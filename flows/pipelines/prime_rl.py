@@ -43,7 +43,7 @@ def write_prime_rl(recipe_file: Path, out: Path, overrides: Sequence[str] = ()) 
     if recipe.synchronous:
         raise ConfigError(f"recipe {recipe.name}: prime-rl never waits; set collector.max_staleness to 1 or more.")
     home = recipe_file.parent.absolute()
-    model = resolve_model(recipe.model, home)
+    model = resolve_model(recipe.trained.model, home)
     placement = place_verl(recipe, gpus_per_node(recipe), experts=has_experts(model))
     export_set(home / Path(data.folders[0]).expanduser(), "verifiers", out / "taskset")
     table = prime_rl_configuration(recipe, placement, model.absolute(), out.absolute())

@@ -128,7 +128,7 @@ def _of_run(folder: Path) -> Iterator[TrainedSet]:
         path = home / Path(recipe.stored.general).expanduser()
         said = [" ".join(one["content"] for one in chat[:-1]) for chat in read_chats(path)]
         yield TrainedSet(f"the instruction data of {folder.name}", _frame([(text, text) for text in said]))
-    if recipe.model != EMBEDDED and (before := home / Path(recipe.model).expanduser()).is_dir():
+    if recipe.trained.model != EMBEDDED and (before := home / Path(recipe.trained.model).expanduser()).is_dir():
         yield from _of_model(before.resolve())
 
 

@@ -155,7 +155,7 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
     results = run.check(settings, recipe_folder)
     table = format_results(results)
     if not all(result.passed for result in results):
-        raise ModelCheckError("\n".join([f"model {settings.model} is refused", *table]))
+        raise ModelCheckError("\n".join([f"model {settings.trained.model} is refused", *table]))
     return table
 
 
@@ -227,6 +227,11 @@ def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str 
     if objective_of(settings.objective).needs(settings.objective).generator_logprobs:
         changes.append("objective={ kind = 'soft' }")
     return changes
+
+
+def start_from(recipe: Path, model: Path, overrides: Sequence[str] = ()) -> str:
+    """Return the override by which a recipe starts from the weights of a folder."""
+    return f"models.{load_train_recipe(recipe, overrides).model}.model={json.dumps(str(model))}"
 
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:

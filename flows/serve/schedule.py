@@ -36,7 +36,7 @@ from flows.run.observer import observed_by
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, new_run, open_run, stage_model
 from flows.run.spreading import spreading
-from flows.run.training import check_train_recipe, train_apart
+from flows.run.training import check_train_recipe, start_from, train_apart
 from flows.serve.gpu_slots import gpu_slot
 from flows.serve.pins import PinnedDeployment, Pins, pinned
 from flows.serve.unfinished import (
@@ -105,7 +105,7 @@ def scheduled_training(folder: Path, version: int, recipe: Path, rounds: int | N
             return
         stages, overrides = trained_stages(folder), [_training_data(folder)]
         if stages and stages[-1] != out:
-            overrides.append(f'model="{stages[-1] / "model"}"')
+            overrides.append(start_from(recipe, stages[-1] / "model"))
         if out not in stages:
             stack.enter_context(gpu_slot(open_run(folder).recipe.schedule.gpus, log.info))
             resumed = (out / "run.json").exists()

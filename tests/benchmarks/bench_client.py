@@ -25,14 +25,13 @@ from typing import cast
 
 import orjson
 
-from curation.config import Decoding, EndpointModel
+from curation.config import Decoding, EndpointModel, ServerSettings
 from curation.policies.completions import choice_logprobs, choice_token_ids
 from curation.policies.endpoint import Endpoint
 from curation.records import Domain, PromptRequest
 from tests.benchmarks.gpu.models import token_answer
 from training.generation.token_answers import read_answer
 from training.generation.vllm_client import TrainingVllmClient
-from training.generation.vllm_settings import EndpointGeneratorSettings
 from training.optimisation.packing import TrainingSample
 
 TOKENS = 64
@@ -113,7 +112,7 @@ async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[
     policy = EndpointModel(
         kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), in_flight=in_flight, decoding=decoding
     )
-    generator = EndpointGeneratorSettings(kind="endpoint", urls=(url,), in_flight=in_flight)
+    generator = ServerSettings(urls=(url,), in_flight=in_flight)
     prompt = tuple(range(200))
     spent: dict[str, list[float]] = {"chat": [], "tokens": []}
     with tempfile.TemporaryDirectory() as folder:

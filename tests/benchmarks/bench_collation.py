@@ -30,6 +30,7 @@ from typing import Any
 
 import torch
 
+from tests.training.students import student
 from training.config import ComputeSettings, OptimSettings, PackingSettings
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
@@ -177,8 +178,7 @@ def real_step(folder: Path, tokens: int, room: int) -> None:
         {
             "name": "bench",
             "steps": 1,
-            "model": str(folder),
-            "prompt": "plain",
+            **student(str(folder)),
             "data": {"kind": "embedded", "problems": 1, "seed": 1},
             "rewards": {"max_length": room},
             "packing": {"micro_batch_tokens": room},

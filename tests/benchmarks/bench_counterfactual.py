@@ -170,7 +170,7 @@ def trained(
     changes = [
         f"steps={steps}",
         f"seed={seed}",
-        f"model={json.dumps(model)}",
+        f"models.student.model={json.dumps(model)}",
         f'data={{ kind = "curated", folders = [{json.dumps(str(data.absolute()))}] }}',
         "evaluation={}",
         "collector.max_staleness=0",

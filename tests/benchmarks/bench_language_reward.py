@@ -38,6 +38,7 @@ from curation.records import COUNTED_OUTCOMES, Completion, Domain, Outcome, Prom
 from curation.thinking import OPEN, split_response
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from tests.benchmarks.two_languages import Exercise, exercises, make_model, write_set
+from tests.training.students import student
 from training.engines.embedded.run import train
 from training.generation.torch_policy import TorchPolicy
 from training.recipe import TrainRecipe
@@ -60,8 +61,7 @@ def recipe(seed: int, steps: int, bonus: float, normalise: str) -> dict[str, Any
         "name": "language-reward",
         "seed": seed,
         "steps": steps,
-        "model": "model",
-        "prompt": "plain",
+        **student("model"),
         "data": {"kind": "curated", "folders": ("problems",)},
         "collector": {"group_size": 8, "n_async": 128, "n_batch": 128, "max_staleness": 1},
         "objective": {"advantage_normalisation": normalise},

@@ -140,7 +140,7 @@ def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Pat
     changes = [
         f"steps={plan.steps}",
         f"seed={100 * seed + number}",
-        f"model={json.dumps(model)}",
+        f"models.student.model={json.dumps(model)}",
         f'data={{ kind = "curated", folders = [{json.dumps(str(data.absolute()))}] }}',
         "evaluation={}",
         "collector.max_staleness=0",

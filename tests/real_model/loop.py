@@ -72,17 +72,18 @@ TRAINING = """
 name = "real-model"
 seed = {seed}
 steps = {steps}
+model = "student"
+[models.student]
+kind = "vllm"
 model = {model}
 prompt = "plain"
 thinking = "none"
 examples = [{shown}]
-temperature = {temperature}
+decoding = {{ temperature = {temperature} }}
+{engine}
 [data]
 kind = "curated"
 folders = ["run/curated"]
-[generator]
-kind = "vllm"
-{engine}
 [collector]
 group_size = {group}
 n_async = {batch}

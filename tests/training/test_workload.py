@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from curation.records import ConfigError
+from tests.training.students import student
 from training.engines.placement import place_embedded, stated_gpus, trainer_memory
 from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
 from training.recipe import TrainRecipe
@@ -29,9 +30,8 @@ def recipe(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
     table: dict[str, Any] = {
         "name": "t",
         "steps": 5,
-        "model": "nowhere",
+        **student("nowhere", kind="vllm"),
         "data": {"kind": "embedded"},
-        "generator": {"kind": "vllm"},
         "collector": {"group_size": 16, "n_async": 64, "n_batch": 64},
         "rewards": {"max_length": 1000, "length_cache": 200},
         "curriculum": STAGES,
@@ -68,7 +68,7 @@ def test_the_stated_gpus_are_those_of_the_placement() -> None:
     assert (placed.processes, len(placed.generators)) == (3, 5)
     hours = work_of(recipe()).hours(3, 5, waits=False)
     assert placed.why.endswith(f"{hours:.3g} hours by [costs]")
-    assert stated_gpus(recipe(generator={"kind": "torch"}, compute={"device": "cpu"}), Path()) == (0, 0, True)
+    assert stated_gpus(recipe(**student(), compute={"device": "cpu"}), Path()) == (0, 0, True)
 
 
 def test_adapters_alone_have_gradients_and_moments() -> None:

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import torch
 
+from curation.config import EngineSettings
 from curation.policies.completions import TokenCompletion
 from tests.embedded_model.make import make_tokenizer, new_model
 from training.generation.vllm_generators import VllmGenerator
-from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.model import load_model, save_model
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def running(folder: Path, capacity: int = 32, **settings: Any) -> Iterator[Runni
     """An engine over a model of the embedded kind, in fp32."""
     loop = asyncio.new_event_loop()
     values = {"dtype": "float32", "kv_cache_mb": 64, **settings}
-    generator = VllmGenerator(folder, VllmGeneratorSettings(kind="vllm", **values), capacity=capacity)
+    generator = VllmGenerator(folder, EngineSettings(**values), capacity=capacity)
     try:
         loop.run_until_complete(generator.__aenter__())
         try:

@@ -94,7 +94,7 @@ class GeneratorChecks:
                 )
         if self.kind == "endpoint":
             return "start the servers with `python -m curation.policies.vllm.serving` and the model's own dtype"
-        return "set generator.dtype and compute.dtype to one type, and take weights that are not quantised"
+        return "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
 
     async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
         """Return whether changed weights reach the generators, and the first ones again after them."""
@@ -130,8 +130,8 @@ class GeneratorChecks:
 
     def _update_advice(self) -> str:
         if self.kind == "torch":
-            return "generate with vLLM (generator.kind), or take another model"
-        return "the engine does not load this architecture's weights while it runs; set generator.kind = torch"
+            return "generate with vLLM (the kind of the model's table), or take another model"
+        return "the engine does not load this architecture's weights while it runs; set the kind of its table to torch"
 
     async def _sample(self) -> list[TokenCompletion]:
         """Return a response of every member to every prompt; single ones may fail, as in a run.

@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from curation.config import EndpointModel, VllmModel
 from curation.policies.vllm.placement import gpu_shares
 from curation.records import ConfigError
 from training.config import StatedTrainingCosts
 from training.embedded_model import resolve_model
 from training.engines.verl.settings import VerlSettings
-from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
 from training.recipe import TrainRecipe
 from training.workload import Workload, stage_collectors, workload
@@ -85,7 +85,7 @@ def place_embedded(
     Raises:
         ConfigError: the recipe asks for a GPU, and there is none; or nothing would be left for one of both.
     """
-    device, generator = recipe.compute.device, recipe.generator
+    device, model = recipe.compute.device, recipe.trained
     if device.startswith("cuda") and not gpus:
         raise ConfigError(
             f"recipe {recipe.name}: compute.device = {device!r} and no GPU is to be seen; start it "
@@ -93,27 +93,25 @@ def place_embedded(
         )
     if device != "cuda":  # the CPU, or one GPU by its number: one process
         return EmbeddedPlacement(1, tuple(gpus))
-    if not isinstance(generator, VllmGeneratorSettings):
+    if not isinstance(model, VllmModel):
         return EmbeddedPlacement(trainers or len(gpus), tuple(gpus[:trainers]))
     if len(gpus) == 1:
         return EmbeddedPlacement(1, tuple(gpus))
-    training, why = _trainers(recipe, generator, len(gpus), trainers, shape)
-    servers = (len(gpus) - training) // generator.tensor_parallel
+    training, why = _trainers(recipe, model.tensor_parallel, len(gpus), trainers, shape)
+    servers = (len(gpus) - training) // model.tensor_parallel
     if training < 1 or servers < 1:
         raise ConfigError(
             f"recipe {recipe.name}: of {len(gpus)} GPUs {training} would train and {len(gpus) - training} are left for "
-            f"generators of {generator.tensor_parallel} each; give more GPUs, or state "
+            f"generators of {model.tensor_parallel} each; give more GPUs, or state "
             "how many train (--trainer-gpus). A single GPU does both."
         )
-    shares = gpu_shares(gpus[training:], servers, generator.tensor_parallel)
+    shares = gpu_shares(gpus[training:], servers, model.tensor_parallel)
     return EmbeddedPlacement(training, tuple(gpus[:training]), tuple(shares), why)
 
 
-def _trainers(
-    recipe: TrainRecipe, generator: VllmGeneratorSettings, gpus: int, said: int | None, shape: ModelShape | None
-) -> tuple[int, str]:
+def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape: ModelShape | None) -> tuple[int, str]:
     """Return how many GPUs train, and why."""
-    costs, unit = recipe.costs, generator.tensor_parallel
+    costs = recipe.costs
     if said is not None:
         return said, f"{said} of {gpus} GPUs train, as stated"
     half = gpus - gpus // 2 // unit * unit
@@ -176,7 +174,7 @@ def model_shape(recipe: TrainRecipe, costs: StatedTrainingCosts, folder: Path) -
     """
     if costs.shape in MODEL_SHAPES:
         return MODEL_SHAPES[costs.shape]
-    path = resolve_model(costs.shape or recipe.model, folder) / "config.json"
+    path = resolve_model(costs.shape or recipe.trained.model, folder) / "config.json"
     try:
         return ModelShape.of(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError) as error:
@@ -200,8 +198,8 @@ def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
     ranks = place_embedded(recipe, names, shape=model_shape(recipe, costs, folder))
     if ranks.generators:
         return ranks.processes, sum(map(len, ranks.generators)), False
-    if isinstance(recipe.generator, EndpointGeneratorSettings):
-        return ranks.processes, len(recipe.generator.urls), False
+    if isinstance(recipe.trained, EndpointModel):
+        return ranks.processes, len(recipe.trained.urls), False
     return ranks.processes, 1, True  # rank 0 generates
 
 
@@ -219,7 +217,9 @@ def place_verl(
         ConfigError: the GPUs cannot be shared out so.
     """
     settings, costs, synchronous = recipe.verl, recipe.costs, recipe.synchronous
-    half = place_verl_by_settings(settings, gpus_per_node, synchronous=synchronous, experts=experts)
+    half = place_verl_by_settings(
+        settings, gpus_per_node, recipe.tensor_parallel, synchronous=synchronous, experts=experts
+    )
     if synchronous:
         return half
     total, begun = settings.nodes * gpus_per_node, f"{half.trainers} of {settings.nodes * gpus_per_node} GPUs train: "
@@ -231,7 +231,7 @@ def place_verl(
         return replace(half, why=f"{begun}half, for [costs] does not say all ({error})")
     fits = [
         placed
-        for placed in _verl_placements(settings, gpus_per_node, experts=experts)
+        for placed in _verl_placements(settings, gpus_per_node, recipe.tensor_parallel, experts=experts)
         if _fits(recipe, costs, shape, placed.trainers) and _deals_evenly(recipe, placed.trainers)
     ]
     if not fits:
@@ -249,18 +249,26 @@ def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
     return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
 
 
-def _verl_placements(settings: VerlSettings, gpus_per_node: int, *, experts: bool) -> Iterator[VerlPlacement]:
+def _verl_placements(
+    settings: VerlSettings, gpus_per_node: int, tensor_parallel: int, *, experts: bool
+) -> Iterator[VerlPlacement]:
     """Yield the ways in which verl's GPUs can be shared out."""
     parts = settings.nodes if settings.nodes > 1 else gpus_per_node
     for generating in range(1, parts):
         with contextlib.suppress(ConfigError):
             yield place_verl_by_settings(
-                settings, gpus_per_node, synchronous=False, experts=experts, share=generating / parts
+                settings, gpus_per_node, tensor_parallel, synchronous=False, experts=experts, share=generating / parts
             )
 
 
 def place_verl_by_settings(
-    settings: VerlSettings, gpus_per_node: int, *, synchronous: bool, experts: bool, share: float = 0.5
+    settings: VerlSettings,
+    gpus_per_node: int,
+    rollout_unit: int = 1,
+    *,
+    synchronous: bool,
+    experts: bool,
+    share: float = 0.5,
 ) -> VerlPlacement:
     """Return where verl trains and generates by its settings alone.
 
@@ -269,6 +277,7 @@ def place_verl_by_settings(
 
     Args:
         gpus_per_node: of each node.
+        rollout_unit: GPUs over which one copy of the model is cut for generation.
         synchronous: whether the generators wait for each step; then all GPUs do both.
         experts: whether the model is a mixture of experts.
         share: of the GPUs that only generate.
@@ -277,7 +286,6 @@ def place_verl_by_settings(
         ConfigError: the GPUs cannot be shared out so.
     """
     nodes, trainer_unit = settings.nodes, training_unit(settings, gpus_per_node, experts=experts)
-    rollout_unit = settings.rollout_tensor_parallel
     if synchronous:
         _require_multiple("train", nodes * gpus_per_node, trainer_unit)
         _require_multiple("generate", nodes * gpus_per_node, rollout_unit)
@@ -298,7 +306,7 @@ def place_verl_by_settings(
             raise ConfigError(
                 f"{gpus_per_node} GPUs cannot hold a copy of the model that is cut over {trainer_unit} for training "
                 f"and one that is cut over {rollout_unit} for generating; lower verl.sequence_parallel or "
-                "verl.rollout_tensor_parallel, or set collector.max_staleness=0."
+                "tensor_parallel of the model, or set collector.max_staleness=0."
             )
         placed = VerlPlacement(1, training, 1, gpus_per_node - training)
     _require_multiple("train", placed.trainers, trainer_unit)

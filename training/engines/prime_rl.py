@@ -80,7 +80,7 @@ def prime_rl_configuration(recipe: TrainRecipe, placement: VerlPlacement, model:
         "inference": {
             "vllm": {
                 "max_model_len": length,
-                "tensor_parallel_size": recipe.verl.rollout_tensor_parallel,
+                "tensor_parallel_size": recipe.tensor_parallel,
                 "gpu_memory_utilization": 0.9,
             },
         },

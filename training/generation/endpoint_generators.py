@@ -3,8 +3,7 @@ are sent them from GPU to GPU.
 
 `training.generation.vllm_client.TrainingVllmClient` sends the requests. Here tokens become texts, and each version of
 the weights has a folder (`training.generation.weight_versions`), of which the last two stay; all go on leaving. What a
-killed run left in this machine's memory goes when the next one starts, an hour later at the earliest; in a folder of
-several machines it stays.
+killed run left in this machine's memory goes when the next one starts, an hour later at the earliest.
 
 Not here: starting servers (`curation.policies.vllm.serving`).
 """
@@ -27,6 +26,7 @@ from typing import Self
 
 import torch
 
+from curation.config import EndpointModel
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.policies.vllm.engine import vllm_version
@@ -35,10 +35,10 @@ from curation.storage.scratch import memory_folder, sweep
 from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
 from training.generation.vllm_client import TrainingVllmClient
-from training.generation.vllm_settings import EndpointGeneratorSettings, Way
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_server import WeightServer, address_towards
 from training.generation.weight_versions import WeightVersion, version_name
+from training.generation.weight_ways import Way, fastest_way, folder_way
 from training.optimisation.model import load_tokenizer, require_model
 
 _PREFIX = "goldilocks-vllm-weights-"
@@ -49,29 +49,30 @@ class EndpointGenerator:
 
     Args:
         folder: the model that the run starts from, with its tokenizer; servers hold one of its shape.
-        settings: where the servers are.
+        settings: the servers' table.
         temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
         device: the trainer's.
         lasting: whether tensors of an update stay as they are after it; then they are written to a folder only where a
             server wants one.
+        way: how new weights reach the servers; the fastest if missing.
 
     Raises:
-        ConfigError: on entering: `transfer` is a way that this machine has not.
         PolicyError: there is no such folder; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(
         self,
         folder: Path,
-        settings: EndpointGeneratorSettings,
+        settings: EndpointModel,
         *,
         temperature: float = 1.0,
         device: str = "cpu",
         lasting: bool = False,
+        way: Way | None = None,
     ) -> None:
         require_model(folder)
         self._model, self._settings, self._temperature = folder, settings, temperature
-        self._device, self._lasting = device, lasting
+        self._device, self._lasting, self._way = device, lasting, way
         self._servers: TrainingVllmClient | None = None
         self._meter = RequestMeter(self.capacity)
 
@@ -88,18 +89,18 @@ class EndpointGenerator:
     async def __aenter__(self) -> Self:
         self._tokenizer = load_tokenizer(self._model)
         self._ends = folder_stop_tokens(self._model, self._tokenizer).ids
-        way = self._settings.way(self._device, vllm_version())
+        urls = self._settings.urls
+        way = self._way or fastest_way(urls, self._device, vllm_version())
         async with AsyncExitStack() as stack:
             self._shared = await asyncio.to_thread(self._make_shared)
             stack.callback(shutil.rmtree, self._shared, ignore_errors=True)
-            if self._settings.folder is None:
-                lock_fd = os.open(self._shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                stack.callback(os.close, lock_fd)
-                fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
+            lock_fd = os.open(self._shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, lock_fd)
+            fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
             initial = WeightVersion(self._model, self._model, 0, self._shared)
-            address = address_towards(self._settings.urls[0])
+            address = address_towards(urls[0])
             handed_out = broadcast = None
-            if self._settings.folder_way == "http":
+            if "http" in (way, folder_way(urls)):
                 handed_out = WeightServer(self._shared, address)
                 stack.callback(handed_out.close)
             if way in ("nccl", "gloo"):
@@ -165,15 +166,11 @@ class EndpointGenerator:
     def _make_shared(self) -> Path:
         parent = memory_folder()
         try:
-            if self._settings.folder:
-                parent = Path(self._settings.folder).expanduser()
-                parent.mkdir(parents=True, exist_ok=True)
-            else:  # a killed run's weights would fill the memory; a folder of several machines is its owner's to tidy
-                sweep(parent, _PREFIX)
+            sweep(parent, _PREFIX)  # a killed run's weights would fill the memory
             shared = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
             shared.chmod(0o755)  # servers may run as somebody else
         except OSError as error:
-            raise PolicyError(f"generator.folder: nothing can be written in {parent} ({error.strerror}).") from error
+            raise PolicyError(f"new weights: nothing can be written in {parent} ({error.strerror}).") from error
         return shared
 
     def _running(self) -> TrainingVllmClient:

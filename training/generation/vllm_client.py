@@ -26,13 +26,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from curation.config import ServerSettings
 from curation.policies.client import ServerClient, ServerResponse, message
 from curation.policies.completions import FINISHED, TokenCompletion
 from curation.policies.servers import Server, TemporaryFailure
 from curation.records import PolicyError
 from training.generation.decoding_meter import RequestMeter
 from training.generation.token_answers import read_answer
-from training.generation.vllm_settings import EndpointGeneratorSettings
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_server import WeightServer
 from training.generation.weight_versions import WeightVersion
@@ -61,7 +61,7 @@ class TrainingVllmClient(ServerClient):
 
     def __init__(
         self,
-        settings: EndpointGeneratorSettings,
+        settings: ServerSettings,
         folder: Path | WeightVersion,
         version: int = 0,
         meter: RequestMeter | None = None,

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from curation.config import EngineSettings
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.policies.vllm.engine import FOLDER_TRANSFER, Launch, VllmEngine, sampling_params
@@ -19,7 +20,6 @@ from curation.policies.vllm.weight_updates import WeightUpdates
 from curation.records import PolicyError, RequestRefused
 from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
-from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.model import load_tokenizer
 
 _CAPACITY = 128
@@ -41,7 +41,7 @@ class VllmGenerator:
     def __init__(
         self,
         folder: Path,
-        settings: VllmGeneratorSettings,
+        settings: EngineSettings,
         *,
         temperature: float = 1.0,
         capacity: int = _CAPACITY,

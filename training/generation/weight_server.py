@@ -41,8 +41,8 @@ class WeightServer:
             self._server = ThreadingHTTPServer((address, 0), _handler(root, key))
         except OSError as error:
             raise PolicyError(
-                f"new weights: cannot listen on {address} ({error.strerror}), by which this machine reaches "
-                'the first of generator.urls; set generator.transfer = "folder"'
+                f"new weights: cannot listen on {address} ({error.strerror}), by which this machine reaches the "
+                "servers; give urls to which it has an address of its own."
             ) from error
         self._url = f"http://{address}:{self._server.server_port}/{key}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="weight-server", daemon=True)
@@ -71,7 +71,7 @@ def address_towards(url: str) -> str:
             towards.connect((parts.hostname or "", parts.port or 80))
             return str(towards.getsockname()[0])
     except OSError as error:
-        raise PolicyError(f"generator.urls: no way from this machine to {url} ({error.strerror or error}).") from error
+        raise PolicyError(f"urls: no way from this machine to {url} ({error.strerror or error}).") from error
 
 
 def _handler(root: Path, key: str) -> type[BaseHTTPRequestHandler]:

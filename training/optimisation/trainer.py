@@ -212,7 +212,7 @@ class Trainer:
         """Write the adapters, as they were at an earlier moment if given, as peft loads them; nothing without them."""
         if self.adapters is not None:
             present = self.adapter_tensors() if tensors is None else tensors
-            self.adapters.write(folder, present, self.model, self._recipe.model)
+            self.adapters.write(folder, present, self.model, self._recipe.trained.model)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
         """Return copies of the adapters' tensors; none where all weights are trained."""

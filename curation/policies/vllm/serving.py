@@ -91,7 +91,7 @@ def _require_closed(words: Sequence[str]) -> None:
     if host not in LOCAL and not os.environ.get(KEY):
         raise PolicyError(
             f"--host {host}: whoever reaches this port may change the weights; set {KEY} to a key here, and "
-            "generator.api_key_env to its variable in the training recipe."
+            "api_key_env of its model in the training recipe to the variable."
         )
 
 

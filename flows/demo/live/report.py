@@ -71,12 +71,12 @@ def _print_rescued(run: Path, first: pl.DataFrame, second: pl.DataFrame, print_l
 def refresh(run: Path, console: Console) -> None:
     """Train the grader for a few more steps, and publish the version of the set that the newer checkpoint makes."""
     from flows.cli.refresh import refresh_run  # brings Prefect along
-    from flows.run.training import train
+    from flows.run.training import start_from, train
 
     run = run.absolute()
     newer, recipe = run / "newer", RECIPE.parent / "train_demo_grader.toml"
     data = f'data={{ kind = "curated", folders = [{json.dumps(str(run / "curated"))}] }}'
-    model = f"model={json.dumps(str(run / 'grader' / 'training' / 'model'))}"
+    model = start_from(recipe, run / "grader" / "training" / "model")
     console.print("\nA newer checkpoint, and the set refreshed with it:", highlight=False)
     if not (newer / "model").is_dir():
         train(recipe, newer, ["steps=6", "name=train-demo-newer", model, data])

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from curation.config import TorchModel
 from training.config import ComputeSettings, OptimSettings, PackingSettings
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.distributed import DistributedContext
@@ -55,7 +56,8 @@ def recipe_of(tokens: int, device: torch.device, dtype: str, *, checkpointing: b
     return TrainRecipe(
         name="gpu",
         steps=1,
-        model="random",
+        model="student",
+        models={"student": TorchModel(model="random")},
         data=EmbeddedData(kind="embedded"),
         objective=GrpoSettings(),
         packing=PackingSettings(micro_batch_tokens=tokens),

@@ -11,6 +11,7 @@ import psutil
 import pytest
 import yaml
 
+from curation.config import EndpointModel, VllmModel
 from curation.policies.vllm import placement
 from curation.records import ConfigError
 from flows.cli import up
@@ -25,7 +26,7 @@ from training.engines.placement import EmbeddedPlacement
 
 MATH = ROOT / "flows" / "recipes" / "magistral_math.toml"
 TRAIN = ROOT / "flows" / "recipes" / "train_embedded.toml"
-VLLM = 'generator={ kind = "vllm", kv_cache_mb = 64, dtype = "float32" }'
+VLLM = 'models.student={ kind = "vllm", model = "embedded", prompt = "plain", kv_cache_mb = 64, dtype = "float32" }'
 GOLDEN = Path(__file__).parent
 EIGHT = tuple(str(number) for number in range(8))
 
@@ -49,18 +50,18 @@ def test_every_engine_of_a_recipe_gets_all_gpus_unless_the_recipe_says_otherwise
 
 def test_a_training_run_asks_its_servers_and_its_recipe_stays_as_it_was() -> None:
     recipe = load_train_recipe(TRAIN, [VLLM])
-    generator = asking(recipe, ["http://127.0.0.1:1", "http://127.0.0.1:2"]).generator
-    assert generator.kind == "endpoint"
-    assert generator.urls == ("http://127.0.0.1:1", "http://127.0.0.1:2")
-    assert generator.in_flight == -(-recipe.collector.n_async // 2)
-    assert recipe.generator.kind == "vllm"
+    model = asking(recipe, ["http://127.0.0.1:1", "http://127.0.0.1:2"]).trained
+    assert isinstance(model, EndpointModel)
+    assert model.urls == ("http://127.0.0.1:1", "http://127.0.0.1:2")
+    assert model.in_flight == -(-recipe.collector.n_async // 2)
+    assert isinstance(recipe.trained, VllmModel)
     assert asking(recipe, ()) is recipe
 
 
 def test_a_generator_server_gets_what_the_recipe_says_of_its_engine() -> None:
-    recipe = load_train_recipe(TRAIN, [VLLM, "generator.tensor_parallel=2"])
-    assert recipe.generator.kind == "vllm"
-    words = server_command(recipe, recipe.generator, Path("/models/m"), 8123)
+    recipe = load_train_recipe(TRAIN, [VLLM, "models.student.tensor_parallel=2"])
+    assert isinstance(recipe.trained, VllmModel)
+    words = server_command(recipe, recipe.trained, Path("/models/m"), 8123)
     options = dict(itertools.pairwise(words))
     assert (options["--port"], options["--tensor-parallel-size"], options["--dtype"]) == ("8123", "2", "float32")
     assert options["--max-num-seqs"] == str(recipe.collector.n_async)
@@ -120,7 +121,7 @@ def test_training_with_two_generator_servers_starts_and_ends_them(tmp_path: Path
     two, out = EmbeddedPlacement(1, (), ((), ())), tmp_path / "run"
     model = train_apart(TRAIN, out, [*changes, "checkpoints.every=1"], placement=two)
     assert (model / "model.safetensors").is_file()
-    assert json.loads((out / "run.json").read_text())["recipe"]["generator"]["kind"] == "vllm"
+    assert json.loads((out / "run.json").read_text())["recipe"]["models"]["student"]["kind"] == "vllm"
     train_apart(None, out, ["steps=3"], resume=True, placement=two)  # with servers at other addresses
     rows = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows if "step" in row][-1] == 3

@@ -117,10 +117,10 @@ def test_a_prompt_in_a_file_is_versioned_by_its_text(tmp_path: Path) -> None:
 def test_a_training_run_keeps_the_text_of_its_prompt(tmp_path: Path) -> None:
     """A run that is resumed is asked as it was begun, whatever the file says by then."""
     recipe = ROOT / "flows" / "recipes" / "train_embedded.toml"
-    change = "prompt={ file = '../ablations/terse_prompt.txt' }"
+    change = "models.student.prompt={ file = '../ablations/terse_prompt.txt' }"
     dumped = load_train_recipe(recipe, [change]).model_dump(mode="json")
-    assert "without digressions" in dumped["prompt"]["text"]
+    assert "without digressions" in dumped["models"]["student"]["prompt"]["text"]
     (tmp_path / "run.json").write_text(
         json.dumps({"kind": "training", "recipe": dumped, "recipe_folder": str(tmp_path)}), encoding="utf-8"
     )
-    assert read_run(tmp_path)[0].prompt == load_train_recipe(recipe, [change]).prompt
+    assert read_run(tmp_path)[0].trained.prompt == load_train_recipe(recipe, [change]).trained.prompt

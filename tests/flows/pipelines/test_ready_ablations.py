@@ -130,7 +130,11 @@ def test_a_ready_ablation_comes_to_its_end(
 
 def given(text: str) -> list[str]:
     """The changes of a ready file that its arms need at any size."""
-    return [change for change in tomllib.loads(text).get("set", []) if change.partition("=")[0] in ("data", "prompt")]
+    return [
+        change
+        for change in tomllib.loads(text).get("set", [])
+        if change.partition("=")[0] in ("data", "models.student.prompt")
+    ]
 
 
 def test_a_cold_start_and_reinforcement_from_it_come_to_their_end(toy_run: Path, tmp_path: Path) -> None:
@@ -145,7 +149,7 @@ def test_a_cold_start_and_reinforcement_from_it_come_to_their_end(toy_run: Path,
     summary = json.loads((tmp_path / "cold" / "summary.json").read_text())
     assert 0 < summary["steps"] < 1000
     assert (tmp_path / "cold" / "best" / "model.safetensors").is_file()
-    model = f"model={json.dumps(str(tmp_path / 'cold' / 'best'))}"
+    model = f"models.student.model={json.dumps(str(tmp_path / 'cold' / 'best'))}"
     sizes = ["steps=1", "collector.group_size=4", "collector.n_batch=8", "collector.n_async=8"]
     train(RECIPES / "train_after_cold_start.toml", tmp_path / "after", [folders, model, *held_out, *sizes])
     assert json.loads((tmp_path / "after" / "summary.json").read_text())["steps"] == 1

@@ -43,8 +43,9 @@ def test_settings_can_be_changed() -> None:
             "unknown key `evaluation.data.sed`; did you mean `seed`? Allowed here: kind, problems, seed.",
         ),
         (
-            "generator.gpu_memory=1",
-            "unknown key `generator.gpu_memory`; allowed here: kind.",
+            "models.student.gpu_memory=1",
+            "unknown key `models.student.gpu_memory`; allowed here: decoding, examples, in_flight, keep_tokens, kind, "
+            "model, prompt, thinking.",
         ),
         (
             "colector.group=4",
@@ -57,13 +58,22 @@ def test_settings_can_be_changed() -> None:
         ("data={problems=4}", "`data.kind` is missing; it should be one of 'embedded', 'curated', 'latent'."),
         ("data=embedded", "`data` = 'embedded': input should be a table."),
         (
-            "generator.kind=telepathy",
-            "`generator.kind` = 'telepathy': input should be one of 'torch', 'vllm', 'endpoint'.",
+            "models.student.kind=telepathy",
+            "`models.student.kind` = 'telepathy': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
         ),
         (
-            'generator={ kind = "vllm", dtype = "bfloat" }',
-            "`generator.dtype` = 'bfloat': input should be 'auto', 'bfloat16', 'float16' or 'float32'; did you mean "
-            "'bfloat16'?",
+            'models.student={ kind = "vllm", model = "m", dtype = "bfloat" }',
+            "`models.student.dtype` = 'bfloat': input should be 'auto', 'bfloat16', 'float16' or 'float32'; did you "
+            "mean 'bfloat16'?",
+        ),
+        (
+            "models.student.keep_tokens=true",
+            "models.student.keep_tokens is not read in training: rewards.max_length, seed and collector take its "
+            "place; leave it out.",
+        ),
+        (
+            "model=studnt",
+            "model = 'studnt': there is no table [models.studnt]; did you mean `student`? defined: student.",
         ),
         ("steps=0", "`steps` = 0: input should be greater than or equal to 1."),
         ("objective.kl_coef=-0.1", "`objective.kl_coef` = -0.1: input should be greater than or equal to 0."),
@@ -124,5 +134,5 @@ def test_missing_and_damaged_files(tmp_path: Path) -> None:
 
 
 def test_the_command_of_torchrun_says_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(RECIPE), "--set", "model=nowhere", "--out", str(tmp_path / "run")]) == 1
+    assert main([str(RECIPE), "--set", "models.student.model=nowhere", "--out", str(tmp_path / "run")]) == 1
     assert "no model here" in capsys.readouterr().err

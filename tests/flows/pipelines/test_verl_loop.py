@@ -32,14 +32,18 @@ STEPS = 3
 TRAINING = """
 name = "by-verl"
 engine = "verl"
-model = "embedded"
-prompt = "plain"
+model = "student"
 steps = 3
 data = {kind = "embedded"}
 collector = {group_size = 4, n_async = 16, n_batch = 8, max_staleness = 1}
 rewards = {max_length = 112, length_penalty = 0.0, language = 0.0}
 optim = {learning_rate = 3e-4}
 checkpoints = {every = 1, keep = 1}
+
+[models.student]
+kind = "vllm"
+model = "embedded"
+prompt = "plain"
 
 [verl]
 gpus_per_node = 2

@@ -14,6 +14,7 @@ import pytest
 from curation.publish.receipts import read_receipt
 from curation.storage.stages import atomic_write
 from tests.flows.conftest import Said, Tiny, forge, goldilocks, refusal
+from tests.training.students import student
 
 
 def verify(folder: Path, *options: str) -> Said:
@@ -217,8 +218,8 @@ def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
     """What an ablation leaves of two arms, one trained on the set and one on other rows."""
     for arm, place in (("curated", curated), ("random", curated.parent / "elsewhere")):
         table = {
-            "name": "trained", "model": "embedded",
-            "data": {"kind": "curated", "folders": [str(place)]}, "prompt": "solve", "steps": 1,
+            "name": "trained", **student(prompt="solve"),
+            "data": {"kind": "curated", "folders": [str(place)]}, "steps": 1,
         }  # fmt: skip
         run = folder / "runs" / f"{arm}-seed-1"
         run.mkdir(parents=True)

@@ -32,11 +32,11 @@ def test_the_shipped_recipe_of_a_grader_is_one(tmp_path: Path) -> None:
             r"train_demo_grader\.toml: unknown key `optim\.rate`; allowed here: learning_rate",
         ),
         (
-            'grader.set=["engine=verl", "generator={ kind = \'vllm\' }"]',
+            'grader.set=["engine=verl", "models.student.kind=\'vllm\'"]',
             "/none: verl's environment is not there; make it with",
         ),
         (
-            'grader.set=["engine=verl", "generator={ kind = \'vllm\' }", "objective={ kind = \'soft\' }"]',
+            'grader.set=["engine=verl", "models.student.kind=\'vllm\'", "objective={ kind = \'soft\' }"]',
             "not with engine = \"verl\": objective.kind = 'soft' is the embedded engine's",
         ),
         ('grader.set=["steps"]', "--set steps: write key=value"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from curation.records import ConfigError
+from tests.training.students import student
 from training.engines.placement import (
     EmbeddedPlacement,
     VerlPlacement,
@@ -24,7 +25,7 @@ EIGHT = tuple(str(number) for number in range(8))
 
 
 def recipe(**changes: Any) -> TrainRecipe:
-    table = {"name": "t", "steps": 1, "model": "embedded", "data": {"kind": "embedded"}, **changes}
+    table = {"name": "t", "steps": 1, **student(), "data": {"kind": "embedded"}, **changes}
     return TrainRecipe.model_validate(table)
 
 
@@ -45,7 +46,7 @@ def apart(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
     table: dict[str, Any] = {
         "compute": {"device": "cuda", "dtype": "bfloat16", "activation_checkpointing": True},
         "collector": {"group_size": 10, "n_async": 100, "n_batch": 100},
-        "generator": {"kind": "vllm"},
+        **student(kind="vllm"),
         "costs": None if costs is None else {**stated, **costs},
     }
     return recipe(**{**table, **changes})
@@ -56,7 +57,7 @@ def test_vllm_and_the_trainer_part_the_gpus_and_without_figures_half_of_them_tra
     assert half == EmbeddedPlacement(4, EIGHT[:4], tuple((name,) for name in EIGHT[4:]))
     assert "half, for the recipe states no [costs]" in half.why
     assert place_embedded(apart(), EIGHT, trainers=6) == EmbeddedPlacement(6, EIGHT[:6], (("6",), ("7",)))
-    wide = apart(generator={"kind": "vllm", "tensor_parallel": 2})
+    wide = apart(**student(kind="vllm", tensor_parallel=2))
     assert place_embedded(wide, EIGHT[:6]) == EmbeddedPlacement(4, EIGHT[:4], (("4", "5"),))
     assert place_embedded(apart(), ("0",)) == EmbeddedPlacement(1, ("0",))
     for gpus, trainers in ((EIGHT, 8), (EIGHT[:2], 2)):
@@ -110,7 +111,7 @@ def test_no_other_split_is_shorter_than_the_one_that_is_chosen(waits: bool) -> N
         ({}, 0.5, True, False, VerlPlacement(1, 8)),
         ({"nodes": 4}, 0.5, False, False, VerlPlacement(2, 8, 2, 8)),
         ({"nodes": 32}, 0.75, False, True, VerlPlacement(8, 8, 24, 8)),
-        ({"rollout_tensor_parallel": 2}, 0.9, False, False, VerlPlacement(1, 2, 1, 6)),
+        ({"tensor": 2}, 0.9, False, False, VerlPlacement(1, 2, 1, 6)),
         ({"nodes": 2}, 0.01, False, False, VerlPlacement(1, 8, 1, 8)),
         ({}, 0.5, False, True, VerlPlacement(1, 4, 1, 4)),
     ],
@@ -118,8 +119,8 @@ def test_no_other_split_is_shorter_than_the_one_that_is_chosen(waits: bool) -> N
 def test_verl_shares_the_gpus_out(
     settings: dict[str, Any], share: float, synchronous: bool, experts: bool, placed: VerlPlacement
 ) -> None:
-    made = VerlSettings(**settings)
-    assert place_verl_by_settings(made, 8, synchronous=synchronous, experts=experts, share=share) == placed
+    tensor, made = settings.pop("tensor", 1), VerlSettings(**settings)
+    assert place_verl_by_settings(made, 8, tensor, synchronous=synchronous, experts=experts, share=share) == placed
 
 
 def by_figures(nodes: int = 1, shape: str = "7B", **changes: Any) -> TrainRecipe:
@@ -135,7 +136,7 @@ def test_verl_gets_the_split_that_is_shortest_by_the_recipes_figures() -> None:
     assert placed == VerlPlacement(1, 2, 1, 6)
     assert placed.why == "2 of 8 GPUs train and 6 generate: 2.33 hours by [costs]"
     assert place_verl(by_figures(4), 8, experts=False) == VerlPlacement(1, 8, 3, 8)
-    cut = by_figures(verl={"sequence_parallel": 4, "rollout_tensor_parallel": 2})
+    cut = by_figures(verl={"sequence_parallel": 4}, **student(kind="vllm", tensor_parallel=2))
     assert place_verl(cut, 8, experts=False) == VerlPlacement(1, 4, 1, 4)
     waiting = by_figures(collector={"group_size": 10, "n_async": 100, "n_batch": 100, "max_staleness": 0})
     assert place_verl(waiting, 8, experts=False) == VerlPlacement(1, 8)
@@ -162,12 +163,14 @@ def test_without_figures_half_of_verls_gpus_train() -> None:
 
 def test_no_split_of_verls_gpus_is_shorter_than_the_one_that_is_chosen() -> None:
     for nodes, tensor, speed in ((1, 1, 50.0), (1, 2, 1000.0), (4, 1, 20.0), (8, 4, 100.0)):
-        made = by_figures(nodes, verl={"rollout_tensor_parallel": tensor}, costs={"generated_tokens_per_s": [speed]})
+        made = by_figures(
+            nodes, **student(kind="vllm", tensor_parallel=tensor), costs={"generated_tokens_per_s": [speed]}
+        )
         assert made.costs is not None
         work, chosen = workload(made, made.costs, "r"), place_verl(made, 8, experts=False)
         hours = []
         for part in range(1, 100):
-            one = place_verl_by_settings(made.verl, 8, synchronous=False, experts=False, share=part / 100)
+            one = place_verl_by_settings(made.verl, 8, tensor, synchronous=False, experts=False, share=part / 100)
             hours.append(work.hours(one.trainers, one.generators, waits=False))
         assert work.hours(chosen.trainers, chosen.generators, waits=False) == min(hours)
 
@@ -182,15 +185,16 @@ def test_counts_of_a_placement() -> None:
     [
         ({}, 1, False, "set collector.max_staleness=0"),
         ({"sequence_parallel": 3}, 8, True, "8 GPUs would train, and one copy of the model is cut over 3"),
-        ({"rollout_tensor_parallel": 3}, 8, True, "8 GPUs would generate"),
+        ({"tensor": 3}, 8, True, "8 GPUs would generate"),
         ({"sequence_parallel": 8}, 8, False, "8 GPUs cannot hold a copy of the model that is cut over 8"),
     ],
 )
 def test_gpus_that_cannot_be_shared_out_are_refused(
     settings: dict[str, Any], gpus: int, synchronous: bool, said: str
 ) -> None:
+    tensor = settings.pop("tensor", 1)
     with pytest.raises(ConfigError, match=said):
-        place_verl_by_settings(VerlSettings(**settings), gpus, synchronous=synchronous, experts=False)
+        place_verl_by_settings(VerlSettings(**settings), gpus, tensor, synchronous=synchronous, experts=False)
 
 
 def test_no_gpu_is_used_twice_and_every_copy_has_its_share() -> None:
@@ -198,9 +202,11 @@ def test_no_gpu_is_used_twice_and_every_copy_has_its_share() -> None:
         for gpus in (2, 4, 8):
             for share in (0.1, 0.34, 0.5, 0.8, 0.95):
                 for tensor in (1, 2):
-                    settings = VerlSettings(nodes=nodes, rollout_tensor_parallel=tensor)
+                    settings = VerlSettings(nodes=nodes)
                     try:
-                        placed = place_verl_by_settings(settings, gpus, synchronous=False, experts=False, share=share)
+                        placed = place_verl_by_settings(
+                            settings, gpus, tensor, synchronous=False, experts=False, share=share
+                        )
                     except ConfigError:
                         assert (nodes, gpus, tensor) == (1, 2, 2)
                         continue

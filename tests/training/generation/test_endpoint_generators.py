@@ -12,16 +12,18 @@ from typing import Any
 import pytest
 import torch
 
+from curation.config import EndpointModel
 from curation.records import PolicyError
 from curation.storage import scratch
 from tests.training.optimisation.test_trainer import recipe
+from tests.training.students import student
 from tests.training.vllm_running import logprobs_by_version
 from tests.vllm_servers import VllmServers
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.endpoint_generators import EndpointGenerator
-from training.generation.vllm_settings import EndpointGeneratorSettings
+from training.generation.weight_ways import Way
 from training.optimisation.model import load_model, load_tokenizer, save_model
 
 STEPS = 3
@@ -38,20 +40,26 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def settings(url: str, **changes: Any) -> EndpointGeneratorSettings:
-    return EndpointGeneratorSettings(kind="endpoint", urls=(url,), **changes)
+def settings(url: str) -> EndpointModel:
+    return EndpointModel(kind="endpoint", model="embedded", revision="1", urls=(url,))
 
 
 @pytest.mark.vllm
 @pytest.mark.slow
-@pytest.mark.parametrize("transfer", ["folder", "http", "gloo"])
+@pytest.mark.parametrize("way", ["folder", "http", "gloo"])
 def test_weights_change_under_requests_and_every_token_knows_its_own(
-    vllm_servers: VllmServers, moved: Path, tmp_path: Path, transfer: str, capsys: pytest.CaptureFixture[str]
+    vllm_servers: VllmServers,
+    moved: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    way: Way,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     asked = [{"role": "user", "content": "What is 385 + 927?"}]
     chat = load_tokenizer(WEIGHTS).apply_chat_template(asked, add_generation_prompt=True, return_dict=True)
     prompt = list(chat["input_ids"])
-    generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url, folder=str(tmp_path), transfer=transfer))
+    monkeypatch.setattr(scratch, "IN_MEMORY", tmp_path)
+    generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url), way=way)
 
     async def work() -> None:
         state = load_model(moved).state_dict()
@@ -127,7 +135,7 @@ def test_a_run_trains_on_what_a_server_generates(vllm_servers: VllmServers, tmp_
     made = recipe(
         steps=STEPS,
         rewards={"max_length": 80},
-        generator={"kind": "endpoint", "urls": (vllm_servers.one().url,), "in_flight": 16},
+        **student(kind="endpoint", revision="1", urls=(vllm_servers.one().url,), in_flight=16),
         collector={"n_async": 16, "n_batch": 16, "max_staleness": 2},
         optim={"learning_rate": 1e-4, "warmup_steps": 0},
         checkpoints={"every": 100},

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import torch
 
+from curation.config import ServerSettings
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.patience import patient
 from tests.waiting import until
 from training.embedded_model import WEIGHTS
 from training.generation.vllm_client import TrainingVllmClient
-from training.generation.vllm_settings import EndpointGeneratorSettings
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_versions import WeightVersion
 
@@ -77,16 +77,16 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     patient(monkeypatch, retries=4)
 
 
-def settings(*servers: StandIn, **changes: Any) -> EndpointGeneratorSettings:
+def settings(*servers: StandIn, **changes: Any) -> ServerSettings:
     values: dict[str, Any] = {"in_flight": 4, **changes}
-    return EndpointGeneratorSettings(kind="endpoint", urls=tuple(server.url for server in servers), **values)
+    return ServerSettings(urls=tuple(server.url for server in servers), **values)
 
 
 async def asked(servers: TrainingVllmClient, seeds: range) -> list[TokenCompletion]:
     return await asyncio.gather(*(servers.generate((1, 2), {"seed": seed, "max_tokens": 9}) for seed in seeds))
 
 
-def run(made: EndpointGeneratorSettings, count: int = 6) -> tuple[list[TokenCompletion], TrainingVllmClient]:
+def run(made: ServerSettings, count: int = 6) -> tuple[list[TokenCompletion], TrainingVllmClient]:
     async def work() -> tuple[list[TokenCompletion], TrainingVllmClient]:
         async with TrainingVllmClient(made, FOLDER) as servers:
             return await asked(servers, range(count)), servers
@@ -250,11 +250,10 @@ def test_a_request_that_always_fails_says_where(start: Start) -> None:
         run(settings(start("500 " * 5)), count=1)
 
 
-def test_addresses_and_folders_that_cannot_be_meant_are_refused() -> None:
+def test_addresses_that_cannot_be_meant_are_refused() -> None:
     for changes, said in (
         ({"urls": ("localhost:1",)}, "no address"),
         ({"urls": ("http://a/v1", "http://a")}, "twice"),
-        ({"urls": ("http://a",), "folder": "here"}, "relative"),
     ):
         with pytest.raises(ValueError, match=said):
-            EndpointGeneratorSettings.model_validate({"kind": "endpoint", **changes})
+            ServerSettings.model_validate(changes)

@@ -13,6 +13,7 @@ import psutil
 import pytest
 import torch
 
+from curation.config import EngineSettings
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.training.checks.models import trainer_of
@@ -22,7 +23,6 @@ from training.checks.results import EXACT
 from training.config import PackingSettings
 from training.generation.generators import GeneratorPool
 from training.generation.vllm_generators import VllmGenerator
-from training.generation.vllm_settings import VllmGeneratorSettings
 from training.optimisation.collating import pack_samples
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
@@ -266,4 +266,4 @@ def test_an_update_that_fails_half_way_gives_nobody_a_token_more(random_model: P
 
 def test_a_folder_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="there is no folder"):
-        VllmGenerator(tmp_path / "absent", VllmGeneratorSettings(kind="vllm"))
+        VllmGenerator(tmp_path / "absent", EngineSettings())

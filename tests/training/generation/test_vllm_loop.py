@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.training.students import student
 from training.engines.embedded.run import train
 from training.recipe import TrainRecipe
 
@@ -25,10 +26,8 @@ def test_a_run_with_vllm(tmp_path: Path) -> None:
             "name": "small",
             "seed": 3,
             "steps": STEPS,
-            "model": "embedded",
-            "prompt": "plain",
+            **student(kind="vllm", dtype="float32", kv_cache_mb=64),
             "data": {"kind": "embedded", "problems": 200, "seed": 11},
-            "generator": {"kind": "vllm", "dtype": "float32", "kv_cache_mb": 64},
             "collector": {"group_size": 4, "n_async": 32, "n_batch": 32, "max_staleness": 3},
             "rewards": {"max_length": 96, "length_penalty": 0.0, "language": 0.0},
             "optim": {"learning_rate": 1e-4, "warmup_steps": 1},

@@ -9,9 +9,9 @@ from urllib.request import urlopen
 import pytest
 
 from curation.policies.vllm.transfer import weights_folder
-from curation.records import ConfigError, PolicyError
-from training.generation.vllm_settings import EndpointGeneratorSettings
+from curation.records import PolicyError
 from training.generation.weight_server import WeightServer, address_towards
+from training.generation.weight_ways import fastest_way
 
 
 @pytest.fixture
@@ -64,43 +64,21 @@ HERE, THERE, GPU = ("http://127.0.0.1:8000", "http://localhost:8001/v1"), ("http
 
 
 @pytest.mark.parametrize(
-    ("urls", "changes", "device", "vllm", "way"),
+    ("urls", "device", "vllm", "way"),
     [
-        (HERE, {}, "cpu", GPU, "folder"),
-        ((*HERE, *THERE), {}, "cpu", GPU, "http"),
-        (THERE, {"folder": "/shared"}, "cpu", GPU, "folder"),
-        (HERE, {"transfer": "http"}, "cuda", GPU, "http"),
-        (THERE, {"transfer": "folder"}, "cuda", GPU, "folder"),
-        (HERE, {}, "cuda", GPU, "nccl"),
-        (HERE, {}, "cuda:1", GPU, "nccl"),
-        (HERE, {}, "cuda", None, "folder"),  # nobody here could join a group
-        (HERE, {}, "cuda", "0.32.0+cpu", "folder"),
-        (HERE, {"folder": "/shared"}, "cuda", GPU, "folder"),
-        (THERE, {}, "cuda", GPU, "http"),  # whether they can be reached so is not known
-        (THERE, {"transfer": "nccl"}, "cuda", GPU, "nccl"),
-        (HERE, {"transfer": "gloo"}, "cpu", "0.32.0+cpu", "gloo"),
+        (HERE, "cpu", GPU, "folder"),
+        ((*HERE, *THERE), "cpu", GPU, "http"),
+        (HERE, "cuda", GPU, "nccl"),
+        (HERE, "cuda:1", GPU, "nccl"),
+        (HERE, "cuda", None, "folder"),  # nothing here could join a group
+        (HERE, "cuda", "0.32.0+cpu", "folder"),
+        (THERE, "cuda", GPU, "http"),  # whether they can be reached so is not known
     ],
 )
 def test_the_way_follows_from_where_trainer_and_servers_are(
-    urls: tuple[str, ...], changes: dict[str, str], device: str, vllm: str | None, way: str
+    urls: tuple[str, ...], device: str, vllm: str | None, way: str
 ) -> None:
-    settings = EndpointGeneratorSettings.model_validate({"kind": "endpoint", "urls": urls, **changes})
-    assert settings.way(device, vllm) == way
-    assert settings.folder_way == (way if way in ("folder", "http") else "folder" if settings.all_here else "http")
-
-
-@pytest.mark.parametrize(
-    ("transfer", "device", "vllm", "said"),
-    [
-        ("nccl", "cpu", GPU, "needs a GPU on both sides, and the trainer is on 'cpu'"),
-        ("nccl", "cuda", "0.32.0+cpu", "vLLM for GPUs is not installed where it trains"),
-        ("gloo", "cpu", None, "needs vLLM where it trains too"),
-    ],
-)
-def test_a_way_that_this_machine_has_not_is_refused(transfer: str, device: str, vllm: str | None, said: str) -> None:
-    settings = EndpointGeneratorSettings.model_validate({"kind": "endpoint", "urls": HERE, "transfer": transfer})
-    with pytest.raises(ConfigError, match=said):
-        settings.way(device, vllm)
+    assert fastest_way(urls, device, vllm) == way
 
 
 def test_this_machine_is_reached_from_itself_by_its_own_address() -> None:

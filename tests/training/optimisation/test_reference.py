@@ -12,6 +12,7 @@ import torch
 from curation.records import ConfigError, StoreError
 from tests.training.engines.embedded.test_run import small
 from tests.training.optimisation.test_trainer import recipe, samples, solo
+from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
@@ -140,7 +141,7 @@ def test_a_run_measures_it_and_goes_on_with_the_same_reference(tmp_path: Path) -
     model = tmp_path / "start"
     save_model(load_model(WEIGHTS), load_tokenizer(WEIGHTS), model)
     table = {
-        "model": "start",
+        **student("start"),
         "objective": {"kl_coef": 0.1},
         "collector": {"max_staleness": 0},
         "evaluation": {"data": None},

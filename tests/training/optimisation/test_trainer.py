@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.training.students import student
 from training.config import ComputeSettings
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
@@ -22,8 +23,7 @@ def recipe(**changes: Any) -> TrainRecipe:
     table: dict[str, Any] = {
         "name": "test",
         "steps": 3,
-        "model": "embedded",
-        "prompt": "plain",
+        **student(),
         "data": {"kind": "embedded", "problems": 200, "seed": 5},
         "collector": {"group_size": 4, "n_async": 16, "n_batch": 16, "max_staleness": 1},
         "rewards": {"max_length": 100, "language": 0.0},

@@ -80,7 +80,7 @@ class Preflight:
             self._trainer.scorer,
             self._trainer.full_state_dict,
             self._prompts(),
-            self._recipe.generator.kind,
+            self._recipe.trained.model_dump()["kind"],
             self._generator_tolerance(),
         )
         return self._keep(await checks.run(), begun)
@@ -101,7 +101,7 @@ class Preflight:
         return found
 
     def _room(self) -> CheckResult:
-        limit = getattr(self._recipe.generator, "max_model_len", None)
+        limit = getattr(self._recipe.trained, "max_model_len", None)
         own = int(self._config.max_position_embeddings)
         return check_room(
             self._tokenizer,
@@ -128,7 +128,7 @@ class Preflight:
 
     def _generator_tolerance(self) -> float:
         # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
-        if not self._rounded and getattr(self._recipe.generator, "dtype", "auto") == "float32":
+        if not self._rounded and getattr(self._recipe.trained, "dtype", "auto") == "float32":
             return EXACT
         has_experts = any(getattr(self._config, name, 0) for name in _EXPERTS)
         return ROUTED if has_experts else ENGINES

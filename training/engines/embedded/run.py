@@ -36,6 +36,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from curation.config import EndpointModel, VllmModel
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm.engine import vllm_version
@@ -59,7 +60,7 @@ from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool
-from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
+from training.generation.weight_ways import fastest_way
 from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
@@ -130,7 +131,7 @@ def _train(
     trainer = Trainer(folder, recipe, context)
     needs = needs_of(recipe.objective)
     if needs.uses_reference:
-        reference_folder = folder if recipe.reference is None else resolve_model(recipe.reference, recipe_folder)
+        reference_folder = folder if recipe.reference is None else resolve_model(recipe.reference_model, recipe_folder)
         trainer.reference = ReferencePolicy(
             reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
         )
@@ -176,7 +177,7 @@ def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
     Raises:
         PolicyError: there is none.
     """
-    folder = resolve_model(recipe.model, recipe_folder)
+    folder = resolve_model(recipe.trained.model, recipe_folder)
     require_model(folder)
     return folder
 
@@ -202,7 +203,7 @@ def _run_rank_zero(
         trainer.model.generation_config.eos_token_id = list(stops.ids)
     preflight = Preflight(recipe, folder, trainer, tokenizer, tasks) if recipe.checks else None
     if preflight is not None:
-        require_passed(preflight.before_generation(), recipe.model)
+        require_passed(preflight.before_generation(), recipe.trained.model)
     curriculum = open_curriculum(recipe, tasks)
     values = problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
     if checkpoint is not None:
@@ -265,9 +266,10 @@ def _remarks(
     yield from (f"warning: {warning}" for warning in collector_warnings(recipe.collector, recipe.curriculum))
     if stops.added:
         yield stops.phrase(tokenizer)
-    if isinstance(recipe.generator, EndpointGeneratorSettings):
-        yield f"new weights reach the servers by {recipe.generator.way(recipe.compute.device, vllm_version())}"
-    elif isinstance(recipe.generator, VllmGeneratorSettings):
+    model = recipe.trained
+    if isinstance(model, EndpointModel):
+        yield f"new weights reach the servers by {fastest_way(model.urls, recipe.compute.device, vllm_version())}"
+    elif isinstance(model, VllmModel):
         yield "new weights reach the engine by folder"
     if trainer.packing_note is not None:
         yield trainer.packing_note
@@ -280,7 +282,7 @@ async def _run(
         if preflight is not None:
             heartbeat.begin(0, CHECKING)
             if components.generators.members:
-                require_passed(await preflight.of_generators(components.generators), components.recipe.model)
+                require_passed(await preflight.of_generators(components.generators), components.recipe.trained.model)
             for line in preflight.lines():
                 components.metrics_logger.log_message(line)
         loop = TrainingLoop(components, checkpoint)

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from curation.config import EndpointModel, LiveModel, VllmModel
 from curation.policies.vllm import serving
 from curation.policies.vllm.engine import Launch, engine_arguments, require_vllm, vllm_version
 from training.embedded_model import resolve_model
 from training.engines.embedded.server_processes import ServerProcesses
-from training.generation.vllm_settings import EndpointGeneratorSettings, VllmGeneratorSettings
 from training.recipe import TrainRecipe
 
 _SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_bytes", "enforce_eager")
@@ -40,13 +40,13 @@ def generator_servers(
     Raises:
         PolicyError: vLLM is not installed, or no server can be started.
     """
-    settings = recipe.generator
-    if not shares or not isinstance(settings, VllmGeneratorSettings):
+    settings = recipe.trained
+    if not shares or not isinstance(settings, VllmModel):
         yield ()
         return
-    version, model = require_vllm(), resolve_model(recipe.model, recipe_folder)
+    version, model = require_vllm(), resolve_model(settings.model, recipe_folder)
     servers = ServerProcesses(
-        recipe.model,
+        settings.model,
         settings,
         shares,
         on_cpu="cpu" in version,
@@ -67,22 +67,24 @@ def generator_servers(
 
 
 def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
-    """Return a recipe whose generator is these servers in place of an engine of its own; as it is where there are none.
+    """Return a recipe whose trained model is on these servers, not in an engine of its own; unchanged without servers.
 
     The run's folder keeps the recipe as it was: the next start has servers of its own, at other addresses.
     """
-    if not urls or not isinstance(recipe.generator, VllmGeneratorSettings):
+    own = recipe.trained
+    if not urls or not isinstance(own, VllmModel):
         return recipe
+    shared = {name: getattr(own, name) for name in LiveModel.model_fields}
     each = -(-recipe.collector.n_async // len(urls))
-    generator = EndpointGeneratorSettings(kind="endpoint", urls=tuple(urls), in_flight=each)
-    return recipe.model_copy(update={"generator": generator})
+    model = EndpointModel(kind="endpoint", revision="training", urls=tuple(urls), in_flight=each, **shared)
+    return recipe.model_copy(update={"models": {**recipe.models, recipe.model: model}})
 
 
-def server_command(recipe: TrainRecipe, settings: VllmGeneratorSettings, model: Path, port: int) -> list[str]:
+def server_command(recipe: TrainRecipe, settings: VllmModel, model: Path, port: int) -> list[str]:
     """Return the command of a generator server."""
     capacity = recipe.collector.n_async
     on_cpu = "cpu" in (vllm_version() or "")
-    arguments = engine_arguments(Launch(str(model), recipe.model, capacity), settings, on_cpu)
+    arguments = engine_arguments(Launch(str(model), settings.model, capacity), settings, on_cpu)
     options = ["--port", str(port), "--max-num-seqs", str(capacity)]
     options += ["--tensor-parallel-size", str(settings.tensor_parallel)]
     for name in _SHARED:

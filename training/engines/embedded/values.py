@@ -24,7 +24,7 @@ def problem_values(
     objective, settings = objective_of(recipe.objective), recipe.objective
     if objective.values is None or reference is None:
         return None
-    name = recipe.reference or recipe.model
+    name = recipe.reference_model
     values = objective.values(settings, tasks, recipe.rewards, f"{name}@{reference.revision}")
     if values is not None and checkpoint is not None:
         values.restore(checkpoint.state["values"])

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from curation.config import VllmModel
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM
 from training.engines.placement import VerlPlacement, expert_parallel
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
@@ -41,6 +42,10 @@ REWARD_WORKERS = 8
 """Processes of verl's reward loop."""
 
 _EPOCHS = 10**9
+
+_SHARED_MEMORY = 0.5
+"""Largest share of a GPU's memory for generation where the GPU trains too, in turns."""
+
 """Epochs: verl ends at the steps asked for, never at an epoch's end."""
 
 _ENTROPY_MEANS = {
@@ -228,9 +233,9 @@ def _actor(recipe: TrainRecipe, *, megatron: bool, experts: bool, gpus_per_node:
 
 
 def _rollout(recipe: TrainRecipe, placement: VerlPlacement) -> dict[str, Any]:
-    collector, generator = recipe.collector, recipe.generator
-    memory = generator.gpu_memory if generator.kind == "vllm" else 0.5 if recipe.synchronous else 0.85
-    tensor = recipe.verl.rollout_tensor_parallel
+    collector, model, tensor = recipe.collector, recipe.trained, recipe.tensor_parallel
+    assert isinstance(model, VllmModel)  # others are refused
+    memory = min(model.gpu_memory, _SHARED_MEMORY) if recipe.synchronous else model.gpu_memory
     per_engine = max(collector.n_async * tensor // placement.generators, 1)
     apart = {
         "nnodes": placement.rollout_nodes,

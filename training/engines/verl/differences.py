@@ -6,6 +6,7 @@ does, with the same functions (`training.objectives`, `training.rewards`, the ve
 
 from __future__ import annotations
 
+from curation.config import VllmModel
 from curation.records import ConfigError
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
 from training.objectives.credit import GroupCreditSettings
@@ -75,8 +76,8 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
         reasons.append("objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0")
     if getattr(objective, "credit", "reward") == "majority":
         reasons.append('objective.credit = "majority" needs the answers, and verl hands rewards only on')
-    if recipe.generator.kind == "endpoint":
-        reasons.append(f'generator.kind = "{recipe.generator.kind}": verl starts vLLM itself; leave the table out')
+    if not isinstance(recipe.trained, VllmModel):
+        reasons.append(f"models.{recipe.model}.kind: verl starts vLLM itself; name the kind `vllm`")
     reasons += [f"{name} is the embedded engine's; leave it out" for name in _embedded_only(recipe)]
     if recipe.checkpoints.trajectory is not None:
         reasons.append("checkpoints.trajectory is the embedded engine's; leave it out")

@@ -74,7 +74,7 @@ class RewardComputer:
 def scoring_settings(recipe: TrainRecipe) -> ScoringSettings:
     """Return how the rollouts of a recipe are judged."""
     return ScoringSettings(
-        thinking=recipe.thinking,
+        thinking=recipe.trained.thinking,
         response_format=BOXED,
         workers=verifier_workers(),
         tests_run=TESTS_PER_GROUP,

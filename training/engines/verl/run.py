@@ -147,7 +147,7 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
         ConfigError: the GPUs cannot be shared out as the recipe says.
         StoreError: the folder holds another run, or none to resume.
     """
-    require_model(resolve_model(recipe.model, recipe_folder))
+    require_model(resolve_model(recipe.trained.model, recipe_folder))
     placement = placed(recipe, recipe_folder)
     if placement.why:
         _say(placement.why)
@@ -169,7 +169,7 @@ def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Pa
         whole: the run's recipe, by which the GPUs are shared out: one way for all stages, as verl's checkpoints ask.
     """
     recipe, ours = stage.recipe, out / "verl"
-    model = resolve_model(recipe.model, recipe_folder)
+    model = resolve_model(recipe.trained.model, recipe_folder)
     held_out = ours / HELD_OUT if recipe.evaluation.data is not None else None
     files = VerlFiles(model.absolute(), out, ours / TRAIN, held_out)
     job = compile_recipe(
@@ -192,7 +192,7 @@ def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
         ConfigError: they cannot be shared out as the recipe says, or the sizes of its model, by which memory is
             estimated, are not to be read.
     """
-    experts, costs = has_experts(resolve_model(recipe.model, recipe_folder)), recipe.costs
+    experts, costs = has_experts(resolve_model(recipe.trained.model, recipe_folder)), recipe.costs
     shape = model_shape(recipe, costs, recipe_folder) if costs is not None else None
     return place_verl(recipe, gpus_per_node(recipe), experts=experts, shape=shape)
 

@@ -23,7 +23,6 @@ class VerlSettings(Settings):
         None,
         description="Address of a running Ray cluster, or `auto` on one of its nodes; if missing, Ray is started here.",
     )
-    rollout_tensor_parallel: int = Field(1, ge=1, description="GPUs that hold one copy of the model for generation.")
     sequence_parallel: int = Field(1, ge=1, description="GPUs over which one sequence is cut in training.")
     overrides: tuple[str, ...] = Field(
         (), description="Further keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`."

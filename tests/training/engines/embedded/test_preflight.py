@@ -15,6 +15,7 @@ from tests.places import ROOT
 from tests.training.engines.embedded.test_resume import asked, command
 from tests.training.engines.embedded.test_run import small
 from tests.training.families import make_family
+from tests.training.students import student
 from tests.waiting import PATIENCE_S
 from training.checks.results import ModelCheckError
 from training.embedded_model import WEIGHTS
@@ -39,7 +40,7 @@ def test_the_embedded_model_passes_everything() -> None:
 
 
 def test_what_would_be_trained_wrongly_is_refused_before_the_first_step(leaking: Path, tmp_path: Path) -> None:
-    recipe = small(model=str(leaking), **ONE_STEP)
+    recipe = small(**student(str(leaking)), **ONE_STEP)
     with pytest.raises(ModelCheckError, match=r"packed = unpacked: .* nats off .*; set packing\.single = true"):
         run.train(recipe, Path(), tmp_path / "run")
     assert not (tmp_path / "run/checkpoints").exists()
@@ -55,7 +56,7 @@ def test_a_token_that_only_the_template_ends_turns_with_ends_responses_here_and_
     shutil.copytree(WEIGHTS, model)
     template = (model / "chat_template.jinja").read_text()
     (model / "chat_template.jinja").write_text(template.replace("{{ eos_token }}", "{{ bos_token }}"))
-    trained = run.train(small(model=str(model), **ONE_STEP), Path(), tmp_path / "run")
+    trained = run.train(small(**student(str(model)), **ONE_STEP), Path(), tmp_path / "run")
     assert json.loads((trained / "generation_config.json").read_text())["eos_token_id"] == [2, 1]
     said = capfd.readouterr().err
     assert "the model was checked in" in said
@@ -71,7 +72,7 @@ def test_check_prints_the_table_and_trains_nothing(
     assert lines[0].split() == ["check", "figure", "tolerance", "result"]
     assert len(lines) == 1 + len(NAMES) + 1
     assert not (tmp_path / "run").exists()
-    assert main([recipe, "--check", "--set", f"model={leaking}"]) == 1
+    assert main([recipe, "--check", "--set", f"models.student.model={leaking}"]) == 1
     said = capsys.readouterr().err
     assert "is refused" in said
     assert "set packing.single = true" in said

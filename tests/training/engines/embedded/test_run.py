@@ -15,6 +15,7 @@ import torch
 from curation.records import PolicyError, SourceError, StoreError
 from curation.storage.locks import lock_folder
 from tests.training.optimisation.test_trainer import recipe
+from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import STEP_METRICS, read_metrics
@@ -182,7 +183,7 @@ def test_two_minibatches(tmp_path: Path) -> None:
 
 def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="no model here"):
-        train(small(model="nowhere"), tmp_path, tmp_path / "run")
+        train(small(**student("nowhere")), tmp_path, tmp_path / "run")
     data = CuratedData(kind="curated", folders=("none",))
     with pytest.raises(SourceError, match="curated set"):
         train(small().model_copy(update={"data": data}), tmp_path, tmp_path / "other")

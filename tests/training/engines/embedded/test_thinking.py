@@ -15,6 +15,7 @@ from curation.config import Decoding, TorchModel, VllmModel
 from curation.policies.completions import TokenCompletion
 from curation.records import Domain, Policy, PromptRequest
 from tests.training.engines.embedded.test_run import lines, small
+from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.embedded import run
 from training.generation.generators import TorchGenerator
@@ -83,7 +84,7 @@ def test_a_tag_moved_into_the_template_changes_no_reward(monkeypatch: pytest.Mon
     for kind, folder in kinds:
         generator = kind(folder, capacity=16)
         generator.said = spoken
-        rows.append(train(monkeypatch, tmp_path / kind.__name__, generator, steps=1, model=str(folder)))
+        rows.append(train(monkeypatch, tmp_path / kind.__name__, generator, steps=1, **student(str(folder))))
     before, after = rows
     assert len(before) >= 16
     assert any(row["reward"]["correctness"] for row in before)
@@ -93,7 +94,7 @@ def test_a_tag_moved_into_the_template_changes_no_reward(monkeypatch: pytest.Mon
 
 def test_a_model_whose_template_opens_the_tag_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     folder = model(tmp_path / "moved", template="<think>")
-    rows = train(monkeypatch, tmp_path / "run", model=str(folder), steps=1)
+    rows = train(monkeypatch, tmp_path / "run", **student(str(folder)), steps=1)
     assert sum(row["reward"]["format"] > 0 for row in rows) > len(rows) / 2
     assert any(row["reward"]["correctness"] for row in rows)
 
@@ -105,7 +106,7 @@ def test_tags_that_are_special_tokens_train_token_by_token_alike(
     tokenizer = load_tokenizer(folder)
     assert tokenizer.decode(tokenizer("[THINK]1[/THINK]2")["input_ids"], skip_special_tokens=True) == "12"
     before = train(monkeypatch, tmp_path / "before", steps=1)
-    after = train(monkeypatch, tmp_path / "after", model=str(folder), thinking="[THINK]", steps=1)
+    after = train(monkeypatch, tmp_path / "after", **student(str(folder), thinking="[THINK]"), steps=1)
     as_written = [{**row, "method": row["method"].replace("THINK]", "think>").replace("[", "<")} for row in after]
     assert as_written == before  # but for the tags that a broken form names
     assert any(row["reward"]["correctness"] for row in after)
@@ -115,7 +116,7 @@ def test_tags_that_are_special_tokens_train_token_by_token_alike(
 def test_a_model_without_thinking_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, thinking: str) -> None:
     """One line says so; a template that closes empty thoughts says it as well."""
     folder = model(tmp_path / "direct", template="<think></think>")
-    rows = train(monkeypatch, tmp_path / "run", model=str(folder), thinking=thinking)
+    rows = train(monkeypatch, tmp_path / "run", **student(str(folder), thinking=thinking))
     assert {row["step"] for row in rows} == {0, 1}
     assert any(row["reward"]["format"] for row in rows)
 

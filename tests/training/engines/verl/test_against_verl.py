@@ -18,6 +18,7 @@ from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import CodeProblem, CodeTest
+from tests.training.students import student
 from tests.waiting import PATIENCE_S
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
@@ -64,9 +65,8 @@ def recipe(**changes: Any) -> TrainRecipe:
     table: dict[str, Any] = {
         "name": "against-verl",
         "steps": 3,
-        "model": "embedded",
+        **student(kind="vllm"),
         "engine": "verl",
-        "prompt": "plain",
         "data": {"kind": "embedded", "problems": 12, "seed": 5},
         "collector": {"group_size": 4, "n_async": 16, "n_batch": 8, "max_staleness": 1},
         "rewards": {"max_length": 100, "language": 0.0},

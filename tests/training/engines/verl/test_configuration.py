@@ -10,6 +10,7 @@ import pytest
 
 from curation.config.loading import parse_settings
 from curation.records import ConfigError
+from tests.training.students import student
 from training.engines.placement import VerlPlacement
 from training.engines.verl.configuration import RECIPE_VARIABLE, VerlConfiguration, VerlFiles, compile_recipe
 from training.engines.verl.differences import refuse_what_differs, replacements
@@ -20,7 +21,7 @@ APART, TOGETHER = VerlPlacement(2, 8, 2, 8), VerlPlacement(4, 8)
 
 
 def recipe(**changes: Any) -> TrainRecipe:
-    table = {"name": "t", "steps": 7, "model": "embedded", "engine": "verl", "data": {"kind": "embedded"}, **changes}
+    table = {"name": "t", "steps": 7, "engine": "verl", "data": {"kind": "embedded"}, **student(kind="vllm"), **changes}
     return TrainRecipe.model_validate(table)
 
 
@@ -55,9 +56,8 @@ def test_batches_and_staleness_are_the_papers() -> None:
 def test_lengths_decoding_and_rates_are_the_recipes() -> None:
     made = compiled(
         recipe(
-            temperature=0.8,
             rewards={"max_length": 900},
-            thinking="none",
+            **student(kind="vllm", thinking="none", decoding={"temperature": 0.8}),
             optim={"learning_rate": 3e-6, "warmup_steps": 4},
             packing={"micro_batch_tokens": 9000},
         )
@@ -109,7 +109,7 @@ def test_the_recipe_reaches_verls_processes_as_it_is(monkeypatch: pytest.MonkeyP
         ({"objective": {"kind": "soft"}}, "a second pass, or no group"),
         ({"objective": {"kind": "grpo", "kl_coef": 0.1}}, "objective.kl_coef > 0"),
         ({"objective": {"kind": "grpo", "credit": "majority", "k": 2}}, "needs the answers"),
-        ({"generator": {"kind": "endpoint", "urls": ("http://h:1",)}}, 'generator.kind = "endpoint"'),
+        (student(kind="torch"), "models.student.kind: verl starts vLLM itself"),
         ({"checkpoints": {"trajectory": 2}}, "checkpoints.trajectory"),
     ],
 )
@@ -122,7 +122,6 @@ def test_what_would_be_another_recipe_is_refused(changes: dict[str, Any], said: 
 def test_a_plain_recipe_is_taken_and_told_what_is_otherwise() -> None:
     plain = recipe()
     refuse_what_differs(plain)
-    refuse_what_differs(recipe(generator={"kind": "vllm"}))
     refuse_what_differs(parse_settings(TrainRecipe, plain.model_dump(mode="json"), "run.json"))  # as it is resumed
     told = replacements(plain)
     assert any("n_async" in line for line in told)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.records import Domain, PromptRequest
+from tests.training.students import student
 from training.engines.verl.groups import GroupLedger, JudgedRollout, told_of
 from training.recipe import TrainRecipe
 from training.rewards import Reward
@@ -20,7 +21,7 @@ TASKS = {name: TrainingTask(PromptRequest(name, f"What is {name}?", Domain.MATH,
 
 
 def recipe(**changes: Any) -> TrainRecipe:
-    table = {"name": "t", "steps": 7, "model": "embedded", "engine": "verl", "data": {"kind": "embedded"}, **changes}
+    table = {"name": "t", "steps": 7, **student(kind="vllm"), "engine": "verl", "data": {"kind": "embedded"}, **changes}
     return TrainRecipe.model_validate(table)
 
 

@@ -34,8 +34,7 @@ STEPS = 12
 RECIPE = """
 name = "on-cpu"
 engine = "verl"
-model = "embedded"
-prompt = "plain"
+model = "student"
 steps = 12
 data = {kind = "embedded", problems = 12, seed = 5}
 collector = {group_size = 4, n_async = 16, n_batch = 8, max_staleness = 1}
@@ -43,6 +42,11 @@ rewards = {max_length = 100, language = 0.0}
 checkpoints = {every = 1, keep = 2}
 evaluation = {data = {kind = "embedded", problems = 4, seed = 2}, problems = 4, every = 2, attempts = 2}
 curriculum = {}
+
+[models.student]
+kind = "vllm"
+model = "embedded"
+prompt = "plain"
 
 [verl]
 gpus_per_node = 2

@@ -13,6 +13,7 @@ import pytest
 from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError, StoreError
 from curation.scoring.record import MARK, read_record
+from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.processes import EngineError
 from training.engines.verl.environment import find_interpreter, missing, process_environment, verl_folder
@@ -24,9 +25,8 @@ def recipe(**changes: Any) -> TrainRecipe:
     table = {
         "name": "t",
         "steps": 3,
-        "model": "embedded",
+        **student(kind="vllm"),
         "engine": "verl",
-        "prompt": "plain",
         "data": {"kind": "embedded", "problems": 5},
         "verl": {"gpus_per_node": 8},
         **changes,

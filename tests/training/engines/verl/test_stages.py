@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.training.students import student
 from training.engines.processes import EngineError
 from training.engines.verl.environment import VARIABLE
 from training.engines.verl.run import train
@@ -36,9 +37,8 @@ def recipe(folder: Path, **changes: Any) -> TrainRecipe:
     table = {
         "name": "stages",
         "steps": 12,
-        "model": "embedded",
+        **student(kind="vllm"),
         "engine": "verl",
-        "prompt": "plain",
         "data": {"kind": "embedded", "problems": 9},
         "verl": {"gpus_per_node": 8},
         "collector": {"group_size": 4, "n_async": 16, "n_batch": 16},
