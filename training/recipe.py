@@ -14,6 +14,7 @@ from pydantic import Field, SerializeAsAny, model_validator
 from curation.config.base import ByKind, Settings
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.policies import LiveModel, ModelName, NamedModels, VllmModel
+from curation.config.schedule import StatedCosts
 from curation.config.storage import MonitorSettings, StorageSettings
 from curation.policies.seeds import prompt_of
 from curation.prompts import Prompt
@@ -26,7 +27,6 @@ from training.config import (
     OptimSettings,
     PackingSettings,
     RewardSettings,
-    StatedTrainingCosts,
 )
 from training.engines.verl.settings import VerlSettings
 from training.rollouts.curriculum.settings import CurriculumSettings
@@ -50,9 +50,12 @@ class EmbeddedData(Settings):
 
 
 class CuratedData(Settings):
-    """Curated sets made by `goldilocks run`."""
+    """Curated sets made by `goldilocks run`, or what they dropped."""
 
-    kind: Literal["curated"] = Field(description="`curated`: published sets.")
+    kind: Literal["curated", "latent"] = Field(
+        description="`curated`: published sets; `latent`: problems that no rule can judge, which the format filter and "
+        "the reference check dropped with a reference text, for `jepo`."
+    )
     folders: tuple[str, ...] = Field(min_length=1, description="Folders of curated sets, relative to the recipe's.")
     hard: bool = Field(
         False,
@@ -60,14 +63,7 @@ class CuratedData(Settings):
     )
 
 
-class LatentData(Settings):
-    """Problems that no rule can judge, as the format filter and the reference check dropped them, for `jepo`."""
-
-    kind: Literal["latent"] = Field(description="`latent`: dropped problems with a reference text.")
-    folders: tuple[str, ...] = Field(min_length=1, description="Folders of curated sets, whose dropped/ is read.")
-
-
-DataSettings = Annotated[EmbeddedData | CuratedData | LatentData, Field(discriminator="kind")]
+DataSettings = Annotated[EmbeddedData | CuratedData, Field(discriminator="kind")]
 
 
 def _objectives() -> dict[str, type[ObjectiveSettings]]:
@@ -177,7 +173,7 @@ class TrainRecipe(NamedModels):
         True,
         description="Check packing, generators and chat template before the first step.",
     )
-    costs: StatedTrainingCosts | None = Field(
+    costs: StatedCosts | None = Field(
         None,
         description="What the run is assumed to cost, for `plan --stated`.",
     )
@@ -257,6 +253,8 @@ class TrainRecipe(NamedModels):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if self.costs is not None:
+            self.costs.require(training=True)
         if self.curriculum is not None:
             sizes = [(stage.n_batch, stage.n_async) for stage in self.curriculum.stages]
             if self.stored is not None and any(batch for batch, _ in sizes):
@@ -265,7 +263,7 @@ class TrainRecipe(NamedModels):
                 changes = {"n_batch": n_batch, "n_async": n_async}
                 present = self.collector.model_dump() | {name: size for name, size in changes.items() if size}
                 CollectorSettings.model_validate(present | ({"n_minibatch": None} if n_batch else {}))
-        latent = isinstance(self.data, LatentData)
+        latent = self.data.kind == "latent"
         if latent != (self.objective.kind == "jepo"):
             raise ValueError(
                 f"objective.kind = {self.objective.kind} and data.kind = {self.data.kind} do not go together; jepo "
@@ -273,6 +271,8 @@ class TrainRecipe(NamedModels):
             )
         if latent and self.stored is not None:
             raise ValueError("problems without a verifier are no stored ones; leave the table [stored] out")
+        if latent and getattr(self.data, "hard", False):
+            raise ValueError("data.hard is of curated sets; leave it out")
         if (fault := _unsuited_texts(self.data, self.evaluation)) is not None:
             raise ValueError(fault)
         if (fault := _unsuited_reference(self.reference, self.objective)) is not None:
@@ -315,9 +315,9 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
 def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
     """Return why problems without a verifier cannot be held out as a recipe says, and what to change."""
     asked = evaluation.data
-    if not isinstance(asked, LatentData):
+    if asked is None or asked.kind != "latent":
         return None
-    if not isinstance(data, LatentData):
+    if data.kind != "latent":
         return "evaluation.data.kind = latent needs data.kind = latent: it measures what jepo trains; evaluate others"
     if evaluation.keep_best:
         return "evaluation.keep_best chooses by pass@1, which problems without a verifier have not; leave it out"

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from curation.config import StatedCosts
 from curation.records import ConfigError
-from training.config import CollectorSettings, StatedTrainingCosts
+from training.config import CollectorSettings
 from training.recipe import TrainRecipe
 from training.rollouts.curriculum.settings import StageSettings
 
@@ -56,7 +57,7 @@ class Workload:
         return stages + self.evaluating / max(generators, 1)
 
 
-def workload(recipe: TrainRecipe, costs: StatedTrainingCosts, subject: str) -> Workload:
+def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
     """Return what a run computes.
 
     Args:
@@ -76,16 +77,16 @@ def workload(recipe: TrainRecipe, costs: StatedTrainingCosts, subject: str) -> W
     for number, (steps, n_batch) in enumerate(_sizes(recipe, costs, subject)):
         sampling = max(steps - (costs.stored_steps or 0), 0) if recipe.stored is not None else steps
         sampled, trained = round(sampling * n_batch * stated("sampled_per_trained", number)), steps * n_batch
-        of_sampled, of_trained = (count * stated("tokens_per_rollout", number) for count in (sampled, trained))
-        generating = of_sampled / stated("generated_tokens_per_s", number) / 3600
+        of_sampled, of_trained = (count * stated("tokens_per_attempt", number) for count in (sampled, trained))
+        generating = of_sampled / stated("tokens_per_s", number) / 3600
         training = of_trained / stated("trained_tokens_per_s", number) / 3600
         stages.append(StageWork(steps, n_batch, sampled, trained, of_sampled, of_trained, generating, training))
     evaluated, last = _evaluated(recipe, sum(stage.steps for stage in stages)), len(stages) - 1
-    tokens = evaluated * stated("tokens_per_rollout", last) if evaluated is not None else None
-    return Workload(tuple(stages), tokens, (tokens or 0.0) / stated("generated_tokens_per_s", last) / 3600)
+    tokens = evaluated * stated("tokens_per_attempt", last) if evaluated is not None else None
+    return Workload(tuple(stages), tokens, (tokens or 0.0) / stated("tokens_per_s", last) / 3600)
 
 
-def _sizes(recipe: TrainRecipe, costs: StatedTrainingCosts, subject: str) -> list[tuple[int, int]]:
+def _sizes(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> list[tuple[int, int]]:
     """Return the steps and the n_batch of each stage; a run without stages is one."""
     if recipe.stored is not None:
         if costs.stored_steps is None:

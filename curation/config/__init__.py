@@ -13,7 +13,6 @@ from curation.config.coding import CodeSettings
 from curation.config.difficulty import Band, DifficultyStage, LabelSettings, RefreshSettings, SamplingSettings
 from curation.config.engines import EngineSettings, ServerSettings
 from curation.config.filters import (
-    Benchmark,
     DecontaminationSettings,
     NearDedupSettings,
     ResponseFormat,
@@ -42,7 +41,6 @@ __all__ = [
     "AttemptColumns",
     "Band",
     "Bench",
-    "Benchmark",
     "CodeSettings",
     "Column",
     "Decoding",

@@ -91,11 +91,6 @@ class CodeSettings(Settings):
     )
     min_tests: int = Field(5, ge=1, description="Tests that a problem needs.")
     make_tests: bool = Field(True, description="Whether missing tests are made.")
-    enough_tests: int = Field(
-        10,
-        ge=1,
-        description="Tests are made for problems with fewer tests, and for those that a known wrong solution passes.",
-    )
     languages: tuple[Literal["python", "cpp"], ...] = Field(
         ("python", "cpp"), min_length=1, description="Languages that problems are asked for in; paper: both."
     )

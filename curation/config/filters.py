@@ -6,9 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from curation.config.base import Names, Settings, Url
+from curation.config.base import Settings
 from curation.config.policies import ModelName
-from curation.config.sources import OfFiles, with_kind
+from curation.config.sources import Source
 from curation.response_formats import ANY, MEANING, checked_format
 
 ResponseFormat = Annotated[str, AfterValidator(checked_format)]
@@ -32,6 +32,10 @@ RETRY_FACTOR = 4.0
 """Times the seconds of a comparison when it is judged again after a failure: 2, 8, 32 seconds."""
 
 
+WORKER_MB = 2048
+"""Memory of one worker, MiB."""
+
+
 class VerifySettings(Settings):
     """How answers are judged."""
 
@@ -45,11 +49,10 @@ class VerifySettings(Settings):
     limit_s: float = Field(
         2.0, gt=0, description="Seconds for one comparison, then the worker is killed; two later runs allow more."
     )
-    memory_mb: int = Field(2048, ge=256, description="Memory of one worker, MiB.")
 
     def limits(self, tries: int) -> tuple[float, int]:
         """Return seconds and MiB of a comparison that failed ``tries`` times before."""
-        return self.limit_s * RETRY_FACTOR**tries, self.memory_mb * 2**tries
+        return self.limit_s * RETRY_FACTOR**tries, WORKER_MB * 2**tries
 
 
 class NearDedupSettings(Settings):
@@ -65,26 +68,12 @@ class NearDedupSettings(Settings):
     )
 
 
-class Benchmark(Settings):
-    """A benchmark that must not contaminate the curated set."""
-
-    name: str = Field(pattern=r"^[A-Za-z0-9._/-]+$", description="The benchmark's name in evidence and card.")
-    kind: OfFiles = "dataset"
-    path: Url = Field(description="File, glob, folder or hub name; relative to the recipe's folder.")
-    subset: Names | None = Field(None, description="Configuration of a Hugging Face data set, or a list of them.")
-    split: Names = Field("test", description="Split of a Hugging Face data set, or a list of them.")
-    revision: str | None = Field(None, description="Commit of a hub data set; pin it for a run that can be repeated.")
-    files: Names | None = Field(None, description="Files of a Hugging Face data set, as a source's `files`.")
-    field: str = Field("problem", description="Dotted path of a row's statement.")
-    license: str = Field("unknown", description="Licence of the benchmark as its publisher states it.")
-
-    _kind = model_validator(mode="before")(with_kind)
-
-
 class DecontaminationSettings(Settings):
     """Decontamination: problems too close to a benchmark are dropped. Without benchmarks it is skipped."""
 
-    against: tuple[Benchmark, ...] = Field((), strict=False, description="The benchmarks.")
+    against: tuple[Source, ...] = Field(
+        (), strict=False, description="The benchmarks, tables as `[[sources]]`; of `columns` only `statement` is read."
+    )
     benches: tuple[str, ...] = Field(
         (),
         description="Benches whose problems are benchmarks too: ready ones of `goldilocks evaluate` by their names, as "
@@ -121,4 +110,6 @@ class DecontaminationSettings(Settings):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two benchmarks are named {', '.join(twice)}; names must differ")
+        if any(benchmark.domain == "code" for benchmark in self.against):
+            raise ValueError("a benchmark is compared by its statements; leave out `code` and the kind `kattis`")
         return self

@@ -35,7 +35,7 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.MULTIPLE_CHOICE: ("statements.disabled", "questions.NAME.model"),
     DropReason.UNVERIFIABLE_ANSWER: (),
     DropReason.UNPROVEN_REWRITING: (),
-    DropReason.VERIFIER_FAILED: ("verify.limit_s", "verify.memory_mb"),
+    DropReason.VERIFIER_FAILED: ("verify.limit_s",),
     DropReason.DUPLICATE: (),
     DropReason.CONFLICTING_ANSWERS: (),
     DropReason.NEAR_DUPLICATE: ("near_dedup.threshold", "near_dedup.enabled"),

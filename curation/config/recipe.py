@@ -220,7 +220,9 @@ class Recipe(NamedModels):
         return self
 
     @model_validator(mode="after")
-    def _math_pipeline_only(self) -> Self:
+    def _possible(self) -> Self:
+        if self.costs is not None:
+            self.costs.require(training=False)
         if self.labels.rule == "posterior" and self.flow != "curate-math":
             raise ValueError('labels.rule = "posterior": programs have tests, no reference; only `curate-math` has it')
         return self

@@ -1,8 +1,8 @@
-"""When a recipe runs by itself, what follows on what, and what a run is taken to cost where nothing can be measured."""
+"""When a recipe runs by itself, and what a run is assumed to cost if nothing can be measured."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -35,26 +35,44 @@ class ScheduleSettings(Settings):
         return self
 
 
-class StatedCosts(Settings):
-    """What a run is taken to cost if no pilot can be run. Every number is an assumption of the recipe's author."""
+Figures = tuple[Annotated[float, Field(gt=0)], ...]
+"""Numbers above 0: one for all stages, or one for each."""
 
-    problems: int = Field(ge=1, description="Problems that the filters will keep.")
-    gpus: int = Field(8, ge=1, description="GPUs that sample side by side.")
-    tokens_per_s: tuple[float, ...] = Field(
-        min_length=1, strict=False, description="Tokens per second of one GPU, stage by stage."
+_CURATION = frozenset({"problems", "attempts_share"})
+_TRAINING = frozenset({"gpu_gb", "shape", "sampled_per_trained", "trained_tokens_per_s", "stored_steps"})
+
+
+class StatedCosts(Settings):
+    """What a run, or a training run, is assumed to cost; a figure has one value, or one for each stage."""
+
+    gpus: int = Field(8, ge=1, description="GPUs of the machine; with verl of each node.")
+    tokens_per_s: Figures = Field(min_length=1, description="Tokens per second of one GPU that generates.")
+    tokens_per_attempt: Figures = Field(min_length=1, description="Mean tokens of an attempt.")
+    problems: int | None = Field(None, ge=1, description="Curation: problems that the filters keep; required.")
+    attempts_share: Figures = Field(
+        (1.0,), min_length=1, description="Curation: share of a band's attempts that is made with early stopping."
     )
-    tokens_per_attempt: tuple[float, ...] = Field(
-        min_length=1, strict=False, description="Mean tokens of an attempt, stage by stage."
+    gpu_gb: float = Field(80.0, gt=0, description="Training: memory of one GPU, in GB of 10^9 bytes.")
+    shape: Literal["embedded", "1.5B", "7B", "24B"] | None = Field(
+        None, description="Training: the model's size; that of its folder if missing."
     )
-    prompt_tokens: tuple[float, ...] = Field(
-        (0.0,),
-        min_length=1,
-        strict=False,
-        description="Mean tokens of a prompt, stage by stage, for `price_in`.",
+    sampled_per_trained: tuple[Annotated[float, Field(ge=1)], ...] = Field(
+        (1.0,), min_length=1, description="Training: rollouts sampled for one that is trained on."
     )
-    attempts_share: tuple[float, ...] = Field(
-        (1.0,),
-        min_length=1,
-        strict=False,
-        description="Share of a band's attempts that is made with early stopping, stage by stage.",
+    trained_tokens_per_s: Figures = Field(
+        (), description="Training: tokens per second of one GPU that trains; required."
     )
+    stored_steps: int | None = Field(
+        None, ge=0, description="Training with `[stored]`: steps on stored attempts alone."
+    )
+
+    def require(self, *, training: bool) -> None:
+        """Raise `ValueError` if a figure is missing, or is one of the other kind of recipe."""
+        given = {name for name in _CURATION | _TRAINING if getattr(self, name) != type(self).model_fields[name].default}
+        needed = "trained_tokens_per_s" if training else "problems"
+        if needed not in given:
+            raise ValueError(f"costs.{needed} is missing")
+        if other := given & (_CURATION if training else _TRAINING):
+            raise ValueError(
+                f"costs.{min(other)} is of a {'curation' if training else 'training'} recipe; leave it out"
+            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -90,14 +90,6 @@ FileKind = Literal["jsonl", "parquet", "csv", "dataset"]
 KINDS: Mapping[FileKind, set[str]] = {"jsonl": {".jsonl", ".ndjson", ".json"}, "parquet": {".parquet"}, "csv": {".csv"}}
 """Endings of files by the kind of their rows."""
 
-OfFiles = Annotated[
-    FileKind,
-    Field(
-        description="`jsonl` (also a .json list; .gz, .zst, .bz2, .xz), `parquet`, `csv`, or `dataset` (Hugging Face: "
-        "hub name or folder); by the ending of `path` if missing."
-    ),
-]
-
 
 def kind_of(path: str) -> FileKind:
     """Return the kind of a table by the ending of its path: a data set if it is no file's."""
@@ -105,19 +97,11 @@ def kind_of(path: str) -> FileKind:
     return next((kind for kind, own in KINDS.items() if endings & own), "dataset")
 
 
-def with_kind(table: Any) -> Any:
-    """Return a table of rows with its `kind`: by the ending of `path` if it names none."""
-    if not isinstance(table, Mapping) or "kind" in table or not isinstance(path := table.get("path"), str):
-        return table
-    return {**table, "kind": kind_of(path)}
-
-
 class Join(Settings):
     """A second table whose rows are added to a source's; it is held in memory."""
 
     path: Url = Field(description="File, glob, folder, URL or hub name, as a source's.")
     subset: Names | None = Field(None, description="As a source's.")
-    split: Names = Field("train", description="As a source's.")
     revision: str | None = Field(None, description="As a source's.")
     on: Names = Field(description="Path of the source's key, or a list of paths.")
     key: Names | None = Field(None, description="Path of the key in the second table, or a list; as `on` if missing.")
@@ -128,6 +112,8 @@ class Join(Settings):
         "matching row are added.",
     )
     most: int | None = Field(None, ge=1, description="Max matching rows of a row, the first ones.")
+
+    split: ClassVar[Names] = "train"
 
     @property
     def kind(self) -> FileKind:
@@ -211,8 +197,10 @@ class Source(Settings):
     @classmethod
     def _of_path(cls, table: Any) -> Any:
         """Give a source that has no name or kind those of its path."""
-        table = with_kind(table)
-        if not isinstance(table, Mapping) or "name" in table or not isinstance(path := table.get("path"), str):
+        if not isinstance(table, Mapping) or not isinstance(path := table.get("path"), str):
+            return table
+        table = {"kind": kind_of(path), **table}
+        if "name" in table:
             return table
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).name.partition(".")[0]).strip("-")
         return {**table, "name": stem or "source"}

@@ -204,7 +204,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
     plans = []
     for number, part in enumerate(parts):
         stated = {}
-        for name in ("tokens_per_s", "tokens_per_attempt", "prompt_tokens", "attempts_share"):
+        for name in ("tokens_per_s", "tokens_per_attempt", "attempts_share"):
             values = getattr(costs, name)
             if len(values) not in (1, len(parts)):
                 raise ConfigError(f"recipe {path}: costs.{name} has {len(values)} values; give one, or one per stage.")
@@ -212,10 +212,9 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
         settings, model = difficulty_stage(recipe, part), stage_model(recipe, part)
         gpus = policy_gpus(model, costs.gpus)
         attempts = settings.band.attempts * (stated["attempts_share"] if settings.sampling.early_stopping else 1)
-        prices = (getattr(model, "price_out", None), getattr(model, "price_in", None))
-        rates = CostRates(gpus * stated["tokens_per_s"], gpus, *prices, stated["prompt_tokens"])
+        rates = CostRates(gpus * stated["tokens_per_s"], gpus, getattr(model, "price_out", None))
         each = PilotProblem(attempts, attempts * stated["tokens_per_attempt"])
-        plans.append(replace(plan_stage(part, policy_name(model), costs.problems, [each], rates), pilot=0))
+        plans.append(replace(plan_stage(part, policy_name(model), costs.problems or 0, [each], rates), pilot=0))
     return plans
 
 
@@ -230,10 +229,13 @@ def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Ite
     yield f"{_hours(sum(hours.values()))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
     whole = with_grader(recipe, Path())
     for plan in plans:
+        model = difficulty_stage(whole, plan.stage).model
+        if getattr(whole.models[model], "price_in", None) is not None:
+            yield f"{plan.stage}: prompts of models.{model} are not priced: their tokens are not stated."
         if recipe.costs is not None and plan.rates.devices < recipe.costs.gpus:
             yield (
                 f"{plan.stage}: its model keeps {plan.rates.devices} of the {recipe.costs.gpus} stated GPUs busy; set "
-                f"models.{difficulty_stage(whole, plan.stage).model}.data_parallel."
+                f"models.{model}.data_parallel."
             )
     for line in (*unpinned_lines(recipe, path.parent), *unused_lines(recipe)):
         yield f"warning: {line}"
@@ -276,8 +278,8 @@ def training_plan(
     recipe: TrainRecipe = load_train_recipe(path, overrides)
     if recipe.costs is None:
         raise ConfigError(
-            f"recipe {path}: it states no costs; add a table [costs] with tokens_per_rollout, sampled_per_trained, "
-            "generated_tokens_per_s and trained_tokens_per_s."
+            f"recipe {path}: it states no costs; add a table [costs] with tokens_per_attempt, tokens_per_s, "
+            "sampled_per_trained and trained_tokens_per_s."
         )
     work, placed = workload(recipe, recipe.costs, f"recipe {path}"), stated_gpus(recipe, path.parent.absolute())
     trainers, generators, turns = placed

@@ -27,6 +27,7 @@ from curation.config.sources import Quota
 from curation.policies.vllm.placement import visible_gpus
 from curation.public_urls import public_url
 from curation.records import ConfigError, GoldilocksError
+from curation.sources.problems import check_source
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import atomic_write
 from flows.cli.commands import run_recipe
@@ -34,7 +35,6 @@ from flows.run.benches import as_benchmarks
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, open_run
 from flows.run.training import load_train_recipe
-from flows.stages.decontamination import check_benchmark
 from flows.stages.sources import SOURCES, check_licenses, require_source
 
 FILE = "rehearsal.toml"
@@ -167,7 +167,7 @@ def _benchmarks(run: Run, failures: _Failures) -> list[dict[str, Any]]:
         named += failures.of("decontamination.benches", partial(as_benchmarks, name, home)) or []
     tables = []
     for benchmark, place in named:
-        if failures.succeeds(f"benchmark {benchmark.name}", partial(check_benchmark, benchmark, place)):
+        if failures.succeeds(f"benchmark {benchmark.name}", partial(check_source, benchmark, place)):
             table = benchmark.model_dump(exclude_none=True)
             tables.append({**table, "path": _absolute(benchmark.path, place)})
     return tables

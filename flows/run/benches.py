@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curation.config import Bench, Benchmark, LiveModel, Pick, Recipe
+from curation.config import Bench, LiveModel, Pick, ProblemColumns, Recipe, Source
 from curation.config.loading import load_settings
 from curation.config.policies import ModelSettings
 from curation.records import ConfigError
@@ -91,7 +91,7 @@ def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: P
     return BenchRun(folder, recipe, bench_folder, bench)
 
 
-def as_benchmarks(name: str, folder: Path) -> list[tuple[Benchmark, Path]]:
+def as_benchmarks(name: str, folder: Path) -> list[tuple[Source, Path]]:
     """Return a bench's sources as benchmarks that a set must not overlap with, and the folder of their paths.
 
     Raises:
@@ -105,5 +105,6 @@ def as_benchmarks(name: str, folder: Path) -> list[tuple[Benchmark, Path]]:
         if field is None or source.kind == "kattis":
             raise ConfigError(f"bench {name}: source {source.name} has no column of statements to look for.")
         shared = source.model_dump(include={"kind", "path", "subset", "split", "revision", "files", "license"})
-        benchmarks.append((Benchmark(name=f"{bench.name}/{source.name}", field=field, **shared), home))
+        columns = ProblemColumns(statement=field)
+        benchmarks.append((Source(name=f"{bench.name}/{source.name}", columns=columns, **shared), home))
     return benchmarks

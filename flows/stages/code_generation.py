@@ -61,6 +61,9 @@ MAX_TIME_SHARE = 0.7
 could exceed the limit."""
 EXAMPLE_ORIGINS = ("sample", "public")
 """Origins of tests whose inputs stand in the statement."""
+ENOUGH_TESTS = 10
+"""Tests are made for problems with fewer tests, and for those that a known wrong solution passes."""
+
 MODEL_ORIGIN, CHANGED_ORIGIN = "model", "mutation"
 """Origins of tests whose inputs a model's programs printed, and of those that are changed given ones."""
 CHANGED = "changed"
@@ -238,7 +241,7 @@ class _Maker:
 
     def work(self, wrong: set[int], have: int) -> None:
         """Make batches until there are enough sound tests and no new one catches what few caught."""
-        wanted, generated, idle = self.run.recipe.code.enough_tests, self.generated, 0
+        wanted, generated, idle = ENOUGH_TESTS, self.generated, 0
         target = max(KEEP, wanted)
         while generated.rounds < ROUNDS:
             generated.rounds += 1
@@ -257,7 +260,7 @@ class _Maker:
         large = sorted((test for test in sound if test.size > LARGE_BYTES), key=lambda t: (-len(t.failing), t.index))
         set_aside = {test.index for test in large[KEEP_LARGE:]}
         by_index = {test.index: test for test in sound if test.index not in set_aside}
-        room = max(KEEP, self.run.recipe.code.enough_tests - have)
+        room = max(KEEP, ENOUGH_TESTS - have)
         selected = select_tests(
             list(by_index),
             {index: test.failing | test.killed for index, test in by_index.items()},
@@ -306,7 +309,7 @@ def generate_tests(
     if not run.recipe.code.make_tests:
         generated.reason = "code.make_tests is false"
         return generated
-    if not lacks_tests(run, runs, valid_decisions):
+    if not lacks_tests(runs, valid_decisions):
         generated.reason = "it does not lack tests"
         return generated
     votes_wanted = _votes_wanted(vouching, runs)
@@ -356,7 +359,7 @@ def _voting(runs: pl.DataFrame) -> set[int]:
     return set(runs.join(deviating, on=["problem", "solution"], how="anti")["solution"])
 
 
-def lacks_tests(run: Run, runs: pl.DataFrame, staying: pl.DataFrame) -> bool:
+def lacks_tests(runs: pl.DataFrame, staying: pl.DataFrame) -> bool:
     wrong = set(runs.filter(~pl.col("right").fill_null(True))["solution"])
     caught = frozenset().union(*failing_solutions(runs, staying).values())
-    return staying.height < run.recipe.code.enough_tests or bool(wrong - caught)
+    return staying.height < ENOUGH_TESTS or bool(wrong - caught)

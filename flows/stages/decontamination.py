@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Benchmark, EndpointModel, ProblemColumns, Recipe, Source
+from curation.config import EndpointModel, Recipe, Source
 from curation.embeddings.base import Embedder
 from curation.embeddings.endpoint import EmbeddingEndpoint
 from curation.embeddings.kept import KeptVectors
@@ -37,7 +37,7 @@ def find_contamination(job: StageRun) -> StageResult:
     """Drop problems that overlap with the recipe's benchmarks."""
     settings, problems = job.recipe.decontamination, job.problems.folder
     digests = {
-        f"benchmark {benchmark.name}": sources.source_digest(source_of(benchmark), home)
+        f"benchmark {benchmark.name}": sources.source_digest(benchmark, home)
         for benchmark, home in benchmarks_of(job.run)
     }
     folder = job.open(decontamination.VERSION, settings.digest(), job.problems, digests=digests)
@@ -74,7 +74,7 @@ def find_contamination(job: StageRun) -> StageResult:
     return retries.retry_failed(job, folder, first, again)
 
 
-def benchmarks_of(run: Run) -> list[tuple[Benchmark, Path]]:
+def benchmarks_of(run: Run) -> list[tuple[Source, Path]]:
     """Return the benchmarks of a run, those of its benches too, each with the folder that its path refers to.
 
     Raises:
@@ -90,7 +90,7 @@ def benchmark_statements(run: Run) -> list[str]:
     frames = (
         frame["statement"]
         for benchmark, home in benchmarks_of(run)
-        for frame in sources.read_source(source_of(benchmark), home, run.recipe.shard_rows)
+        for frame in sources.read_source(benchmark, home, run.recipe.shard_rows)
     )
     return list(dict.fromkeys(text for frame in frames for text in frame if text))
 
@@ -163,7 +163,7 @@ class _Measuring:
         job, problems = self._job, self._job.problems.folder
         frames = []
         for benchmark, home in benchmarks_of(job.run):
-            for frame in sources.read_source(source_of(benchmark), home, job.recipe.shard_rows):
+            for frame in sources.read_source(benchmark, home, job.recipe.shard_rows):
                 frames.append(frame.select("row", "statement", benchmark=pl.lit(benchmark.name)))
         benchmarks = pl.concat(frames)
         refusals: list[RequestRefused] = []
@@ -208,34 +208,14 @@ def scores_folder(run: Run) -> Path:
     return place.with_name(place.name + "-scores")
 
 
-def source_of(benchmark: Benchmark) -> Source:
-    """Return a benchmark as a source of statements."""
-    return Source(
-        name=benchmark.name,
-        kind=benchmark.kind,
-        path=benchmark.path,
-        subset=benchmark.subset,
-        split=benchmark.split,
-        revision=benchmark.revision,
-        files=benchmark.files,
-        license=benchmark.license,
-        columns=ProblemColumns(statement=benchmark.field),
-    )
-
-
 def _has_benchmarks(run: Run) -> bool:
     return bool(run.recipe.decontamination.against or run.recipe.decontamination.benches)
 
 
-def check_benchmark(benchmark: Benchmark, home: Path) -> None:
-    """Refuse a benchmark that is not there or not as it says, by reading its first rows."""
-    sources.check_source(source_of(benchmark), home)
-
-
 def _check(run: Run) -> None:
     for benchmark, home in benchmarks_of(run):
-        check_benchmark(benchmark, home)
-        require_not_written(run, place_of(source_of(benchmark)), home)
+        sources.check_source(benchmark, home)
+        require_not_written(run, place_of(benchmark), home)
     _embedder(run)
 
 

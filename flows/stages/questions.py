@@ -24,7 +24,7 @@ from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import MATH, Kind, Stage, StageRun
 from flows.stages.attempts import part_title
-from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder, source_of
+from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder
 from flows.stages.judging import open_judge
 from flows.stages.question import Inputs, question_line, question_stage
 from flows.stages.statements import DOUBTFUL_ROWS
@@ -69,7 +69,7 @@ def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str
     texts = {}
     for benchmark, home in benchmarks_of(run):
         if benchmark.name in names:
-            for part in sources.read_source(source_of(benchmark), home, run.recipe.shard_rows):
+            for part in sources.read_source(benchmark, home, run.recipe.shard_rows):
                 for row, text in part.select("row", "statement").iter_rows():
                     if (benchmark.name, row) in wanted:
                         texts[benchmark.name, row] = text

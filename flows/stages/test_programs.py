@@ -18,7 +18,7 @@ from curation.storage.stages import read_shard
 from curation.verify.programs.tables import validators_of
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, StageRun
-from flows.stages.code_generation import EXAMPLE_ORIGINS, lacks_tests
+from flows.stages.code_generation import ENOUGH_TESTS, EXAMPLE_ORIGINS, lacks_tests
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.model_inputs import DESIGNED_INPUTS, MAX_INPUT_KB
 from flows.stages.question import Inputs, question_stage
@@ -35,7 +35,7 @@ def _test_programs(job: StageRun) -> Iterator[Inputs]:
         needing = [unit for unit in units(run, job.problems.folder, index) if _needs_programs(run, unit, runs)]
         return ([unit_request(unit) for unit in needing],)
 
-    yield Inputs(tables, (matrix,), settings=f"{code.min_agreement} {code.enough_tests}")
+    yield Inputs(tables, (matrix,), settings=f"{code.min_agreement} {ENOUGH_TESTS}")
 
 
 def _needs_programs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
@@ -43,7 +43,7 @@ def _needs_programs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
         return True
     own = runs.filter(pl.col("problem") == unit.name)
     staying = tests_agreement.decide_tests(own, run.recipe.code).filter(pl.col("decision") != "discard")
-    return lacks_tests(run, own, staying)
+    return lacks_tests(own, staying)
 
 
 def unit_request(unit: Unit) -> PromptRequest:

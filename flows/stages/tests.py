@@ -24,7 +24,7 @@ from curation.verify.programs.tools import Runner
 from flows.run.run_folder import Run
 from flows.run.stage import CODE, Stage, StageResult, StageRun
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
+from flows.stages.code_generation import ENOUGH_TESTS, MODEL_ORIGIN, GeneratedTests, generate_tests, vouching_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.execution_matrix_table import execution_matrix_lines
 from flows.stages.sound_tests import failing_solutions
@@ -66,7 +66,7 @@ def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
     matrix, programs = job.results[EXECUTION_MATRIX], job.results.get(TEST_PROGRAMS)
-    used = settings.min_agreement, settings.min_tests, settings.make_tests, settings.enough_tests, run.recipe.seed
+    used = settings.min_agreement, settings.min_tests, settings.make_tests, ENOUGH_TESTS, run.recipe.seed
     versions = (tests_agreement.VERSION, VALIDATION_VERSION, SELECTING_VERSION, execution_matrix.VERSION)
     version = f"{' '.join(versions)} {PROGRAMS}"
     read = [job.problems, matrix, *([programs] if programs is not None else [])]

@@ -123,7 +123,7 @@ def run(folders: list[Path], out: Path, count: int, seed: int, most: tuple[int, 
     if not file.is_file():
         rows = attempts([out / "packages" / item.name for item in planted])
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    settings = ["code.min_tests=1", "code.enough_tests=1"] if samples_only else []
+    settings = ["code.min_tests=1"] if samples_only else []
     right, wrong = (2, 8) if samples_only else (3, 2)
     few = {"MAX_RIGHT": right, "MAX_WRONG": wrong, "MEASURE_S": 4.0, "GIVE_UP": 2, "ROUNDS": 4 if samples_only else 1}
     (out / "pieces").mkdir(exist_ok=True)

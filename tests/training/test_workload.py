@@ -17,9 +17,9 @@ from training.workload import Workload, stage_collectors, workload
 COSTS = {
     "gpus": 8,
     "shape": "7B",
-    "tokens_per_rollout": [1000.0, 2000.0],
+    "tokens_per_attempt": [1000.0, 2000.0],
     "sampled_per_trained": [1.5],
-    "generated_tokens_per_s": [100.0],
+    "tokens_per_s": [100.0],
     "trained_tokens_per_s": [400.0],
 }
 STAGES = {"stages": [{"steps": 3, "lengths": 500, "n_batch": 64, "n_async": 64}, {"n_batch": 32, "n_async": 32}]}
@@ -84,7 +84,7 @@ def test_adapters_alone_have_gradients_and_moments() -> None:
 
 def test_stored_attempts_are_not_sampled_and_evaluations_are() -> None:
     held_out: dict[str, Any] = {"data": {"kind": "embedded", "problems": 10}, "every": 2, "attempts": 3}
-    costs = {"stored_steps": 2, "tokens_per_rollout": [1000.0]}
+    costs = {"stored_steps": 2, "tokens_per_attempt": [1000.0]}
     work = work_of(recipe(costs, stored={}, curriculum=None, evaluation=held_out))
     (stage,) = work.stages
     assert (stage.steps, stage.trained, stage.sampled) == (5, 320, 288)
@@ -97,7 +97,7 @@ def test_stored_attempts_are_not_sampled_and_evaluations_are() -> None:
 @pytest.mark.parametrize(
     ("costs", "changes", "message"),
     [
-        ({"tokens_per_rollout": [1.0, 2.0]}, {"curriculum": {"stages": [*STAGES["stages"][:1]] * 3}}, "has 2 values"),
+        ({"tokens_per_attempt": [1.0, 2.0]}, {"curriculum": {"stages": [*STAGES["stages"][:1]] * 3}}, "has 2 values"),
         ({}, {"curriculum": {"stages": [{"until": "reward"}, {}]}}, r"curriculum\.stages\.0 has.*state its `steps`"),
         ({}, {"stored": {}, "curriculum": None}, "state costs.stored_steps"),
     ],

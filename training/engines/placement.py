@@ -18,10 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from curation.config import EndpointModel, VllmModel
+from curation.config import EndpointModel, StatedCosts, VllmModel
 from curation.policies.vllm.placement import gpu_shares
 from curation.records import ConfigError
-from training.config import StatedTrainingCosts
 from training.embedded_model import resolve_model
 from training.engines.verl.settings import VerlSettings
 from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
@@ -146,7 +145,7 @@ def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int]
     return min(trainers, key=cost)
 
 
-def _fits(recipe: TrainRecipe, costs: StatedTrainingCosts, shape: ModelShape | None, trainers: int) -> bool:
+def _fits(recipe: TrainRecipe, costs: StatedCosts, shape: ModelShape | None, trainers: int) -> bool:
     """Return whether so many trainers have memory enough by the estimate."""
     return shape is None or trainer_memory(recipe, shape, trainers) <= costs.gpu_gb * 1e9
 
@@ -166,7 +165,7 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
     ).total
 
 
-def model_shape(recipe: TrainRecipe, costs: StatedTrainingCosts, folder: Path) -> ModelShape:
+def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelShape:
     """Return the sizes of the model: stated, or those in its folder; ``folder`` is the recipe's.
 
     Raises:

@@ -21,7 +21,7 @@ from curation.prompts.solving import FENCE
 from curation.records import Domain, DropReason, PromptRequest, SourceError
 from curation.storage.stages import read_json, require_hash
 from training.embedded_model.problems import Split, generate_exercises
-from training.recipe import CuratedData, DataSettings, EmbeddedData, LatentData
+from training.recipe import CuratedData, DataSettings, EmbeddedData
 
 if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
@@ -72,7 +72,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     """
     if isinstance(data, EmbeddedData):
         source = _embedded_tasks(data, split)
-    elif isinstance(data, LatentData):
+    elif data.kind == "latent":
         source = _latent_tasks(data, folder)
     else:
         source = _curated_tasks(data, split, folder)
@@ -137,7 +137,7 @@ def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
             yield replace(_task_from_row(row, None, file), deferred=True)
 
 
-def _latent_tasks(data: LatentData, folder: Path) -> Iterator[TrainingTask]:
+def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
     """Yield the problems dropped for these reasons, with their solutions, else their answers; each id once."""
     seen: set[str] = set()
     for name in data.folders:

@@ -131,7 +131,7 @@ BENCHMARKED = (
 name = "exam"
 kind = "jsonl"
 path = "exam.jsonl"
-field = "task"
+columns = { statement = "task" }
 license = "CC0-1.0"
 """
 )

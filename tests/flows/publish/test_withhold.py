@@ -15,7 +15,7 @@ from flows.publish.public_set import PARTS
 from flows.run.recipe import load_recipe
 from tests.flows.conftest import ROOT, goldilocks, published, refusal, write_jsonl
 from training.embedded_model.problems import Split
-from training.recipe import CuratedData, LatentData
+from training.recipe import CuratedData
 from training.rollouts.tasks import load_tasks
 
 RECIPE = """
@@ -186,12 +186,12 @@ def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whol
     [
         CuratedData(kind="curated", folders=("public",)),
         CuratedData(kind="curated", folders=("kept",), hard=True),
-        LatentData(kind="latent", folders=("public",)),
+        CuratedData(kind="latent", folders=("public",)),
     ],
     ids=["curated", "hard", "latent"],
 )
 def test_training_never_passes_over_what_is_withheld(
-    data: CuratedData | LatentData, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: CuratedData, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("training.rollouts.tasks.LATENT_REASONS", ("never_solved",))
     public, kept = send(run), tmp_path / "kept"

@@ -20,7 +20,7 @@ BENCHMARKED = (
 name = "exam"
 kind = "jsonl"
 path = "exam.jsonl"
-field = "task"
+columns = { statement = "task" }
 """
 )
 

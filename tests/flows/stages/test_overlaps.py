@@ -37,7 +37,7 @@ solutions = [{ path = "solutions" }]
 name = "exam"
 kind = "jsonl"
 path = "exam.jsonl"
-field = "task"
+columns = { statement = "task" }
 [stage1]
 model = "student"
 

@@ -138,7 +138,7 @@ def test_a_run_does_not_read_its_own_set(tiny_copy: Tiny, of: str) -> None:
             "sources.0.join.into=beside",
         ],
         "a benchmark": [
-            f'decontamination.against=[{{name="own", kind="parquet", path="{own}", field="statement"}}]',
+            f'decontamination.against=[{{name="own", path="{own}", columns={{statement="statement"}}}}]',
         ],
     }
     told, before = json.loads((tiny_copy.folder / "run.json").read_text()), own.read_bytes()

@@ -41,8 +41,8 @@ def test_the_embedded_engine_takes_all_gpus_of_the_machine() -> None:
 
 def apart(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
     """Return a recipe of one step of 100 rollouts, of 36,000 tokens each."""
-    stated = {"gpus": 8, "shape": "7B", "tokens_per_rollout": [36_000.0], "sampled_per_trained": [1.0]}
-    stated |= {"generated_tokens_per_s": [100.0], "trained_tokens_per_s": [300.0]}
+    stated = {"gpus": 8, "shape": "7B", "tokens_per_attempt": [36_000.0], "sampled_per_trained": [1.0]}
+    stated |= {"tokens_per_s": [100.0], "trained_tokens_per_s": [300.0]}
     table: dict[str, Any] = {
         "compute": {"device": "cuda", "dtype": "bfloat16", "activation_checkpointing": True},
         "collector": {"group_size": 10, "n_async": 100, "n_batch": 100},
@@ -70,7 +70,7 @@ def test_the_split_makes_the_run_shortest_by_its_own_figures() -> None:
     placed = place_embedded(apart({}), EIGHT)
     assert (placed.processes, len(placed.generators)) == (2, 6)
     assert placed.why == "2 of 8 GPUs train and 6 generate: 1.67 hours by [costs]"
-    assert place_embedded(apart({"generated_tokens_per_s": [900.0]}), EIGHT).processes == 6
+    assert place_embedded(apart({"tokens_per_s": [900.0]}), EIGHT).processes == 6
     assert place_embedded(apart({}), EIGHT, trainers=5).processes == 5
 
 
@@ -125,7 +125,7 @@ def test_verl_shares_the_gpus_out(
 
 def by_figures(nodes: int = 1, shape: str = "7B", **changes: Any) -> TrainRecipe:
     """Return `apart` for verl, with 6,720 rollouts: 14 hours of a GPU that generates and 4.7 of one that trains."""
-    costs = {"shape": shape, "tokens_per_rollout": [750.0], **changes.pop("costs", {})}
+    costs = {"shape": shape, "tokens_per_attempt": [750.0], **changes.pop("costs", {})}
     verl = {"nodes": nodes, "gpus_per_node": 8, **changes.pop("verl", {})}
     sizes = {"collector": {"group_size": 8, "n_async": 6720, "n_batch": 6720}}
     return apart(costs, engine="verl", verl=verl, **{**sizes, **changes})
@@ -163,9 +163,7 @@ def test_without_figures_half_of_verls_gpus_train() -> None:
 
 def test_no_split_of_verls_gpus_is_shorter_than_the_one_that_is_chosen() -> None:
     for nodes, tensor, speed in ((1, 1, 50.0), (1, 2, 1000.0), (4, 1, 20.0), (8, 4, 100.0)):
-        made = by_figures(
-            nodes, **student(kind="vllm", tensor_parallel=tensor), costs={"generated_tokens_per_s": [speed]}
-        )
+        made = by_figures(nodes, **student(kind="vllm", tensor_parallel=tensor), costs={"tokens_per_s": [speed]})
         assert made.costs is not None
         work, chosen = workload(made, made.costs, "r"), place_verl(made, 8, experts=False)
         hours = []

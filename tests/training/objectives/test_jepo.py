@@ -24,7 +24,7 @@ from training.objectives.advantages import centre_rewards
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
 from training.objectives.jepo import JepoSettings, jepo_credit, jepo_decision, jepo_weights
 from training.objectives.jepo import jepo_loss as jepo_loss_with_kl
-from training.recipe import LatentData, TrainRecipe
+from training.recipe import CuratedData, TrainRecipe
 from training.rewards import Reward
 from training.rollouts.tasks import load_tasks
 
@@ -215,7 +215,7 @@ def dropped(tmp_path: Path) -> Path:
 
 
 def test_latent_problems_are_those_dropped_with_a_text(dropped: Path) -> None:
-    tasks = load_tasks(LatentData(kind="latent", folders=(str(dropped),)), Split.TRAIN, Path())
+    tasks = load_tasks(CuratedData(kind="latent", folders=(str(dropped),)), Split.TRAIN, Path())
     assert {name: task.reference_text for name, task in tasks.items()} == {"a": "3 + 4 = 7", "b": "7"}
 
 
@@ -244,7 +244,7 @@ def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make
         (tmp_path / name / "dropped").mkdir(parents=True)
         pl.DataFrame(rows, infer_schema_length=None).write_parquet(tmp_path / name / "dropped" / "dropped-0.parquet")
         data = {"kind": "latent", "folders": (str(tmp_path / name),)}
-        parts.append((data, load_tasks(LatentData.model_validate(data), Split.TRAIN, Path())))
+        parts.append((data, load_tasks(CuratedData.model_validate(data), Split.TRAIN, Path())))
     (data, tasks), (asked, held_out) = parts
     recipe_table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
     recipe_table |= {"steps": 4, "rewards": {"max_length": 60, "language": 0.0}, "checks": False}

@@ -33,7 +33,6 @@ from training.objectives.registry import OBJECTIVES, objective_of
 from training.objectives.step_statistics import added, joined, max_of, mean_of, policy_statistics, sum_of
 from training.optimisation.distributed import DistributedContext
 from training.recipe import TrainRecipe
-from training.rollouts.curriculum.controller import CurriculumController
 
 OWN = {"surprise", "surprise_max", "surprising_tokens"}
 
@@ -92,14 +91,6 @@ def test_a_registered_objective_stands_among_the_settings(registered: None) -> N
     schema = TrainRecipe.model_json_schema()
     assert schema["properties"]["objective"]["discriminator"]["mapping"].keys() == {*OBJECTIVES}
     assert "baseline" in schema["$defs"]["ReinforceSettings"]["properties"]
-
-
-def test_a_curriculum_leaves_an_objective_without_a_clip_alone(registered: None) -> None:
-    made = recipe(objective=TABLE, curriculum={})
-    course = CurriculumController(["p"], made.curriculum, made.rewards, made.objective, seed=1)
-    assert "eps_high" not in course.state()
-    course.restore(json.loads(json.dumps(course.state())))
-    assert course.objective == made.objective
 
 
 def test_each_reduction_adds_up_as_it_says() -> None:

@@ -30,7 +30,6 @@ from training.evaluation.held_out_texts import TextEvaluation, summarise_texts, 
 from training.optimisation.best import keep_best
 from training.optimisation.checkpoint import Checkpoint
 from training.optimisation.trainer import TrainingError
-from training.recipe import LatentData
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, rollout_origin
 from training.rollouts.rollouts import Rollout
 from training.rollouts.tasks import TrainingTask
@@ -74,7 +73,7 @@ class Evaluations:
     def __init__(self, components: LoopComponents, on_trainer: Work) -> None:
         settings = components.recipe.evaluation
         self._components, self._settings, self._on_trainer = components, settings, on_trainer
-        self._are_texts = isinstance(settings.data, LatentData)
+        self._are_texts = settings.data is not None and settings.data.kind == "latent"
         self._needs_weights = settings.keep_best or self._are_texts
         self._is_synchronous = components.recipe.synchronous
         self._row: EvaluatedRow | None = None

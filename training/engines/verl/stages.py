@@ -3,7 +3,7 @@
 verl keeps one length, one batch and one number of rollouts in flight as long as it runs. So each stage is a process
 whose configuration has what the stage names; it goes on from the checkpoint that the one before ended with, as a
 killed run would. Which stage that is stands in our state beside the checkpoint (`goldilocks.json`): pools, pass rates,
-curves, lengths, sizes and eps_high, as the embedded engine's curriculum has them.
+curves, lengths and sizes, as the embedded engine's curriculum has them.
 
 Invariants: a stage begins at a whole checkpoint, one with our state; verl's own queue of the stage before is not taken
 over, since its rollouts have other lengths; the same folder gives the same stage, however its last process ended.
@@ -97,7 +97,7 @@ def last_step(out: Path) -> int:
 
 
 def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
-    """Return the run's curriculum without its problems: lengths, sizes and eps_high of the present stage."""
+    """Return the run's curriculum without its problems: lengths and sizes of the present stage."""
     curriculum = CurriculumController(
         (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, recipe.steps
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from training.config import CollectorSettings, ObjectiveSettings, RewardSettings
 from training.rollouts.curriculum import triggers
@@ -32,14 +32,6 @@ from training.rollouts.curriculum.weighted_drawing import weighted_order
 
 _CURVE_STEPS = 512
 """How many steps of each curve stay; windows are shorter."""
-
-
-@runtime_checkable
-class Clipping(Protocol):
-    """Settings of an objective that clips ratios above 1 + `eps_high`."""
-
-    @property
-    def eps_high(self) -> float: ...
 
 
 @dataclass(slots=True)
@@ -200,7 +192,6 @@ class CurriculumController:
             "length_cache": self.rewards.length_cache,
             "stage": [self._stage, self._stage_began],
             "sizes": [self.collector.n_batch, self.collector.n_async],
-            **({"eps_high": self.objective.eps_high} if isinstance(self.objective, Clipping) else {}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -220,8 +211,6 @@ class CurriculumController:
         self._resize(*state["sizes"])
         lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
         self.rewards = self.rewards.model_copy(update=lengths)
-        if isinstance(self.objective, Clipping):
-            self.objective = self.objective.model_copy(update={"eps_high": state["eps_high"]})
 
     def _next_stage(self, step: int, settings: CurriculumSettings) -> list[SettingChange]:
         """Begin the next stage where the present one ends; return what that changes."""
@@ -249,9 +238,6 @@ class CurriculumController:
             if size is not None:
                 changes.append(SettingChange(name, getattr(self.collector, name), size, reason))
         self._resize(stage.n_batch or self.collector.n_batch, stage.n_async or self.collector.n_async)
-        if stage.eps_high is not None and isinstance(self.objective, Clipping):
-            changes.append(SettingChange("eps_high", self.objective.eps_high, stage.eps_high, reason))
-            self.objective = self.objective.model_copy(update={"eps_high": stage.eps_high})
         sizes = self.pool_sizes()
         active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
         if stage.hard and deferred:

@@ -23,7 +23,6 @@ class StageSettings(Settings):
     )
     n_batch: int | None = Field(None, ge=1, description="Rollouts per batch, in one optimiser step. Paper: 8k, 4k, 2k.")
     n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Paper: lowered with memory.")
-    eps_high: float | None = Field(None, gt=0, description="As in the objective.")
     hard: bool = Field(False, description="All deferred problems come in, as in the paper.")
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from curation.config import Benchmark, DecontaminationSettings
+from curation.config import DecontaminationSettings, Source
 from curation.filters.decontamination import (
     HIT,
     OVERLAP,
@@ -103,6 +103,6 @@ def test_the_settings_of_a_recipe_are_those_of_the_measure() -> None:
 
 
 def test_two_benchmarks_of_one_name_are_refused() -> None:
-    one = Benchmark(name="exam", kind="jsonl", path="a.jsonl")
+    one = Source(name="exam", kind="jsonl", path="a.jsonl")
     with pytest.raises(ValidationError, match="two benchmarks are named exam"):
         DecontaminationSettings(against=(one, one))

@@ -47,11 +47,10 @@ def _stub_verl() -> None:
 def train(folder: Path, values: dict[str, Any]) -> None:
     from training.engines.verl.plugin.callbacks import CurriculumCheckpoint
     from training.engines.verl.plugin.ledger import open_ledger
-    from training.engines.verl.run_facts import run_facts
     from training.rollouts.curriculum import triggers
 
     triggers.PLATEAU_WINDOW = 4
-    settings, recipe = values["trainer"], run_facts().recipe
+    settings = values["trainer"]
     checkpoints = Path(settings["default_local_dir"])
     latest = checkpoints / "latest_checkpointed_iteration.txt"
     rows = pl.read_parquet(values["data"]["train_files"][0]).to_dicts()
@@ -61,7 +60,6 @@ def train(folder: Path, values: dict[str, Any]) -> None:
         "begun": begun,
         "response_length": values["data"]["max_response_length"],
         "groups": values["data"]["train_batch_size"],
-        "eps_high": recipe.objective.eps_high,  # type: ignore[attr-defined]
         "queue": (checkpoints / f"global_step_{begun}" / "transfer_queue").exists(),
         "pools": ledger.curriculum.pool_sizes(),
     }

@@ -21,7 +21,7 @@ from training.rollouts.curriculum import triggers
 from training.rollouts.curriculum.controller import CurriculumController
 
 STAGES = (
-    {"until": "reward", "steps": 50, "lengths": 80, "n_batch": 16, "n_async": 16, "eps_high": 0.3},
+    {"until": "reward", "steps": 50, "lengths": 80, "n_batch": 16, "n_async": 16},
     {"steps": 3, "lengths": 120, "n_batch": 8, "n_async": 16},
     {"lengths": 160, "n_batch": 8, "hard": True},
 )
@@ -71,10 +71,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_each_stage_is_a_process_with_its_own_sizes_over_one_folder(whole: Path) -> None:
     told = seen(whole)
-    assert [(one["begun"], one["response_length"], one["groups"], one["eps_high"]) for one in told] == [
-        (0, 100, 4, 0.3),
-        (4, 140, 2, 0.3),  # flat over four steps, seen at the checkpoint of step 4
-        (7, 180, 2, 0.3),
+    assert [(one["begun"], one["response_length"], one["groups"]) for one in told] == [
+        (0, 100, 4),
+        (4, 140, 2),  # flat over four steps, seen at the checkpoint of step 4
+        (7, 180, 2),
     ]
     assert not any(one["queue"] for one in told)
     assert [row[:2] for row in stage_changes(whole)] == [(4, 2), (7, 3)]

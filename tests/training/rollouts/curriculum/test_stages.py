@@ -25,7 +25,7 @@ from training.rollouts.curriculum.weighted_drawing import draw_weights, weighted
 from training.rollouts.tasks import load_tasks
 
 PAPER: list[dict[str, Any]] = [
-    {"until": "reward", "lengths": 16384, "n_batch": 8192, "n_async": 8192, "eps_high": 0.26},
+    {"until": "reward", "lengths": 16384, "n_batch": 8192, "n_async": 8192},
     {"until": "length", "lengths": 24576, "n_batch": 4096, "steps": 50},
     {"lengths": 32768, "n_batch": 2048, "n_async": 4096, "hard": True},
 ]
@@ -46,16 +46,15 @@ def controller(table: dict[str, Any], problems: int = 4, **more: Any) -> Curricu
     return CurriculumController(names, settings, REWARDS, GrpoSettings(), 1, sizes, **more)
 
 
-def present(one: CurriculumController) -> tuple[int, int, int, float]:
+def present(one: CurriculumController) -> tuple[int, int, int]:
     allowed = one.rewards.max_length - one.rewards.effective_length_cache
-    assert isinstance(one.objective, GrpoSettings)
-    return allowed, one.collector.n_batch, one.collector.n_async, one.objective.eps_high
+    return allowed, one.collector.n_batch, one.collector.n_async
 
 
 def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     one = controller({"stages": PAPER}, deferred=["p2", "p3"])
     assert one.pools["p3"] is Pool.DEFERRED
-    assert present(one) == (16384, 8192, 8192, 0.26)
+    assert present(one) == (16384, 8192, 8192)
     rising = [one.after_step(step, 0.1 * step, 1000)[1] for step in range(1, 6)]
     assert rising == [[]] * 5
     for step in range(6, 9):  # flat from here: a window of four values
@@ -68,12 +67,12 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
         "active": 3,  # a flat reward brings harder problems in, as ever
     }
     assert "reward flat" in changes[0].reason
-    assert present(one) == (24576, 4096, 8192, 0.26)  # what a stage does not name stays
+    assert present(one) == (24576, 4096, 8192)  # what a stage does not name stays
     for step in range(10, 13):
         assert one.after_step(step, 0.6, 6000)[1] == []
     changes = one.after_step(13, 0.6, 6000)[1]
     assert [change.setting for change in changes] == ["stage", "length", "n_batch", "n_async", "active"]
-    assert present(one) == (32768, 2048, 4096, 0.26)
+    assert present(one) == (32768, 2048, 4096)
     assert set(one.pools.values()) == {Pool.ACTIVE}
     assert one.after_step(14, 0.6, 6000)[1] == []  # the last one ends with the run
 
@@ -89,7 +88,7 @@ def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> N
         if step > 4:
             other.after_step(step, 0.5, 100.0)
     assert ended == [3, 5]
-    assert present(other) == present(one) == (9000, 512, 2048, 0.28)
+    assert present(other) == present(one) == (9000, 512, 2048)
     assert other.state() == one.state()
 
 
