@@ -42,11 +42,10 @@ EVERYDAY = {
         "schedule.cron": "When the recipe runs by itself",
     },
     "Training recipe": {
-        "model": "Folder of the model to train",
+        "model": "Model that is trained, a table as above",
         "data.folders": "Curated sets to train on",
         "steps": "Updates of the generators, one batch each",
         "rewards.max_length": "Max tokens of one rollout",
-        "generator.kind": "How rollouts are generated",
         "collector.n_batch": "Rollouts per batch",
         "collector.group_size": "Rollouts per problem",
         "objective.kind": "Loss",
