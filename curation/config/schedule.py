@@ -46,21 +46,26 @@ class StatedCosts(Settings):
     """What a run, or a training run, is assumed to cost; a figure has one value, or one for each stage."""
 
     gpus: int = Field(8, ge=1, description="GPUs of the machine; with verl of each node.")
-    tokens_per_s: Figures = Field(min_length=1, description="Tokens per second of one GPU that generates.")
-    tokens_per_attempt: Figures = Field(min_length=1, description="Mean tokens of an attempt.")
+    tokens_per_s: Figures = Field(
+        min_length=1, strict=False, description="Tokens per second of one GPU that generates."
+    )
+    tokens_per_attempt: Figures = Field(min_length=1, strict=False, description="Mean tokens of an attempt.")
     problems: int | None = Field(None, ge=1, description="Curation: problems that the filters keep; required.")
     attempts_share: Figures = Field(
-        (1.0,), min_length=1, description="Curation: share of a band's attempts that is made with early stopping."
+        (1.0,),
+        min_length=1,
+        strict=False,
+        description="Curation: share of a band's attempts that is made with early stopping.",
     )
     gpu_gb: float = Field(80.0, gt=0, description="Training: memory of one GPU, in GB of 10^9 bytes.")
     shape: Literal["embedded", "1.5B", "7B", "24B"] | None = Field(
         None, description="Training: the model's size; that of its folder if missing."
     )
     sampled_per_trained: tuple[Annotated[float, Field(ge=1)], ...] = Field(
-        (1.0,), min_length=1, description="Training: rollouts sampled for one that is trained on."
+        (1.0,), min_length=1, strict=False, description="Training: rollouts sampled for one that is trained on."
     )
     trained_tokens_per_s: Figures = Field(
-        (), description="Training: tokens per second of one GPU that trains; required."
+        (), strict=False, description="Training: tokens per second of one GPU that trains; required."
     )
     stored_steps: int | None = Field(
         None, ge=0, description="Training with `[stored]`: steps on stored attempts alone."

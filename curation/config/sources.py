@@ -63,26 +63,12 @@ class Quota(Settings):
 
     share: float | None = Field(None, gt=0, le=1, description="Share of the rows that is drawn.")
     rows: int | None = Field(None, ge=1, description="Max rows that are drawn.")
-    by: str | None = Field(None, description="Path of a column whose values have quotas of their own.")
-    each: dict[str, Annotated[int, Field(ge=0)]] = Field(
-        {}, description="Rows of each value of that column: value = rows."
-    )
-    others: int | None = Field(None, ge=0, description="Rows of each value that `each` does not name; all if missing.")
 
     @model_validator(mode="after")
     def _something_is_drawn(self) -> Self:
-        if self.by is None and (self.each or self.others is not None):
-            raise ValueError("`each` and `others` are quotas by a column: name it as `by`")
-        if self.by is not None and not self.each and self.others is None:
-            raise ValueError("`by` needs quotas: give `each`, `others` or both")
-        if self.share is None and self.rows is None and self.by is None:
-            raise ValueError("give `share`, `rows` or `by`")
+        if self.share is None and self.rows is None:
+            raise ValueError("give `share`, `rows` or both")
         return self
-
-    @property
-    def needs_two_passes(self) -> bool:
-        """Return whether rows must be counted before any is drawn."""
-        return self.rows is not None or self.by is not None
 
 
 FileKind = Literal["jsonl", "parquet", "csv", "dataset"]

@@ -19,10 +19,9 @@ from pathlib import Path
 from curation.config import Source
 from curation.config.base import names
 from curation.config.sources import Quota
-from curation.records import SourceError
 from curation.sources.joining import FIRST_ROWS, JoinedTable, read_joined
 from curation.sources.places import place_of
-from curation.sources.rows import RawRow, Row, require_path, value_at
+from curation.sources.rows import RawRow, Row, require_path
 from curation.sources.tables import raw_table_rows
 from curation.sources.where import RowFilter
 
@@ -139,25 +138,12 @@ def _with_path(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> I
 def _drawn(source: Source, folder: Path, batch_rows: int, *, raw: bool) -> frozenset[int] | _Share | None:
     """Return the positions that the quota draws; None where every row is taken."""
     quota = source.quota
-    if quota is None:
-        return None
-    share = _Share(source.name, quota)
-    if not quota.needs_two_passes:
-        return share
-    return draw(source.name, quota, _values(source, quota, folder, batch_rows, raw=raw))
-
-
-def _values(source: Source, quota: Quota, folder: Path, batch_rows: int, *, raw: bool) -> Iterator[tuple[int, str]]:
-    """Yield the position of each row of the `where`, and its value of the quota's column."""
-    of_where = RowFilter(source.where, f"source {source.name}").columns if source.where is not None else ()
-    columns = {*of_where, *([quota.by.partition(".")[0], quota.by] if quota.by is not None else [])}
+    if quota is None or quota.rows is None:
+        return None if quota is None else _Share(source.name, quota)
+    columns = RowFilter(source.where, f"source {source.name}").columns if source.where is not None else ()
     placed = _placed(source, folder, batch_rows, raw=raw, columns=sorted(columns))
     taken = _of_where(source, (one for one in placed if one.row is not None), batch_rows)
-    if quota.by is not None:
-        taken = _with_path(taken, [quota.by], f"source {source.name}: `quota.by`")
-    for one in taken:
-        value = value_at(one.row, quota.by) if quota.by is not None else None
-        yield one.position, "null" if value is None else str(value)
+    return draw(source.name, quota, (one.position for one in taken))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,41 +158,18 @@ class _Share:
         return share is None or _number(self.source, position) < share * SPACE
 
 
-def draw(source: str, quota: Quota, values: Iterable[tuple[int, str]]) -> frozenset[int]:
-    """Return the positions that a quota draws of rows with the values of its column.
+def draw(source: str, quota: Quota, positions: Iterable[int]) -> frozenset[int]:
+    """Return the positions that a quota draws.
 
     Each row has a number that follows from the source's name and its position; the smallest ones are drawn.
     So a larger quota draws the same rows and more.
-
-    Raises:
-        SourceError: a value has a quota and no row.
     """
     share = _Share(source, quota)
-    heaps: dict[str, list[tuple[int, int]]] = {}
-    for position, value in values:
-        heap = heaps.setdefault(value, [])
-        if position not in share:
-            continue
-        most = quota.each.get(value, quota.others) if quota.by is not None else quota.rows
-        entry = (-_number(source, position), position)
-        if most is None or len(heap) < most:
-            heapq.heappush(heap, entry)
-        elif most:
-            heapq.heappushpop(heap, entry)
-    missing = sorted(set(quota.each) - set(heaps))
-    if missing and heaps:
-        raise SourceError(
-            f"source {source}: `quota.each` names {missing[0]!r}, which no row has as its `{quota.by}`; there are: "
-            f"{_some(sorted(heaps))}."
-        )
-    chosen = sorted((entry for heap in heaps.values() for entry in heap), reverse=True)
-    return frozenset(position for _, position in chosen[: quota.rows])
+    numbered = ((_number(source, position), position) for position in positions if position in share)
+    chosen = sorted(numbered) if quota.rows is None else heapq.nsmallest(quota.rows, numbered)
+    return frozenset(position for _, position in chosen)
 
 
 def _number(source: str, position: int) -> int:
     text = f"0 {source} {position}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
-
-
-def _some(values: Sequence[str], most: int = 20) -> str:
-    return ", ".join(values[:most]) + (f" and {len(values) - most} more" if len(values) > most else "")

@@ -153,8 +153,6 @@ def _share_of(source: Source, share: float) -> Source:
     scaled = {
         "share": share * (quota.share or 1.0),
         "rows": None if quota.rows is None else math.ceil(quota.rows * share),
-        "each": {value: math.ceil(rows * share) for value, rows in quota.each.items()},
-        "others": None if quota.others is None else math.ceil(quota.others * share),
     }
     return source.model_copy(update={"quota": quota.model_copy(update=scaled), "limit": limit})
 
