@@ -15,7 +15,7 @@ from curation.config.difficulty import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class RewardSettings(Settings):
-    """What a rollout is worth beside the format and a correct answer (paper, section 2.2)."""
+    """What a rollout is worth in addition to the format and a correct answer (paper, section 2.2)."""
 
     language: float = Field(
         0.1, ge=0, description="If problem, thoughts and answer are in one language; 0: off. Paper: 0.1."
@@ -105,7 +105,7 @@ class ComputeSettings(Settings):
 
 
 class LoraSettings(Settings):
-    """Adapters of low rank beside frozen weights, by peft (`pip install 'goldilocks-rl[lora]'`)."""
+    """Adapters of low rank, with frozen weights, by peft (`pip install 'goldilocks-rl[lora]'`)."""
 
     rank: int = Field(16, ge=1, description="Rank of the adapters.")
 

@@ -163,7 +163,7 @@ class TrainRecipe(NamedModels):
     )
     monitor: MonitorSettings = Field(
         default_factory=MonitorSettings,
-        description="Where numbers are shown besides.",
+        description="Where numbers are shown too.",
     )
     attempt_store: AttemptStoring = Field(
         "texts",
@@ -313,7 +313,7 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
 
 
 def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
-    """Return why problems without a verifier cannot be held out as a recipe says, and what to change."""
+    """Return why problems without a verifier cannot be held out so, and what to change."""
     asked = evaluation.data
     if asked is None or asked.kind != "latent":
         return None
@@ -338,7 +338,7 @@ def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> 
 
 
 def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | None:
-    """Return why an objective does not go with what is said of stored attempts, and what to change."""
+    """Return why an objective does not go with stored attempts, and what to change."""
     from training.objectives.registry import objective_of
 
     if stored.general is not None and objective.kind != "sft":

@@ -3,7 +3,7 @@
 A recipe is a TOML file. An unknown key, a wrong type or a band that no problem could pass is refused before
 anything runs. "Paper" in a description is Magistral's report.
 
-Import settings from this package; the files behind it hold a stage or two each. Nothing else of the house is imported
+Import settings from this package; its files hold a stage or two each. Nothing else of Goldilocks is imported
 here. `loading` reads them from TOML, and `mistakes` explains what is wrong with them.
 """
 

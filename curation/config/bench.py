@@ -25,7 +25,7 @@ class BenchWindow(Settings):
 
 
 class BenchChoices(Settings):
-    """Multiple choice whose options stand in columns: they are shuffled by the seed, and the letter is asked for."""
+    """Multiple choice with its options in columns: they are shuffled by the seed, and the answer is a letter."""
 
     right: str = Field(description="Path of the right option, one of `columns.meta`.")
     wrong: tuple[str, ...] = Field(min_length=1, description="Paths of the wrong options, of `columns.meta` too.")
@@ -38,13 +38,13 @@ class Bench(NamedModels):
         "bench", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the benchmark; its file's if missing."
     )
     description: str = Field("", description="What it asks, and who made it.")
-    note: str = Field("", description="How to get its rows where they cannot be fetched by themselves; told in errors.")
+    note: str = Field("", description="How to get its rows if they cannot be fetched; shown in errors.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where its rows come from.")
     attempts: int = Field(
         16, ge=1, description="Attempts a problem. 64 for AIME and 16 for LiveCodeBench in the paper."
     )
     k: tuple[int, ...] = Field(
-        (), description="Of which k pass@k and maj@k are told, beside pass@1; all attempts where empty."
+        (), description="The k of pass@k and maj@k, which are shown after pass@1; all attempts if empty."
     )
     decoding: Decoding = Field(
         default_factory=Decoding, description="How a live policy draws tokens here, in place of its own decoding."
@@ -56,8 +56,8 @@ class Bench(NamedModels):
     choices: BenchChoices | None = Field(None, description="Options in columns of their own.")
     pair: str | None = Field(
         None,
-        description="Path of what tells which rows ask the same in several languages, one of `columns.meta`; by their "
-        "places in their sources if missing.",
+        description="Path of a value that rows share if they ask the same in several languages, one of `columns.meta`; "
+        "by their places in their sources if missing.",
     )
     consistency: bool = Field(
         True, description="Tell in which share of attempts problem, thoughts and answer are in one language."
@@ -83,7 +83,7 @@ class Bench(NamedModels):
 
     @property
     def all_k(self) -> tuple[int, ...]:
-        """Return of which k figures are told, ascending, 1 left out."""
+        """Return the k of the figures, ascending, without 1."""
         return tuple(sorted({k for k in self.k or (self.attempts,) if k > 1}))
 
     @model_validator(mode="after")

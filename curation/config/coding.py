@@ -40,15 +40,15 @@ class SolutionColumns(Settings):
     )
     languages: dict[str, Literal["python", "cpp"]] = Field(
         {},
-        description='What the source calls the languages that are run, as in `3 = "python"`; others are left out.',
+        description='Names of the source for the languages that are run, as in `3 = "python"`; others are left out.',
     )
     right: bool | None = Field(True, description="Whether all programs of this part are right.")
     verdict: str | None = Field(None, description="Name of the source's verdict in each object, instead of `right`.")
-    limit: int | None = Field(None, ge=1, description="Most programs of this part for a problem.")
+    limit: int | None = Field(None, ge=1, description="Max programs of this part for a problem.")
 
 
 class CodeColumns(Settings):
-    """The columns of a code source, besides those of the statement."""
+    """The columns of a code source, after those of the statement."""
 
     parts: dict[str, str] = Field(
         {}, description="Further parts of the statement: heading = path, appended in order if not empty."

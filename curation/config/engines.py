@@ -1,4 +1,4 @@
-"""What measuring and training have in common where a model runs in vLLM's engine, or behind servers."""
+"""What measuring and training share of a model in vLLM's engine, or on servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from curation.config.base import Settings, Url
 from curation.public_urls import public_url
 
 HIGHEST_LIMIT = 1024
-"""Most requests in flight per server with `in_flight = "auto"`."""
+"""Max requests in flight per server with `in_flight = "auto"`."""
 
 HeadDtype = Literal["model", "float32"]
 """Type in which a model's output layer computes: that of the rest of it, or fp32; vLLM's own words."""
@@ -50,7 +50,7 @@ class ServerSettings(Settings):
 
     @property
     def most_per_server(self) -> int:
-        """Return the most requests in flight per server."""
+        """Return the max requests in flight per server."""
         return HIGHEST_LIMIT if self.in_flight == "auto" else self.in_flight
 
     @field_validator("urls")

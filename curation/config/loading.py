@@ -66,7 +66,7 @@ def parse_settings(
 
 
 def _read_prompts(table: Any, folder: Path, subject: str) -> None:
-    """Put the text of each ``prompt = { file = … }`` beside it, unless it stands there from an earlier run.
+    """Put the text of each ``prompt = { file = … }`` next to it, unless an earlier run has done so.
 
     Raises:
         ConfigError: there is no such file, or it is not text.
@@ -109,36 +109,28 @@ def set_value(table: dict[str, Any], override: str) -> None:
     if not equals or not key.strip():
         raise ConfigError(f"{subject}: write key=value, as in seed=1.")
     *path, last = key.strip().split(".")
-    value = toml_value(text)
     target: Any = table
     for step in path:
-        target = _enter(target, step, subject)
-    if isinstance(target, list):
-        target[_position(target, last, subject)] = value
-    elif isinstance(target, dict):
-        target[last] = value
-    else:
-        raise ConfigError(f"{subject}: `{last}` lies inside a value that is no table.")
+        index = _index(target, step, subject)
+        if isinstance(target, dict) and target.get(step) is None:  # missing, or stored as left out
+            target[step] = {}
+        target = target[index]
+    target[_index(target, last, subject)] = toml_value(text)
 
 
-def _enter(target: Any, step: str, subject: str) -> Any:
-    if isinstance(target, list):
-        return target[_position(target, step, subject)]
-    if not isinstance(target, dict):
-        raise ConfigError(f"{subject}: `{step}` lies inside a value that is no table.")
-    if target.get(step) is None:  # absent, or written down as left out
-        target[step] = {}
-    return target[step]
-
-
-def _position(target: list[Any], step: str, subject: str) -> int:
+def _index(target: Any, step: str, subject: str) -> Any:
+    """Return a step of a dotted key as its table or list takes it."""
+    if isinstance(target, dict):
+        return step
+    if not isinstance(target, list):
+        raise ConfigError(f"{subject}: `{step}` is inside a value that is no table.")
     if not (step.isascii() and step.isdigit()) or int(step) >= len(target):
         raise ConfigError(f"{subject}: `{step}` is not a position; the list has {len(target)}, from 0.")
     return int(step)
 
 
 def _copy(value: Any) -> Any:
-    """Return a table with tables and lists of its own, so that nobody else sees what ``--set`` changes."""
+    """Return a table with tables and lists of its own, which ``--set`` may change."""
     if isinstance(value, Mapping):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -170,7 +170,7 @@ class VllmModel(EngineSettings, LiveModel):
     )
 
     def copies(self, gpus: int) -> int:
-        """Return how many copies run on a machine with `gpus` GPUs; `auto` is one where there are none."""
+        """Return how many copies run on a machine with `gpus` GPUs; `auto` is one without GPUs."""
         return max(1, gpus // self.tensor_parallel) if self.data_parallel == "auto" else self.data_parallel
 
     @property
@@ -180,7 +180,7 @@ class VllmModel(EngineSettings, LiveModel):
 
 
 class EndpointModel(ServerSettings, LiveModel):
-    """A model behind OpenAI-compatible servers: `vllm serve`, or any other."""
+    """A model on OpenAI-compatible servers: `vllm serve`, or any other."""
 
     kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
     urls: tuple[Url, ...] = Field(
@@ -205,7 +205,7 @@ class EndpointModel(ServerSettings, LiveModel):
 
     @property
     def in_flight_in_all(self) -> int:
-        """Return the most requests in flight over all servers."""
+        """Return the max requests in flight over all servers."""
         return self.most_per_server * len(self.urls)
 
 

@@ -1,4 +1,4 @@
-"""Questions to a model beside solving: one table for all of them, `[questions.NAME]`."""
+"""Questions to a model other than solving: one table for all of them, `[questions.NAME]`."""
 
 from __future__ import annotations
 

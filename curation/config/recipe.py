@@ -80,7 +80,7 @@ class Recipe(NamedModels):
     )
     questions: dict[str, QuestionSettings] = Field(
         {},
-        description="What a model is asked besides attempts, as in `[questions.premises]`.",
+        description="Questions to a model other than attempts, as in `[questions.premises]`.",
     )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
     code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
@@ -99,7 +99,7 @@ class Recipe(NamedModels):
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings, description="When it runs by itself.")
     monitor: MonitorSettings = Field(
         default_factory=MonitorSettings,
-        description="Where numbers are shown besides.",
+        description="Where numbers are shown too.",
     )
     storage: StorageSettings = Field(
         default_factory=StorageSettings,

@@ -24,7 +24,7 @@ _LINK = re.compile(r"(?:https?|ftp|hf|s3|gs|gcs|az|abfss?|file)://\S+")
 
 
 class Pick(Settings):
-    """Where one column comes from, when a plain dotted path does not say enough."""
+    """Where one column comes from, if a dotted path is not enough."""
 
     path: str | None = Field(None, description="Dotted path into the row: `meta.level`, `messages.0.content`.")
     value: str | None = Field(None, description="A constant instead of a path.")

@@ -18,7 +18,7 @@ class StorageSettings(Settings):
 
 
 class MonitorSettings(Settings):
-    """Where a run's numbers are shown besides its folder (and TensorBoard, of a training run)."""
+    """Where a run's numbers are shown other than in its folder (and TensorBoard, of a training run)."""
 
     wandb: str | None = Field(
         None, min_length=1, description="Project of Weights & Biases; install its package yourself."

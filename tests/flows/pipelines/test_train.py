@@ -106,8 +106,8 @@ def test_what_cannot_be_meant_is_said_in_one_sentence(override: str, said: str, 
     ("override", "said"),
     [
         ("steps", "write key=value, as in seed=1."),
-        ("steps.more=1", "`more` lies inside a value that is no table."),
-        ("packing.micro_batch_tokens.more.still=1", "`more` lies inside a value that is no table."),
+        ("steps.more=1", "`more` is inside a value that is no table."),
+        ("packing.micro_batch_tokens.more.still=1", "`more` is inside a value that is no table."),
     ],
 )
 def test_a_set_that_leads_nowhere_is_refused(override: str, said: str) -> None:

@@ -133,8 +133,8 @@ def test_a_later_set_wins_and_a_new_table_is_made(path: Path) -> None:
         ("sources.-1.limit=5", "`-1` is not a position"),
         ("sources.².limit=5", "`²` is not a position"),
         ("sources.9=5", "`9` is not a position"),
-        ("name.first=x", "`first` lies inside a value that is no table"),
-        ("name.first.second=x", "lies inside a value that is no table"),
+        ("name.first=x", "`first` is inside a value that is no table"),
+        ("name.first.second=x", "is inside a value that is no table"),
         (
             "stage1.band.attempt=8",
             "unknown key `stage1.band.attempt`; did you mean `attempts`? Allowed here: attempts, max_pass_rate",
