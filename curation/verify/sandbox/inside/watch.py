@@ -394,7 +394,7 @@ class Watch:
         return "files" if written > limits["file_mb"] << 20 else ""
 
     def _kernel_kb(self, pids: list[int]) -> int:
-        """Return what the kernel holds for processes, in KiB; at least what is beyond the limit with their own memory."""
+        """Return the KiB that the kernel holds for processes, as far as they count up to the limit."""
         return kernel_kb(pids, self.limits["memory_mb"] * 1024 - sum(map(proportional_kb, pids)))
 
     def _seldom(self, what: str, look: Callable[[], int]) -> int:
