@@ -64,11 +64,12 @@ def test_a_plan_tells_of_training_recipes_that_starve_their_generators(
     table = re.sub(r"^\[(grader|schedule)\]\n(?:(?!\[).*\n)*", "", table, flags=re.MULTILINE)
     costs = "[costs]\nproblems = 1\ntokens_per_s = [1.0]\ntokens_per_attempt = [1.0]\n"
     (tmp_path / "recipe.toml").write_text(f'{table}\n{costs}[schedule]\ntrain = "train.toml"\n', encoding="utf-8")
-    trainer = 'name = "t"\nsteps = 1\nmodel = "embedded"\n[data]\nkind = "embedded"\n[collector]\nmax_staleness = {}\n'
-    (tmp_path / "train.toml").write_text(trainer.format(1), encoding="utf-8")
+    model = 'model = "student"\n[models.student]\nkind = "torch"\nmodel = "embedded"\n'
+    trainer = f'name = "t"\nsteps = 1\n{model}[data]\nkind = "embedded"\n[collector]\nmax_staleness = '
+    (tmp_path / "train.toml").write_text(f"{trainer}1\n", encoding="utf-8")
     show_plan(tmp_path / "recipe.toml", [], None, 1, stated=True, as_json=False)
     shown = capsys.readouterr().out
     assert "train.toml: warning: generators will wait for groups to finish: with max_staleness = 1" in shown
-    (tmp_path / "train.toml").write_text(trainer.format(16), encoding="utf-8")
+    (tmp_path / "train.toml").write_text(f"{trainer}16\n", encoding="utf-8")
     show_plan(tmp_path / "recipe.toml", [], None, 1, stated=True, as_json=False)
     assert "train.toml" not in capsys.readouterr().out

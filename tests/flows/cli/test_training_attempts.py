@@ -67,7 +67,7 @@ def test_what_another_verifier_changes_is_said(by_an_older_verifier: tuple[Path,
 
 def test_only_what_judging_reads_can_be_changed(trained: Path) -> None:
     assert goldilocks("rejudge", trained, "--set", "rewards.language=0").status == 0
-    assert "rejudge of a training run changes rewards.*" in refusal("rejudge", trained, "--set", "temperature=2")
+    assert "rejudge of a training run changes rewards.*" in refusal("rejudge", trained, "--set", "steps=2")
 
 
 def test_one_problem_is_explained(trained: Path) -> None:

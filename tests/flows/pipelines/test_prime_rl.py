@@ -16,8 +16,8 @@ from tests.curation.publish.test_export_formats import MATH, OTHER, curated
 RECIPE = """
 name = "for-prime-rl"
 steps = 9
-model = "embedded"
-temperature = 0.8
+model = "student"
+models.student = { kind = "vllm", model = "embedded", decoding = { temperature = 0.8 } }
 rewards = { max_length = 300 }
 data = { kind = "curated", folders = ["set/curated"] }
 collector = { group_size = 8, n_async = 512, n_batch = 256, max_staleness = 3 }
