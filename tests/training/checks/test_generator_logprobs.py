@@ -97,7 +97,7 @@ def test_half_precision_is_measured_by_its_own_tolerance(random_model: Path) -> 
     assert agree.figure is not None
     assert EXACT < agree.figure < ENGINES
     (refused,) = checked(trainer, Recorded(random_model, dtype="bfloat16"))
-    assert "set generator.dtype and compute.dtype to one type" in refused.advice
+    assert "set dtype of the model's table and compute.dtype to one type" in refused.advice
 
 
 def test_other_weights_are_refused(random_model: Path, other_model: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_tensor_that_does_not_arrive_is_seen(random_model: Path) -> None:
     assert agree.passed
     assert arrive.figure is not None
     assert arrive.figure > 50 * EXACT
-    assert "set generator.kind = torch" in arrive.advice
+    assert "set the kind of its table to torch" in arrive.advice
 
 
 def test_weights_that_are_refused_leave_the_trainer_as_it_was(random_model: Path) -> None:

@@ -131,7 +131,7 @@ def test_the_checks_before_a_run_pass_and_an_update_of_old_weights_does_not(
     assert agree.passed
     assert arrive.figure is not None
     assert arrive.figure > 0.5
-    assert "set generator.kind = torch" in arrive.advice
+    assert "set the kind of its table to torch" in arrive.advice
 
 
 def test_the_same_seed_draws_the_same(engine: Running) -> None:
