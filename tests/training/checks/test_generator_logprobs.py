@@ -14,6 +14,7 @@ from torch import Tensor
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.training.checks.models import trainer_of
+from tests.training.students import student
 from training.checks.generator_logprobs import CHANGED_VERSION, GeneratorChecks
 from training.checks.results import ENGINES, EXACT, CheckResult
 from training.generation.generators import GeneratorPool, TorchGenerator, Weights
@@ -109,7 +110,7 @@ def test_other_weights_are_refused(random_model: Path, other_model: Path) -> Non
 
 
 def test_log_probabilities_from_before_the_temperature_are_told(random_model: Path) -> None:
-    trainer = trainer_of(random_model, temperature=0.7)
+    trainer = trainer_of(random_model, **student(decoding={"temperature": 0.7}))
     (agree,) = checked(trainer, Recorded(random_model), kind="endpoint")
     assert "that from before the temperature" in agree.advice
     (other,) = checked(trainer, Recorded(random_model, temperature=0.5), kind="endpoint")
