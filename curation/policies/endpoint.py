@@ -42,7 +42,7 @@ class Endpoint:
     def __init__(self, settings: EndpointModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self.settings = settings
         self.key: AttemptKey = key_of(settings, settings.name, prompt, api=settings.api)
-        self.in_flight = settings.in_flight_in_all
+        self.in_flight = settings.in_flight * len(settings.urls)
         self._prompts = self._prompt_tokens = 0
         self._no_room: dict[str, str] = {}
         self._client = ServerClient(settings, settings.model, welcome=self._welcome)

@@ -5,7 +5,7 @@ What they share with the policies that measure is in `curation.config.engines`.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -43,10 +43,7 @@ class EndpointGeneratorSettings(ServerSettings):
         "`nccl`, from GPU to GPU; `gloo`, between CPUs; `auto`: the fastest that fits "
         "(docs/how-to/clusters.md).",
     )
-    in_flight: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        128,
-        description="As a model's.",
-    )
+    in_flight: int = Field(128, ge=1, description="As a model's.")
 
     @property
     def all_here(self) -> bool:
