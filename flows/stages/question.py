@@ -89,7 +89,7 @@ def question_stage(
     def describe(run: Run) -> Iterator[str]:
         settings, question = run.recipe.questions[name], find_question(run, name)[0]
         most = f", at most {settings.max_votes:,}" if settings.max_votes is not None else ""
-        answers = f"{question.number(settings)} answers per question{most}"
+        answers = f"{question.number} answers per question{most}"
         yield f"{part or name}: {model_title(run.recipe, settings.model)} is asked, {answers}"
 
     return Stage(
@@ -140,7 +140,7 @@ def find_question(run: Run, name: str) -> tuple[Question, str]:
 def _ask(job: StageRun, name: str, given: Inputs) -> StageResult:
     question, digest = find_question(job.run, name)
     settings, problems = job.recipe.questions[name], job.problems.folder
-    prompt, each = question.prompt, question.number(settings)
+    prompt, each = question.prompt, question.number
     session = PolicySession.of_stage(job, settings.model, prompt, question.is_readable)
     with session:
         version = f"question@1 {prompt.version} {question.version} {digest} {given.version}"
@@ -160,7 +160,7 @@ def _ask(job: StageRun, name: str, given: Inputs) -> StageResult:
             before = sum(mark["notes"]["asked"] for mark in islice(finished_shards(folder.folder), index))
             room = None if settings.max_votes is None else max(0, settings.max_votes // each - before)
             requests = _within(requests, room)
-            answers = question.answers(rows, requests, ask, settings, given.tool)
+            answers = question.answers(rows, requests, ask, settings.threshold, given.tool)
             made = question.apply(question, frame, answers, *tables)
             asked = len({request.id for request in requests if not isinstance(request, str)})
             notes = {"asked": asked, "not asked": requests.count(SPENT), **counts, **question.notes(answers)}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import QuestionSettings, Recipe, TranslationSettings
+from curation.config import Recipe, TranslationSettings
 from curation.difficulty import pass_rates
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
@@ -105,7 +105,7 @@ class _Work:
         is_code = self._job.recipe.domain == Domain.CODE
         tools = Tools(None if is_code else self._judge, self._reader.ask)
         subjects, requests = PROPOSAL.select(subjects)
-        proposals = PROPOSAL.answers(subjects, requests, self._translator.ask, QuestionSettings(), tools)
+        proposals = PROPOSAL.answers(subjects, requests, self._translator.ask, tool=tools)
         by = self._translator.policy.key.policy
         read_by = self._reader.policy.key.policy
         rows = translated_rows(originals.drop("shard"), proposals, by, read_by)
