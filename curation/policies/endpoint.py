@@ -15,7 +15,6 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from curation.config import EndpointModel
@@ -77,10 +76,8 @@ class Endpoint:
         await self._client.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._client.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.close()
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
         """Return one attempt.
