@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from curation.config import EndpointModel
 from curation.policies.client import ServerClient, ServerResponse, message
-from curation.policies.completions import FINISHED, choice_logprobs, choice_token_ids
+from curation.policies.completions import FINISHED
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import Prompt, plain_text
@@ -191,3 +191,19 @@ class Endpoint:
                 f"{url}: gives log-probabilities from before temperature and top-p; start the server with "
                 "--logprobs-mode processed_logprobs, or set temperature and top_p to 1."
             )
+
+
+def choice_token_ids(choice: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """Return the ids of a choice's tokens; None if the server gives none."""
+    token_ids = choice.get("token_ids")
+    return None if token_ids is None else tuple(token_ids)
+
+
+def choice_logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """Return the log-probability of each token of a choice; None if the server gives none."""
+    logprobs = choice.get("logprobs")
+    if not isinstance(logprobs, Mapping):
+        return None
+    if logprobs.get("token_logprobs") is not None:  # completions
+        return tuple(float(value) for value in logprobs["token_logprobs"])
+    return tuple(float(token["logprob"]) for token in logprobs.get("content") or ())
