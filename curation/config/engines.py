@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
 from curation.config.base import Settings, Url
 from curation.public_urls import public_url
-
-HIGHEST_LIMIT = 1024
-"""Max requests in flight per server with `in_flight = "auto"`."""
 
 HeadDtype = Literal["model", "float32"]
 """Type in which a model's output layer computes: that of the rest of it, or fp32; vLLM's own words."""
@@ -43,15 +40,9 @@ class ServerSettings(Settings):
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
         description="Environment variable that holds the key.",
     )
-    in_flight: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        64,
-        description="Max requests in flight per server; `auto`: as many as raise its throughput, up to 1,024.",
+    in_flight: int = Field(
+        64, ge=1, description="Max requests in flight per server; fewer while it refuses many (429, 503)."
     )
-
-    @property
-    def most_per_server(self) -> int:
-        """Return the max requests in flight per server."""
-        return HIGHEST_LIMIT if self.in_flight == "auto" else self.in_flight
 
     @field_validator("urls")
     @classmethod

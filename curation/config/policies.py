@@ -203,11 +203,6 @@ class EndpointModel(ServerSettings, LiveModel):
         """Return the name of the model for people; attempts are filed under it too."""
         return f"{self.model}@{self.revision}"
 
-    @property
-    def in_flight_in_all(self) -> int:
-        """Return the max requests in flight over all servers."""
-        return self.most_per_server * len(self.urls)
-
 
 class TorchModel(LiveModel):
     """A local model that torch runs in this process; ``model`` is its folder, relative to the recipe's."""

@@ -11,7 +11,7 @@ from curation.config.policies import ModelName
 
 
 class QuestionSettings(Settings):
-    """A question to a model: who answers it, how often, and what decides."""
+    """A question to a model: who answers it, what decides, and when to stop."""
 
     undigested: ClassVar[frozenset[str]] = frozenset({"model"})
 
@@ -19,9 +19,6 @@ class QuestionSettings(Settings):
     use: str | None = Field(
         None,
         description="A question of your own, a `Vote` over rows: `my_file.py:NAME` or `package.module:NAME`.",
-    )
-    votes: int | None = Field(
-        None, ge=1, description="Votes on each row, or proposals for it; the question's own number if missing."
     )
     threshold: float | None = Field(
         None,

@@ -23,14 +23,13 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import orjson
 
 from curation.config.engines import ServerSettings
-from curation.policies.servers import AdaptiveLimit, Server, Servers, TemporaryFailure, Unreachable
+from curation.policies.servers import Server, Servers, TemporaryFailure, Unreachable
 from curation.records import PolicyError, RequestRefused
 
 if TYPE_CHECKING:
@@ -186,7 +185,7 @@ class ServerClient:
         self.context: int | None = None
         """Tokens of prompt and answer together, the minimum over all servers that state it."""
         self._settings, self._model, self._models, self._welcome = settings, model, models, welcome
-        self.servers = Servers(urls or settings.urls, self._limit, PATIENCE.give_up_s, self._greet)
+        self.servers = Servers(urls or settings.urls, settings.in_flight, PATIENCE.give_up_s, self._greet)
         self._headers = _authorisation(settings.api_key_env, model)
         self.retried = 0
         """How often a request was asked again."""
@@ -203,9 +202,7 @@ class ServerClient:
                 await self.close()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def ask(
@@ -309,7 +306,7 @@ class ServerClient:
             if status in _OVERLOADED and server.limit.refused(now):
                 server.paused_until = max(server.paused_until, now + wait)
             raise TemporaryFailure(server.trouble, str(status) if status >= 500 else "", wait)
-        server.limit.answered(len(response.content), now - begun, now, server.outstanding)
+        server.limit.answered(now - begun, server.outstanding)
         return response
 
     async def _greet(self, url: str) -> None:
@@ -320,9 +317,6 @@ class ServerClient:
         if context is not None:
             self.context = min(context, self.context or context)
         await self._welcome(url, context)
-
-    def _limit(self) -> AdaptiveLimit:
-        return AdaptiveLimit(self._settings.most_per_server, probes=self._settings.in_flight == "auto")
 
     def _pause_s(self, failures: int) -> float:
         """Return the seconds to wait after this number of failures in a row: doubling, up to a minute, with jitter."""

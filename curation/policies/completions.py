@@ -1,12 +1,12 @@
 """A response with its tokens, from an engine or a server.
 
-`choice_logprobs` reads both of a server's forms; `curation.thinking.response_text` reads the texts. `ResponseReader`
-writes tokens as text, with thinking tags that engines leave out because they are special tokens or end the prompt.
+`ResponseReader` writes tokens as text, with thinking tags that engines leave out because they are special tokens or end
+the prompt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,19 +73,3 @@ class ResponseReader:
         tags = (self.tags.open, self.tags.close)
         in_tags = {number for number, word in words.items() if word and any(word in tag for tag in tags)}
         return frozenset(special - in_tags) if in_tags else None
-
-
-def choice_token_ids(choice: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """Return the ids of a choice's tokens; None if the server gives none."""
-    token_ids = choice.get("token_ids")
-    return None if token_ids is None else tuple(token_ids)
-
-
-def choice_logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """Return the log-probability of each token of a choice; None if the server gives none."""
-    logprobs = choice.get("logprobs")
-    if not isinstance(logprobs, Mapping):
-        return None
-    if logprobs.get("token_logprobs") is not None:  # completions
-        return tuple(float(value) for value in logprobs["token_logprobs"])
-    return tuple(float(token["logprob"]) for token in logprobs.get("content") or ())

@@ -15,12 +15,11 @@ import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from curation.config import EndpointModel
 from curation.policies.client import ServerClient, ServerResponse, message
-from curation.policies.completions import FINISHED, choice_logprobs, choice_token_ids
+from curation.policies.completions import FINISHED
 from curation.policies.seeds import about_of, key_of, prompt_of, seed_of
 from curation.policies.servers import Server, TemporaryFailure
 from curation.prompts import Prompt, plain_text
@@ -42,7 +41,7 @@ class Endpoint:
     def __init__(self, settings: EndpointModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
         self.settings = settings
         self.key: AttemptKey = key_of(settings, settings.name, prompt, api=settings.api)
-        self.in_flight = settings.in_flight_in_all
+        self.in_flight = settings.in_flight * len(settings.urls)
         self._prompts = self._prompt_tokens = 0
         self._no_room: dict[str, str] = {}
         self._client = ServerClient(settings, settings.model, welcome=self._welcome)
@@ -77,10 +76,8 @@ class Endpoint:
         await self._client.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._client.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.close()
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
         """Return one attempt.
@@ -194,3 +191,19 @@ class Endpoint:
                 f"{url}: gives log-probabilities from before temperature and top-p; start the server with "
                 "--logprobs-mode processed_logprobs, or set temperature and top_p to 1."
             )
+
+
+def choice_token_ids(choice: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """Return the ids of a choice's tokens; None if the server gives none."""
+    token_ids = choice.get("token_ids")
+    return None if token_ids is None else tuple(token_ids)
+
+
+def choice_logprobs(choice: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """Return the log-probability of each token of a choice; None if the server gives none."""
+    logprobs = choice.get("logprobs")
+    if not isinstance(logprobs, Mapping):
+        return None
+    if logprobs.get("token_logprobs") is not None:  # completions
+        return tuple(float(value) for value in logprobs["token_logprobs"])
+    return tuple(float(token["logprob"]) for token in logprobs.get("content") or ())

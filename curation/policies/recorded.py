@@ -15,7 +15,6 @@ import itertools
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from curation.config import RecordedModel
@@ -98,9 +97,7 @@ class Recorded:
         self._loaded()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._last_problem = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:

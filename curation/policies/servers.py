@@ -1,19 +1,18 @@
 """Which server of a model gets the next request, and how many requests each may have.
 
 A request goes to the server with the fewest requests in flight, if that server is below its limit; otherwise it waits.
-Invariants:
+In a run all places are taken and each answer frees one, so that sending a problem's attempts to one server for its
+prefix cache would have requests wait. Invariants:
   - servers that were tried for a request are asked again only if no other is alive;
   - a server that broke a connection gets nothing until a probe succeeds; probes slow down from one second to thirty;
   - if no server is alive, requests wait, and fail after ``give_up_s`` with the last error of each server.
 
-A server's limit (`AdaptiveLimit`) rises by one per round and falls in proportion (AIMD; Chiu and Jain 1989), under a
-cap. It changes when an attempt is made, never which:
+A server's limit (`AdaptiveLimit`) begins at its cap, falls in proportion and rises by one per round (AIMD; Chiu and
+Jain 1989). It changes when an attempt is made, never which:
   - a refusal for now (429, 503, a timeout) counts as overload only if refusals are `OVERLOAD` or more of a window of
     outcomes, which has at least `WINDOW`. A smaller share is chance. Overload lowers the limit by the share of
     refusals, to half at most, once per round;
-  - a round of answers raises it by one, if it is what binds;
-  - without a known cap (``probes``) it starts at `FIRST_LIMIT` and doubles while throughput grows by `WORTH_IT`. If it
-    does not and each byte takes `SLOWER` times as long, the limit falls to nine tenths.
+  - a round of answers raises it by one, if it is what binds.
 
 The caller gives the probe and the clock.
 """
@@ -30,46 +29,28 @@ from curation.records import PolicyError
 
 _FIRST_PROBE_S, _LAST_PROBE_S = 1.0, 30.0
 
-FIRST_LIMIT = 16
-"""Where the limit of a server begins that is probed."""
-
-WORTH_IT, SLOWER = 1.1, 2.0
-
 OVERLOAD, WINDOW = 0.25, 32
 
 
 class AdaptiveLimit:
-    """The limit of one server.
+    """The limit of one server, which has at most ``cap`` requests at once."""
 
-    Args:
-        cap: requests at once that are never passed.
-        probes: whether it begins low and looks for what the server bears; else it begins at the cap.
-    """
-
-    def __init__(self, cap: int, *, probes: bool = False) -> None:
-        self.cap, self.probes = cap, probes
-        self._limit = float(min(cap, FIRST_LIMIT) if probes else cap)
-        self._doubles = probes
+    def __init__(self, cap: int) -> None:
+        self._cap, self._limit = cap, float(cap)
         self._cut_until = self.latency_s = 0.0
         self._outcomes = self._refusals = 0
-        self._begun = self._seconds = self._best_throughput = 0.0
-        self._answers = self._bytes = 0
-        self._window = self.value
-        self._best_pace = float("inf")
 
     @property
     def value(self) -> int:
         """Return how many requests the server may have now."""
         return int(self._limit)
 
-    def answered(self, size: int, seconds: float, now: float, outstanding: int) -> None:
-        """Count an answer of ``size`` bytes; ``outstanding`` is how many requests the server had, this one included."""
+    def answered(self, seconds: float, outstanding: int) -> None:
+        """Count an answer; ``outstanding`` is how many requests the server had, this one included."""
         self.latency_s = seconds if not self.latency_s else 0.9 * self.latency_s + 0.1 * seconds
         self._count_outcome()
-        if self.probes:
-            self._count(size, seconds, now)
-        if outstanding >= self.value and self._limit < self.cap:  # less is no sign of what it bears
-            self._limit = min(self.cap, self._limit + (1.0 if self._doubles else 1.0 / self._limit))
+        if outstanding >= self.value and self._limit < self._cap:  # less is no sign of what it bears
+            self._limit = min(self._cap, self._limit + 1.0 / self._limit)
 
     def refused(self, now: float) -> bool:
         """Count a refusal for now, or no answer in time; return whether the server is overloaded."""
@@ -79,39 +60,15 @@ class AdaptiveLimit:
         self._refusals += 1
         if self._refusals < OVERLOAD * max(WINDOW, self.value):
             return False
-        self._limit, self._doubles = max(1.0, self._limit * max(0.5, 1 - self._refusals / self._outcomes)), False
+        self._limit = max(1.0, self._limit * max(0.5, 1 - self._refusals / self._outcomes))
         self._cut_until = now + self.latency_s
         self._outcomes = self._refusals = 0
-        self._begin_window(now)
         return True
 
     def _count_outcome(self) -> None:
         if self._outcomes >= max(WINDOW, self.value):
             self._outcomes = self._refusals = 0
         self._outcomes += 1
-
-    def _count(self, size: int, seconds: float, now: float) -> None:
-        """Count an answer in its window, and look at the window when it is whole."""
-        if not self._answers:
-            self._begun = now - seconds
-        self._answers += 1
-        self._bytes += size
-        self._seconds += seconds
-        if self._answers < self._window:
-            return
-        throughput = self._bytes / max(now - self._begun, 1e-9)
-        pace = self._seconds / max(self._bytes, 1)
-        if throughput < WORTH_IT * self._best_throughput:
-            self._doubles = False
-            if pace > SLOWER * self._best_pace:
-                self._limit = max(1.0, 0.9 * self._limit)
-        self._best_throughput = max(self._best_throughput, throughput)
-        self._best_pace = min(self._best_pace, pace)
-        self._begin_window(now)
-
-    def _begin_window(self, now: float) -> None:
-        self._begun, self._answers, self._bytes, self._seconds = now, 0, 0, 0.0
-        self._window = self.value
 
 
 class TemporaryFailure(Exception):
@@ -152,7 +109,7 @@ class Servers:
     """The servers of one policy.
 
     Args:
-        limit: makes the limit of one server.
+        in_flight: most requests at once of one server.
         give_up_s: seconds without a living server after which requests fail.
         probe: raises `TemporaryFailure` where the server at an address cannot answer for now, `PolicyError` where it
             never will.
@@ -161,11 +118,11 @@ class Servers:
     def __init__(
         self,
         urls: Sequence[str],
-        limit: Callable[[], AdaptiveLimit],
+        in_flight: int,
         give_up_s: float,
         probe: Callable[[str], Awaitable[None]],
     ) -> None:
-        self.all = [Server(url.rstrip("/"), limit()) for url in urls]
+        self.all = [Server(url.rstrip("/"), AdaptiveLimit(in_flight)) for url in urls]
         self._give_up_s = give_up_s
         self._probe = probe
         self._waiting: deque[asyncio.Future[None]] = deque()

@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 
 import polars as pl
 
-from curation.config import QuestionSettings
 from curation.prompts.base import Prompt
 from curation.questions.votes import Ask, Request, Selected
 from curation.records import PromptRequest, problem_id
@@ -89,25 +88,31 @@ class Proposal(Generic[T]):
         """Return whether a response proposes something."""
         return self.read(text) is not None
 
-    def number(self, settings: QuestionSettings) -> int:
+    @property
+    def number(self) -> int:
         """Return how many responses one request takes at most."""
-        return (settings.votes or self.each) * self.tries
+        return self.each * self.tries
 
     def answers(
-        self, rows: pl.DataFrame, requests: Sequence[Request], ask: Ask, settings: QuestionSettings, tool: Any = None
+        self,
+        rows: pl.DataFrame,
+        requests: Sequence[Request],
+        ask: Ask,
+        _threshold: float | None = None,
+        tool: Any = None,
     ) -> pl.DataFrame:
         """Ask and accept: return the rows, once per proposal, with its text and what became of it."""
-        wanted, subjects = settings.votes or self.each, rows.to_dicts()
+        subjects = rows.to_dicts()
         lines = [_Line(at, request) for at, request in enumerate(requests) if isinstance(request, str)]
         asked = [
             _Line(at, request, index)
             for at, request in enumerate(requests)
             if not isinstance(request, str)
-            for index in range(wanted)
+            for index in range(self.each)
         ]
         for number in range(self.tries):
             due = [line for line in asked if not line.accepted and (number == 0 or line.text is not None)]
-            texts = _texts(ask(list({line.next.id: line.next for line in due}.values()), 1 if number else wanted))
+            texts = _texts(ask(list({line.next.id: line.next for line in due}.values()), 1 if number else self.each))
             for line in due:
                 text = texts.get((line.next.id, 0 if number else line.index))
                 if text is not None or number == 0:

@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import QuestionSettings
 from curation.prompts.base import Prompt
 from curation.records import DROPPED, Domain, DropReason, PromptRequest, problem_id
 from curation.thinking import split_response
@@ -128,20 +127,25 @@ class Vote:
         """Return whether a response is a vote."""
         return self.read(text) != UNREADABLE
 
-    def number(self, settings: QuestionSettings) -> int:
-        """Return how many votes one request takes."""
-        return settings.votes or self.votes
+    @property
+    def number(self) -> int:
+        """Return how many responses one request takes."""
+        return self.votes
 
     def answers(
-        self, rows: pl.DataFrame, requests: Sequence[Request], ask: Ask, settings: QuestionSettings, _tool: Any = None
+        self,
+        rows: pl.DataFrame,
+        requests: Sequence[Request],
+        ask: Ask,
+        threshold: float | None = None,
+        _tool: Any = None,
     ) -> pl.DataFrame:
         """Ask and count: return the rows with `tally` and `decide`; requests that are reasons are not asked."""
-        wanted = self.number(settings)
         asked = {request.id: request for request in requests if not isinstance(request, str)}
         names = pl.Series([None if isinstance(one, str) else one.id for one in requests], dtype=pl.String)
         whys = pl.Series("why", [one if isinstance(one, str) else None for one in requests], pl.String)
-        counted = self.tally(names, ask(list(asked.values()), wanted))
-        decided = self.decide(counted, settings.threshold or self.threshold, wanted // 2 + 1)
+        counted = self.tally(names, ask(list(asked.values()), self.votes))
+        decided = self.decide(counted, threshold or self.threshold, self.votes // 2 + 1)
         return pl.concat([rows, counted, decided.drop("enough"), whys.to_frame()], how="horizontal")
 
     def tally(self, questions: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:

@@ -72,6 +72,8 @@ def debate_labels(
         console.print(f"… and {judged.height - SHOWN:,} more")
     pairs = debates.rows.height
     console.print(f"{pairs:,} pairs of answers: {judged.height:,} judged, {pairs - judged.height:,} without a score")
+    for judge_name, debater_name in debates.rows.select("judge", "debater").unique().iter_rows():
+        console.print(f"judged by {judge_name}, argued by {debater_name}")
     if debates.settled:
         console.print(f"{len(debates.settled):,} settled; the next `goldilocks run` into {folder} applies them")
     console.print(f"scores and speeches: {folder.absolute() / FILE}")
@@ -95,7 +97,7 @@ def _print_training(folder: Path) -> None:
 
 
 def _print_debate(row: Mapping[str, Any], console: Console) -> None:
-    console.print(f"  judged      {evidence(row)}")
+    console.print(f"  judged      {evidence(row)}, judged by {row['judge']}, argued by {row['debater']}")
     for speech in row["transcript"]:
         said = " ".join(speech["text"].split())
         shown = said if len(said) <= SPEECH_SHOWN else f"{said[:SPEECH_SHOWN]} …"

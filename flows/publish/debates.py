@@ -40,8 +40,8 @@ from flows.run.policy_session import keep_open
 from flows.run.progress import bar
 from flows.run.recipe import override_recipe
 from flows.run.run_folder import Run, as_written, open_run, verdicts_of_people, with_grader
-from flows.stages.asking import PolicySession
 from flows.stages.judging import open_judge
+from flows.stages.question import PolicySession
 
 FILE = "debates.jsonl"
 
@@ -116,14 +116,19 @@ def _open(folder: Path, models: Sequence[str], overrides: Sequence[str]) -> Run:
 
 
 def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list[dict[str, Any]]:
-    requests_each = 2 * ROUNDS + len(VIEWS)
-    budget = FailureBudget(1.0, requests_each * len(debates))  # a refused request leaves its pair without a score
+    sides = 2 * len(debates)
+    budget = FailureBudget(
+        1.0, ROUNDS * sides + len(VIEWS) * len(debates)
+    )  # a refused request leaves its pair without a score
 
     def is_speech(text: str) -> bool:
         return clean_speech(text, "") is not None
 
     complete: list[Debate | None] = list(debates)
-    with PolicySession(run, COMMAND, debater, budget, SPEECH, is_speech) as session, bar("Speeches", ROUNDS) as advance:
+    with (
+        PolicySession(run, COMMAND, debater, budget, SPEECH, is_speech) as session,
+        bar("Speeches", ROUNDS * sides) as advance,
+    ):
         argued_by = session.policy.key.policy
         for _ in range(ROUNDS):
             pairs = [debate.requests() if debate is not None else () for debate in complete]
@@ -133,7 +138,7 @@ def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list
                 debate and debate.after([said.get(request.id) for request in pair])
                 for debate, pair in zip(complete, pairs, strict=True)
             ]
-            advance(1)
+            advance(sides)
     with PolicySession(run, COMMAND, judge, budget, JUDGE.prompt, JUDGE.is_readable) as session:
         judged_by = session.policy.key.policy
         views = [{view: debate.view_request(view) for view in VIEWS} if debate else {} for debate in complete]
@@ -156,7 +161,7 @@ def _settle(run: Run, rows: pl.DataFrame, min_score: float) -> dict[str, str]:
     """
     spoken = review.read_statements(run.folder)
     wanted = {name: text for name, text in accepted_answers(rows, min_score).items() if name not in spoken}
-    notes = {row["id"]: evidence(row) for row in rows.iter_rows(named=True) if row["id"] in wanted}
+    notes = {row["id"]: f"{evidence(row)}, judged by {row['judge']}" for row in rows.iter_rows(named=True)}
     settled: dict[str, str] = {}
     if not wanted:
         return settled

@@ -15,7 +15,6 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 import polars as pl
 
@@ -84,9 +83,7 @@ class SamplingSession:
     def __enter__(self) -> SamplingSession:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         try:
             if self._session.is_open:
                 self._session.run(self._end())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import QuestionSettings, Recipe, TranslationSettings
+from curation.config import Recipe, TranslationSettings
 from curation.difficulty import pass_rates
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
@@ -34,9 +34,9 @@ from flows.run.policies import model_title
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.sampling_session import request_details
 from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
-from flows.stages.asking import PolicySession
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.judging import open_judge
+from flows.stages.question import PolicySession
 from flows.stages.sources import SOURCES
 from flows.stages.verdicts import judge_rows
 
@@ -105,7 +105,7 @@ class _Work:
         is_code = self._job.recipe.domain == Domain.CODE
         tools = Tools(None if is_code else self._judge, self._reader.ask)
         subjects, requests = PROPOSAL.select(subjects)
-        proposals = PROPOSAL.answers(subjects, requests, self._translator.ask, QuestionSettings(), tools)
+        proposals = PROPOSAL.answers(subjects, requests, self._translator.ask, tool=tools)
         by = self._translator.policy.key.policy
         read_by = self._reader.policy.key.policy
         rows = translated_rows(originals.drop("shard"), proposals, by, read_by)

@@ -26,8 +26,7 @@ from typing import cast
 import orjson
 
 from curation.config import Decoding, EndpointModel, ServerSettings
-from curation.policies.completions import choice_logprobs, choice_token_ids
-from curation.policies.endpoint import Endpoint
+from curation.policies.endpoint import Endpoint, choice_logprobs, choice_token_ids
 from curation.records import Domain, PromptRequest
 from tests.benchmarks.gpu.models import token_answer
 from training.generation.token_answers import read_answer

@@ -79,7 +79,7 @@ class EndpointGenerator:
     @property
     def capacity(self) -> int:
         """Return how many requests the servers may have at once."""
-        return self._settings.most_per_server * len(self._settings.urls)
+        return self._settings.in_flight * len(self._settings.urls)
 
     @property
     def decoding(self) -> DecodingTotals:

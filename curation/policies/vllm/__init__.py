@@ -17,7 +17,6 @@ import itertools
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from curation.config import VllmModel
@@ -104,10 +103,8 @@ class Vllm:
         self._added_stops = self._template_stops()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.engine.__aexit__(kind, error, trace)
+    async def __aexit__(self, *_: object) -> None:
+        await self.engine.stop()
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
         """Return one attempt.

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from curation.policies.completions import (
-    ResponseReader,
-    choice_logprobs,
-    choice_token_ids,
-)
+from curation.policies.completions import ResponseReader
+from curation.policies.endpoint import choice_logprobs, choice_token_ids
 from curation.thinking import THINK, ThinkingTags
 
 CHAT: dict[str, Any] = {

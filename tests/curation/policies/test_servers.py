@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 
-from curation.policies.servers import AdaptiveLimit, Server, Servers
+from curation.policies.servers import Server, Servers
 
 SEATS = 32
 
@@ -16,7 +16,7 @@ async def _probe(_: str) -> None:
 
 def eight() -> Servers:
     urls = [f"http://127.0.0.1:{8000 + number}" for number in range(8)]
-    return Servers(urls, lambda: AdaptiveLimit(SEATS), 1.0, _probe)
+    return Servers(urls, SEATS, 1.0, _probe)
 
 
 def test_no_server_gets_more_than_its_part() -> None:

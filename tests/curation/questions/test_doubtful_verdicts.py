@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curation.config import Band, QuestionSettings
+from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.open_problems import SamplingRequest
 from curation.difficulty.sampling import Sampler
@@ -50,7 +50,7 @@ def decided(before: pl.DataFrame, said: str, reviewed: pl.DataFrame = NONE) -> t
 
     vote = DOUBTFUL_VERDICTS
     rows, requests = doubtful_pairs(PROBLEMS, before, before, reviewed)
-    votes = vote.answers(rows, requests, ask, QuestionSettings(votes=2))
+    votes = vote.answers(rows, requests, ask)
     return vote.apply(vote, PROBLEMS, votes, before, before, reviewed)["verdicts"], votes
 
 

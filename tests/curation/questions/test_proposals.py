@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from curation.config import QuestionSettings
 from curation.prompts import Prompt
 from curation.questions.proposals import Proposal, refusal_text
 from curation.records import ATTEMPT, Domain, PromptRequest
@@ -59,7 +58,7 @@ REQUESTS: list[PromptRequest | str] = [
 
 def test_a_refused_proposal_is_tried_again_with_its_reason() -> None:
     model = Model(two=["4"], three=["5"], **{"5_is_not_6": ["6"]})
-    found = question(tries=3).answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
+    found = question(tries=3).answers(ROWS, REQUESTS, model, tool=2)
     assert found.select("id", "tries", "text", "accepted", "why", "doubled").rows() == [
         ("two", 1, "4", True, None, 4),
         ("three", 2, "6", True, None, 6),
@@ -75,27 +74,27 @@ def test_a_refused_proposal_is_tried_again_with_its_reason() -> None:
 def test_tries_end_and_the_last_reason_stays() -> None:
     model = Model(two=["I cannot"], three=["5"], **{"5_is_not_6": ["7"], "7_is_not_6": ["6"], "nothing": ["x"]})
     asked = question(tries=2, nothing="nothing")
-    found = asked.answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
+    found = asked.answers(ROWS, REQUESTS, model, tool=2)
     assert found.select("tries", "text", "accepted", "why").rows() == [
         (2, "x", False, "nothing"),
         (2, "7", False, "wrong: 7 is not 6"),
         (0, None, False, "it is not asked"),
     ]
     assert asked.notes(found) == {"accepted": 0, "not, nothing": 1, "not, wrong": 1, "not, it is not asked": 1}
-    assert asked.number(QuestionSettings()) == 2
+    assert asked.number == 2
 
 
 def test_several_proposals_of_one_request_are_judged_each() -> None:
     model = Model(two=["5", "4", "4"])
-    found = question(each=2).answers(ROWS[:1], REQUESTS[:1], model, QuestionSettings(), 2)
+    found = question(each=2).answers(ROWS[:1], REQUESTS[:1], model, tool=2)
     assert found.select("index", "accepted").rows() == [(0, False), (1, True)]
-    three = question(each=2).answers(ROWS[:1], REQUESTS[:1], model, QuestionSettings(votes=3), 2)
+    three = question(each=3).answers(ROWS[:1], REQUESTS[:1], model, tool=2)
     assert three["accepted"].to_list() == [False, True, True]
 
 
 def test_without_an_answer_nothing_is_tried_again() -> None:
     model = Model()
-    found = question(tries=4).answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
+    found = question(tries=4).answers(ROWS, REQUESTS, model, tool=2)
     assert found["why"].to_list() == ["nothing was proposed"] * 2 + ["it is not asked"]
     assert len(model.messages) == 2
 
@@ -107,7 +106,7 @@ def test_what_is_accepted_is_reviewed_together_and_may_be_refused() -> None:
         seen.append([result["doubled"] for _, result in pairs])
         return ["review: six is odd" if result["doubled"] == 6 and len(seen) == 1 else None for _, result in pairs]
 
-    made = question(review=review, tries=2).answers(ROWS, REQUESTS, model, QuestionSettings(), 2)
+    made = question(review=review, tries=2).answers(ROWS, REQUESTS, model, tool=2)
     assert seen == [[4, 6], [6]]
     assert made["accepted"].to_list() == [True, True, False]
     assert made["tries"].to_list()[:2] == [1, 2]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import pytest
 
-from curation.config import QuestionSettings
 from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS
 from curation.questions.overlaps import OVERLAPS
 from curation.questions.premises import PREMISES
@@ -115,7 +114,7 @@ def test_rows_leave_by_a_decision_and_what_is_uncertain_or_not_asked_stays() -> 
     frame = problems("bad", "good", "mute", "bad", "new")
     rows, requests = every_row(frame)
     requests[3] = "not today"
-    votes = PREMISES.answers(rows, requests, ask, QuestionSettings(votes=3))
+    votes = PREMISES.answers(rows, requests, ask)
     made = PREMISES.apply(PREMISES, frame, votes)
     assert made["kept"].schema == PROBLEM
     assert made["kept"]["id"].to_list() == ["good", "mute", "bad", "new"]

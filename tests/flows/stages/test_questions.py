@@ -49,7 +49,7 @@ name = "writer@1"
 path = "rewritings.jsonl"
 columns = { problem = "question", choices = "options", text = "text" }
 """
-    + asks_judge("premises", "votes = 3", 'choices = "options", ')
+    + asks_judge("premises", "", 'choices = "options", ')
 )
 
 
@@ -95,6 +95,9 @@ def write_inputs(folder: Path) -> Path:
     votes += [said(GAP, f"VERDICT: {word}") for word in ("MISSING", "MISSING", "SOUND")]
     votes += [said(DOUBTFUL, f"VERDICT: {word}") for word in ("SOUND", "MISSING", "SOUND")]
     votes += [said(SOUND, f"VERDICT: {word}") for word in ("CONTRADICTORY", "PERHAPS", "WHO KNOWS")]
+    votes += [
+        said(one, "VERDICT: PERHAPS", OPTIONS if one is HARD else None) for one in (HARD, GAP, DOUBTFUL, SOUND)
+    ] * 2
     write_jsonl(folder / "votes.jsonl", votes)
     (folder / "asked.toml").write_text(RECIPE)
     return folder / "asked.toml"
@@ -146,7 +149,7 @@ def test_rewritten_choices_and_votes_on_premises(asked_run: tuple[Path, Path, st
     card = (folder / "curated" / "README.md").read_text()
     for text in (" ".join(out.split()), card):
         assert "Rewriting by a model: 2 questions, 2 answers, 0 tokens: 1 accepted" in text
-        assert "Premises by votes: 5 questions, 12 answers, 0 tokens: 1 missing, 2 sound, 2 undecided" in text
+        assert "Premises by votes: 5 questions, 20 answers, 0 tokens: 1 missing, 2 sound, 2 undecided" in text
         assert "Not asked of a model: doubtful rows, doubtful verdicts" in text
 
 
@@ -159,7 +162,7 @@ def test_both_are_explained(asked_run: tuple[Path, Path, str]) -> None:
     assert "refused    no rewriting" in told
     told = goldilocks("explain", folder, problem_id(GAP)).out
     assert "Premises by votes: dropped row 5 of school, faulty_premises: 2 of 3 votes" in told
-    assert "votes      1 sound, 2 missing (missing)" in told
+    assert "votes      1 sound, 2 missing, 2 unreadable (missing)" in told
 
 
 def test_a_new_threshold_decides_again_and_asks_no_model(
@@ -181,7 +184,7 @@ def test_what_was_voted_before_a_kill_is_not_asked_again(
     recipe, whole, _ = asked_run
     killed = tmp_path / "killed"
     made = made_over_a_kill(recipe, killed, 4)
-    assert len(made) == len(set(made)) == 12
+    assert len(made) == len(set(made)) == 20
     assert published(killed, "data").equals(published(whole, "data"))
     assert published(killed, "dropped").equals(published(whole, "dropped"))
 
@@ -202,7 +205,7 @@ def test_a_missing_file_is_reported_before_anything_runs(recipe: Path, tmp_path:
 
 
 def test_a_budget_ends_the_votes(recipe: Path, tmp_path: Path) -> None:
-    out = " ".join(run(recipe, tmp_path / "run", "questions.premises.max_votes=11").out.split())
+    out = " ".join(run(recipe, tmp_path / "run", "questions.premises.max_votes=15").out.split())
     assert "Premises by votes: 3 questions" in out
     assert "2 not asked as max_votes is spent" in out
 
@@ -211,7 +214,7 @@ PAGE = (ROOT / "docs" / "how-to" / "questions.md").read_text(encoding="utf-8")
 (OWN,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 """A question of one's own, as the page shows it."""
 
-ASK_OWN = asks_judge("suitable_ones", 'use = "own.py:ALGEBRA"\nvotes = 1')
+ASK_OWN = asks_judge("suitable_ones", 'use = "own.py:ALGEBRA"')
 
 
 @pytest.fixture
@@ -266,7 +269,10 @@ def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> No
         ('questions.suitable_ones.use="own.py:DropReason"', "must be a Vote"),
         ('questions.premises={use="own.py:ALGEBRA"}', "questions.premises: Goldilocks has a question of this name"),
         ('questions.references={use="own.py:ALGEBRA"}', "questions.references: a stage has this name"),
-        ("questions.premisses={votes=3}", "no such question (one of your own needs `use`); did you mean `premises`?"),
+        (
+            "questions.premisses={threshold=0.3}",
+            "no such question (one of your own needs `use`); did you mean `premises`",
+        ),
     ],
 )
 def test_a_question_that_cannot_be_meant_is_refused(own: Path, tmp_path: Path, setting: str, why: str) -> None:

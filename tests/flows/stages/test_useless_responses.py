@@ -9,7 +9,7 @@ import pytest
 
 from curation.records import Completion
 from flows.run.run_folder import Run, new_run
-from flows.stages.asking import ResponseWatch
+from flows.stages.question import ResponseWatch
 from tests.flows.conftest import Said, goldilocks, write_jsonl, write_tiny
 
 RAMBLE = "I do not know how [bold]to[/bold] do this\x1b[31m, sorry"
