@@ -40,7 +40,7 @@ def _words() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
     for lang in languages():
         for word in lang.identification.small_words:
             small.setdefault(word, set()).add(lang.code)
-        for word in (*lang.identification.small_words, *lang.identification.common):
+        for word in (*lang.identification.small_words, *lang.identification.tasks, *lang.identification.common):
             every.setdefault(word, set()).add(lang.code)
     return {word: (frozenset(small.get(word, ())), frozenset(codes)) for word, codes in every.items()}
 

@@ -3,18 +3,17 @@
 The rules, in order; the first that fires gives the reason:
 
     missing_statement  there is no statement, or hardly any
-    interactive        the source says so, or the statement tells how to talk with a judge
-    needs_files        files are read or written instead of standard input and output
-    asks_function      a function is asked for, not a program
-    missing_figure     the source or the statement shows pictures, or the text leans on one
+    interactive        the source marks the problem as interactive
+    needs_files        the source names files to read or write instead of standard input and output
+    asks_function      the source names a function, so a function is asked for, not a program
+    missing_figure     the source marks pictures, or the statement has the mark of one
+    several_outputs    the source has a checker that cannot be used
     no_solution        no solution in a language that is run, other than those known to be wrong
     too_few_tests      not a single test
-    several_outputs    the statement accepts any of several outputs, and no checker tells which are right
 
-Invariants: one row in, one row out, kept or dropped with a reason and the words that decided; a rule looks at the
-statement or at the tables beside it, never at outputs. `clean_statement` takes away what carries no meaning.
-
-How many tests are enough is not decided here: tests may still be made (`curation.programs.tests_agreement`).
+Invariants: one row in, one row out, kept or dropped with a reason and the evidence; no rule reads words.
+`clean_statement` removes what carries no meaning. Statements that accept several outputs without a checker leave when
+their solutions disagree, and the number of tests is checked then, too (`curation.programs.tests_agreement`).
 """
 
 from __future__ import annotations
@@ -25,56 +24,20 @@ import polars as pl
 
 from curation.records import DROPPED, DropReason
 
-VERSION = "code_filters@1"
+VERSION = "code_filters@2"
 
 STAGE = "programs"
 
 LEAST_LETTERS = 40
 """A statement with fewer letters says too little to be solved."""
 
-_INTERACTIVE = re.compile(
-    r"\binteractive (?:problem|task|judge|protocol)|\bthis (?:problem|task) is interactive|"
-    r"flush (?:the |your )?(?:standard )?(?:output|stdout|buffer)|"
-    r"\b(?:ask|make|print|pose) (?:at most |up to )?\S{1,12} (?:queries|questions) (?:to|of) (?:the )?"
-    r"(?:judge|jury|grader|interactor)",
-    re.IGNORECASE,
-)
-_FILES = re.compile(
-    r"\b(?:input|output) (?:file|is (?:given|read) (?:in|from) (?:the )?file)s?:? *[\"'`]?[\w-]+\.(?:in|out|txt|dat)\b|"
-    r"\b(?:read|write|written|printed)\b[^.\n]{0,40}\b(?:from|to|into) (?:the |a )?file [\"'`]?[\w-]+\.\w{2,4}",
-    re.IGNORECASE,
-)
-_FIGURE = re.compile(
-    r"<img\b|!\[[^\]]*\]\(|\\includegraphics|"
-    r"\b(?:see|shown|depicted|illustrated|pictured|as) (?:in|on|by) (?:the )?"
-    r"(?:figure|picture|image|diagram|illustration)\b|"
-    r"\bthe (?:figure|picture|image|diagram|illustration) (?:above|below|shows|on the (?:left|right))\b",
-    re.IGNORECASE,
-)
-_ANY_OUTPUT = re.compile(
-    r"if there (?:are|is) (?:multiple|several|more than one|many)(?: \w+){0,2} "
-    r"(?:answers|solutions|outputs|ways|orders)|"
-    r"\b(?:print|output|report|find|choose|give|return) any(?: one)? "
-    r"(?:of|such|valid|correct|possible|optimal|solution|answer|order|permutation|sequence)|"
-    r"\bany (?:valid|correct|such|optimal|possible) "
-    r"(?:answer|solution|output|order|one|permutation|sequence|assignment)|"
-    r"\bany of them\b|\bany (?:answer|solution|order) (?:will be|is) accepted|"
-    r"multiple (?:valid |correct |possible |optimal )?(?:answers|solutions|outputs)[^.\n]{0,60}(?:any|accepted)",
-    re.IGNORECASE,
-)
-
-_SETTLED = re.compile(
-    r"lexicographic|smallest|largest|minimum|minimal|maximum|maximal|earliest|latest|first|last|lowest|highest|shortest|"
-    r"longest|alphabetic|least|greatest|fewest",
-    re.IGNORECASE,
-)
-"""Words that settle in the same sentence which of several outputs is expected."""
+_PICTURE = re.compile(r"<img\b|!\[[^\]]*\]\(|\\includegraphics|\[image\]|<image>", re.IGNORECASE)
+"""Marks of a picture, not words that mention one."""
 _SPACES = re.compile(r"[ \t]+\n")
 _BLANK = re.compile(r"\n{3,}")
 _BREAKS = re.compile(r"<br\s*/?>|</p>\s*", re.IGNORECASE)
 _TAGS = re.compile(r"</?(?:p|span|div|font|center|strong|em|b|i|u)(?:\s[^<>]*)?>", re.IGNORECASE)
 _CREDITS = re.compile(r"^\s*(?:Problem (?:author|credit)s?|Source|Author)\s*:.*$", re.IGNORECASE | re.MULTILINE)
-_IMAGE_MARK = re.compile(r"\[image\]|<image>", re.IGNORECASE)
 _FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 
@@ -92,36 +55,31 @@ def clean_statement(text: str) -> str:
 
 
 def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropReason, str] | None:
-    """Return the reason to drop a problem with the words that decided; None where it stays.
+    """Return the reason to drop a problem with the evidence; None if it stays.
 
     Args:
-        about: ``interactive``, ``files``, ``figures``, ``function`` and ``checker`` of its `JUDGING` row;
+        about: ``interactive``, ``files``, ``figures`` and ``function`` of its `JUDGING` row;
             ``solutions`` and ``tests`` are counts of what can be used; ``not_usable`` are words of the source, or None.
     """
     text = statement or ""
     letters = sum(letter.isalpha() for letter in text)
     if letters < LEAST_LETTERS:
         return DropReason.MISSING_STATEMENT, f"{letters} letters"
-    match = _INTERACTIVE.search(text)
-    if about["interactive"] or match:
-        return DropReason.INTERACTIVE, match[0] if match else "the source says so"
-    match = _FILES.search(text)
-    if about["files"] or match:
-        return DropReason.NEEDS_FILES, match[0] if match else "the source names files"
+    if about["interactive"]:
+        return DropReason.INTERACTIVE, "the source marks it as interactive"
+    if about["files"]:
+        return DropReason.NEEDS_FILES, "the source names files"
     if about["function"]:
         return DropReason.ASKS_FUNCTION, f"the function {about['function']}"
-    match = _FIGURE.search(text) or _IMAGE_MARK.search(text)
+    match = _PICTURE.search(text)
     if about["figures"] or match:
-        return DropReason.MISSING_FIGURE, match[0] if match else "the source says that it shows pictures"
+        return DropReason.MISSING_FIGURE, match[0] if match else "the source marks it as showing pictures"
     if about["not_usable"]:
         return DropReason.SEVERAL_OUTPUTS, str(about["not_usable"])
     if not about["solutions"]:
         return DropReason.NO_SOLUTION, "no solution in Python or C++ that is not known to be wrong"
     if not about["tests"]:
         return DropReason.TOO_FEW_TESTS, "no test"
-    words = says_any(text)
-    if words is not None and not about["checker"]:
-        return DropReason.SEVERAL_OUTPUTS, words
     return None
 
 
@@ -160,14 +118,3 @@ def filter_programs(
         pl.col("cleaned").alias("statement"),
     )
     return kept.select(problems.columns), dropped
-
-
-def says_any(statement: str) -> str | None:
-    """Return the words by which a statement allows more than one output; None where it does not, or says which one."""
-    for match in _ANY_OUTPUT.finditer(statement):
-        end = re.search(r"[.\n](?:\s|$)", statement[match.end() :])
-        sentence = match[0] + statement[match.end() : match.end() + (end.start() if end else 200)]
-        follows = re.search(r"\bany\b", sentence, re.IGNORECASE)
-        if follows is not None or not _SETTLED.search(sentence):
-            return " ".join(sentence.split())[:120]
-    return None

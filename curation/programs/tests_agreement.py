@@ -8,7 +8,7 @@ can be compared (the sandbox's side); here they are only counted.
 The rules per test, in order, after the paper's section 4.2 (drop tests without sufficient agreement; where the
 solutions agree and none gives the expected output, the output takes its place):
 
-    discard  refused_input  a believed validator refuses the input; or none speaks and it lacks the others' form
+    discard  refused_input  a believed validator refuses the input; or there is none and the source cut it off
     discard  no_votes       no voting solution ran through
     keep     agrees         every valid run gives the expected output
     discard  too_few_votes  fewer valid runs than asked for, not all of them with the expected output

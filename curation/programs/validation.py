@@ -11,7 +11,8 @@ statement. Each is tried before it is believed (`vouch`), on the given inputs an
 What a believed validator refuses among the given inputs is dropped with its words. An input whose only fault is white
 space that a data set has changed (carriage returns, the last line break) is not refused.
 
-What it does not do: run solutions; say anything of inputs where no validator is believed (`Vouching.by` is empty).
+If no validator is believed (`Vouching.by` is empty), those inputs are refused that the source cut off (`cut_inputs`).
+What it does not do: run solutions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from curation.verify.programs.problem import Validator
 from curation.verify.programs.tools import Toolbox
 from curation.verify.programs.validators import InputVerdict, ReadyValidator, check_inputs, prepare_validator
 
-VERSION = "validation@5"
+VERSION = "validation@6"
 
 MAX_REFUSED = 0.4
 """A validator that refuses more than this share of the given inputs is itself taken to be broken."""
@@ -34,6 +35,9 @@ _GIVEN = 40
 """Given inputs that a validator is tried on before it is believed."""
 _SPOILED_OF = 3
 """Given inputs that spoiled ones are made of."""
+_SHORTEST_CUT = 200
+"""Characters from which an input is believed to be cut: sources that cut inputs show some hundred characters."""
+_CUT = ("...", "…")
 _WHOLE = re.compile(r"(?<![\w.-])-?\d+(?![\w.])")
 
 
@@ -125,6 +129,19 @@ def _verdicts(
     for place, verdict in zip(changed, others, strict=True):
         verdicts[place] = verdict if verdict.valid else verdicts[place]
     return verdicts
+
+
+def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
+    """Return the given inputs of a problem that the source cut off, by their test, with the evidence.
+
+    The sign is exact: a long input ends in the mark "..." or "…", and no other input of the problem has two dots in a
+    row, as drawings have.
+    """
+    whole = {test: text.rstrip() for test, text in inputs.items()}
+    if any(".." in text.removesuffix("...") for text in whole.values()):
+        return {}
+    ends = {test: text[-12:] for test, text in whole.items() if len(text) >= _SHORTEST_CUT and text.endswith(_CUT)}
+    return {test: f"the source cut it off: it ends in {end!r}" for test, end in ends.items()}
 
 
 def tidy_text(text: str) -> str:

@@ -16,7 +16,7 @@ from curation.programs import execution_matrix, tests_agreement
 from curation.programs.mutation import keeps_counts
 from curation.programs.selecting import VERSION as SELECTING_VERSION
 from curation.programs.validation import VERSION as VALIDATION_VERSION
-from curation.programs.validation import Vouching
+from curation.programs.validation import Vouching, cut_inputs
 from curation.records import DROPPED, JUDGING, TEST, DropReason
 from curation.storage.stages import Shard, read_shard
 from curation.verify.programs.judge import VERSION as PROGRAMS
@@ -118,7 +118,9 @@ def _decide_shard(
         all_runs.append(problem_runs)
         all_decisions.append(tests_agreement.decide_tests(problem_runs, settings, test_ids, inputs))
         power.append(_power(unit.name, problem_runs, decisions, generated))
-        vouched.append((unit.name, vouching.by, len(vouching.refused), "; ".join(vouching.aside) or None))
+        vouched.append(
+            (unit.name, vouching.by, inputs.filter(~pl.col("allowed")).height, "; ".join(vouching.aside) or None)
+        )
         judging.append({**{name: unit.judging[name] for name in JUDGING}, "time_limit_s": limit})
     runs_table = pl.concat([execution_matrix.MEASURED.to_frame(), *all_runs])
     decisions_table = pl.concat([tests_agreement.TEST_DECISION.to_frame(), *all_decisions])
@@ -145,24 +147,21 @@ def _decide_shard(
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of the given inputs, as `tests_agreement.INPUT`.
 
-    If no validator is believed, an input whose output is to be corrected is in doubt if a number in it does not count
-    what it counts in every input that the solutions answer as expected: it may have been cut.
+    If no validator is believed, an input that the source cut off is refused, and one whose output is to be corrected is
+    in doubt if a number in it does not count what it counts in every input that the solutions answer as expected.
     """
-    if vouching.by:
-        rows = [
-            (
-                unit.name,
-                test,
-                None if test in vouching.unsaid else test not in vouching.refused,
-                vouching.refused.get(test),
-            )
-            for test in unit.tests["index"]
-        ]
-        return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
     texts = dict(unit.tests.select("index", "input").iter_rows())
-    agreeing = [texts[test] for test in decisions.filter(pl.col("why") == "agrees")["test"].sort()]
+    if vouching.by:
+        known = {test: None if test in vouching.unsaid else test not in vouching.refused for test in texts}
+        rows = [(unit.name, test, allowed, vouching.refused.get(test)) for test, allowed in known.items()]
+        return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
+    cut = cut_inputs(texts)
+    agreed = decisions.filter(pl.col("why") == "agrees")["test"].sort()
+    agreeing = [texts[test] for test in agreed if test not in cut]
     corrected = decisions.filter(pl.col("decision") == "correct")["test"].sort()
-    rows = [(unit.name, test, None, None) for test in corrected if not keeps_counts(texts[test], agreeing)]
+    doubted = [test for test in corrected if test not in cut and not keeps_counts(texts[test], agreeing)]
+    rows = [*((unit.name, test, False, words) for test, words in cut.items()),
+            *((unit.name, test, None, None) for test in doubted)]  # fmt: skip
     return pl.DataFrame(rows, schema=tests_agreement.INPUT, orient="row")
 
 

@@ -15,9 +15,7 @@ class Identification:
     """Articles, pronouns, verbs of reasoning and the like: what a text in another language does not borrow; empty where
     the script tells."""
     common: tuple[str, ...]
-    """Further common words, those of three problems or more in the first halves of MGSM and PolyMath, and words that it
-    writes like a word of another language, as seen in GSM8K's translations: in a text of its own they are nothing
-    foreign."""
+    """Further words that it writes like a word of another language: in a text of its own they are nothing foreign."""
     telling: tuple[str, ...]
     """Literals that the other languages in Latin letters do not write; empty where the script tells."""
     further: tuple[str, ...]

@@ -26,7 +26,7 @@ def test_a_switch_inside_a_sentence_is_noticed(lang: str, text: str, other: str)
     shares = dict(language_shares(text))
     assert shares[other] > 0.1
     assert sum(shares.values()) == pytest.approx(1)
-    assert foreign_letters(text, lang)[other] > 8
+    assert foreign_letters(text, lang)[other] >= 8
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_a_window_that_speaks_for_the_texts_own_language_is_not_foreign() -> Non
 @pytest.mark.parametrize("passage", ["trozos de madera del mismo largo", "les pommes sont dans le panier"])
 def test_small_words_of_others_are_not_among_the_english_ones(passage: str) -> None:
     text = f"The wire was cut into pieces and {passage} before the builder came back to the house."
-    assert sum(foreign_letters(text, "en").values()) > 10
+    assert sum(foreign_letters(text, "en").values()) >= 8

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from curation.programs.validation import GivenInput, Vouching, spoiled_inputs, tidy_text, vouch
+from curation.programs.validation import GivenInput, Vouching, cut_inputs, spoiled_inputs, tidy_text, vouch
 from curation.verify.programs.problem import Validator, ValidatorLang
 from curation.verify.programs.tools import Runner
 
@@ -110,3 +110,22 @@ def test_what_ends_with_the_file_may_be_allowed_without_its_last_line(runner: Ru
     )
     assert asked(runner, [], [model(f"{to_the_end}assert a\n")], pairs).by == "model"
     assert "2\n1 2\n" in spoiled_inputs(["2\n1 2\n3 4\n"]), "a number counts its lines"
+
+
+LONG = "90\n" + " ".join(map(str, range(100, 190)))
+
+
+@pytest.mark.parametrize(
+    ("others", "last", "is_cut"),
+    [
+        (["1\n7\n"], f"{LONG}...\n", True),
+        (["1\n7\n"], f"{LONG}…", True),
+        (["1\n7\n"], f"{LONG}\n", False),
+        (["1\n7\n"], "2\n1 5...\n", False),  # too short to have been cut
+        (["2 2\n#.\n..\n"], "9 30\n" + 9 * f"{'#' * 27}...\n", False),  # a drawing
+    ],
+)
+def test_an_input_that_the_source_cut_off_has_its_mark(others: list[str], last: str, is_cut: bool) -> None:
+    found = cut_inputs(dict(enumerate([*others, last])))
+    assert list(found) == ([len(others)] if is_cut else [])
+    assert all("the source cut it off" in words for words in found.values())

@@ -210,18 +210,18 @@ def formats(draw: random.Random) -> list[tuple[Row, Planted]]:
     firsts = ("Bells ring.", "Seeds are sown.", "Trains pass.", "Kites fly.", "Lamps glow.")
     rows = [row_of(_reworded(TASKS[8], f"frequent-{i}", first), draw) for i, first in enumerate(firsts)]
     rows[0]["interaction"] = "Ask for a number with `? i`."
-    rows[1]["text"] += "\n\nThis is an interactive problem. Remember to flush the output."
+    rows[1]["text"] += "\n\n<img src='seeds.png'>"
     rows[2]["mode"] = "file"
     rows[3]["function"] = "most_frequent"
     rows[4]["pictures"] = 1
     short = row_of(TASKS[8], draw) | {"name": "short", "text": "See title."}
     reasons = (
         DropReason.INTERACTIVE,
-        DropReason.INTERACTIVE,
+        DropReason.MISSING_FIGURE,
         DropReason.NEEDS_FILES,
         DropReason.ASKS_FUNCTION,
         DropReason.MISSING_FIGURE,
     )
-    kinds = ("interactive_field", "interactive_text", "files", "function", "pictures")
+    kinds = ("interactive", "picture_mark", "files", "function", "pictures")
     planted_rows = [(row, Planted(kind, reason.value)) for row, kind, reason in zip(rows, kinds, reasons, strict=True)]
     return [*planted_rows, (short, Planted("short", DropReason.MISSING_STATEMENT.value))]

@@ -177,6 +177,21 @@ def test_a_cut_input_is_in_doubt_before_its_output_is_corrected() -> None:
     assert known_inputs(unit, Vouching(), decisions).rows() == [("sums", 9, None, None)]
 
 
+def test_a_cut_input_is_refused_although_all_solutions_agree_on_it() -> None:
+    texts = ["1\n7\n", f"90\n{' '.join(map(str, range(100, 170)))}..."]
+    tests = pl.DataFrame([("sums", i, text, "0\n", "secret") for i, text in enumerate(texts)], TEST, orient="row")
+    rows = [("sums", who, True, i, True, "a", True) for who in range(3) for i in range(2)]
+    runs = pl.DataFrame(rows, tests_agreement.RUN, orient="row")
+    decisions = tests_agreement.decide_tests(runs, CodeSettings())
+    assert decisions["why"].to_list() == ["agrees"] * 2
+    inputs = known_inputs(
+        Unit({"id": "sums", "statement": ""}, tests, 0, pl.DataFrame(schema=SOLUTION), {}), Vouching(), decisions
+    )
+    decided = tests_agreement.decide_tests(runs, CodeSettings(), inputs=inputs)
+    assert decided["why"].to_list() == ["agrees", "refused_input"]
+    assert "cut it off" in decided["evidence"][1]
+
+
 def test_a_slow_program_in_python_does_not_forbid_an_input_within_its_own_limit(runner: Runner) -> None:
     slow = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\n" + RIGHT[0]
     found = {}
