@@ -120,12 +120,10 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
     Raises:
         ConfigError: the recipe cannot be meant.
     """
-    from training.rollouts.starvation import collector_warnings
-
     settings = load_train_recipe(recipe, overrides)
     if settings.engine != "embedded":
         return ()
-    return collector_warnings(settings.collector, settings.curriculum)
+    return settings.collector.warnings()
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:

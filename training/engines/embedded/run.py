@@ -8,7 +8,6 @@
                            (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
     OUT/changes.jsonl      what the curriculum changed, and why
-    OUT/disputed.jsonl     problems that left because their labels seem wrong, where `curriculum.disputes` is on
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
     OUT/adapter/           with [lora], the trained adapters alone, which peft loads
@@ -71,7 +70,6 @@ from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.opening import open_curriculum
 from training.rollouts.rollouts import RolloutRunner
-from training.rollouts.starvation import collector_warnings
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
 from training.stored.opening import open_stored
@@ -81,7 +79,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 LOGS = ("metrics", "attempts", "batches", "changes")
-DISPUTED = "disputed"
 
 
 def train(
@@ -208,7 +205,7 @@ def _run_rank_zero(
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
     with ExitStack() as stack:
-        logs = stack.enter_context(_open_logs(out, recipe, checkpoint))
+        logs = stack.enter_context(_open_logs(out, checkpoint))
         verifiers = stack.enter_context(Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards))
         check_language = _language_checker() if recipe.rewards.language else None
         prompt, rewards = recipe.solving_prompt, curriculum.rewards
@@ -262,7 +259,7 @@ def _remarks(
     recipe: TrainRecipe, stops: StopTokens, tokenizer: PreTrainedTokenizerBase, trainer: Trainer
 ) -> Iterator[str]:
     """Yield what a run says before its first step."""
-    yield from (f"warning: {warning}" for warning in collector_warnings(recipe.collector, recipe.curriculum))
+    yield from (f"warning: {warning}" for warning in recipe.collector.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)
     if isinstance(recipe.generator, EndpointGeneratorSettings):
@@ -295,10 +292,9 @@ async def _run(
 
 
 @contextmanager
-def _open_logs(out: Path, recipe: TrainRecipe, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
+def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
     """Yield the run's logs, cut back to the checkpoint, and close them."""
-    mends = recipe.curriculum is not None and recipe.curriculum.disputes
-    logs = {name: JsonlLog(out / f"{name}.jsonl") for name in (*LOGS, *([DISPUTED] if mends else []))}
+    logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
     try:
         for name, log in logs.items():
             log.truncate(checkpoint.state["logs"].get(name, 0) if checkpoint is not None else 0)
