@@ -6,7 +6,9 @@ One table per part; the parts' own settings are in `training.config` and `traini
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializeAsAny, model_validator
 
@@ -82,11 +84,17 @@ def _objectives() -> dict[str, type[ObjectiveSettings]]:
     return objective_settings()
 
 
+def _own_objective(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
+    from training.objectives.registry import own_settings
+
+    return own_settings(table, folder)
+
+
 def _default_objective() -> ObjectiveSettings:
     return _objectives()[DEFAULT_OBJECTIVE].model_validate({})
 
 
-ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECTIVE), SerializeAsAny()]
+ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECTIVE, _own_objective), SerializeAsAny()]
 
 
 class EvaluationSettings(Settings):
@@ -130,6 +138,10 @@ class TrainRecipe(Settings):
     reference: str | None = Field(
         None,
         description="Folder of the reference model; `model` if missing.",
+    )
+    teacher: str | None = Field(
+        None,
+        description="Folder of the teacher, for an objective that has one: same tokenizer, frozen.",
     )
     prompt: SolvingPrompt = Field(
         "solve",
@@ -223,6 +235,8 @@ class TrainRecipe(Settings):
             raise ValueError(fault)
         if (fault := _unsuited_reference(self.reference, self.objective)) is not None:
             raise ValueError(fault)
+        if (fault := _unsuited_teacher(self.teacher, self.data, self.objective, self.engine)) is not None:
+            raise ValueError(fault)
         if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
             raise ValueError(fault)
         if self.lora is not None and (fault := _unsuited_to_lora(self.objective)) is not None:
@@ -270,6 +284,22 @@ def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> 
         return (
             f"reference = {reference!r}: objective.kind = {objective.kind} uses none with these settings; leave it out"
         )
+    return None
+
+
+def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: ObjectiveSettings, engine: str) -> str | None:
+    """Return why a teacher does not go with an objective, or a kind of teacher with the data, and what to change."""
+    from training.objectives.registry import needs_of
+
+    needed = needs_of(objective).teacher
+    if needed == "model" and teacher is None:
+        return f"objective.kind = {objective.kind} needs a teacher with these settings; name its folder in `teacher`"
+    if needed != "model" and teacher is not None:
+        return f"teacher = {teacher!r}: objective.kind = {objective.kind} asks none with these settings; leave it out"
+    if needed == "attempts" and not isinstance(data, CuratedData):
+        return f"a teacher by attempts reads those of the runs that made curated sets; data.kind = {data.kind} has none"
+    if needed is not None and engine == "verl":
+        return f"objective.kind = {objective.kind} asks a teacher, and verl's loop has none; set engine = embedded"
     return None
 
 

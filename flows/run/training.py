@@ -264,4 +264,4 @@ def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, 
         raise StoreError(f"{folder} holds no run to resume (no run.json); start one with its recipe") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path} is damaged ({error}); start the run again in another folder") from error
-    return parse_settings(TrainRecipe, table, f"recipe {path}", overrides), recipe_folder
+    return parse_settings(TrainRecipe, table, f"recipe {path}", overrides, recipe_folder), recipe_folder

@@ -148,6 +148,7 @@ class TrainingLoop:
             distance,
             value_of,
             self._max_tokens,
+            self._components.teacher_prompt,
         )
         self._timer.add_trainer_time(monotonic() - started_at)
         numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting

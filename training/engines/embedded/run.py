@@ -64,6 +64,7 @@ from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoi
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer, require_model, save_model
 from training.optimisation.reference import ReferencePolicy
+from training.optimisation.teacher import require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
@@ -73,6 +74,7 @@ from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
 from training.stored.opening import open_stored
+from training.stored.shown import open_shown
 from training.stored.tokens import TokenWriter
 
 if TYPE_CHECKING:
@@ -131,6 +133,10 @@ def _train(
         trainer.reference = ReferencePolicy(
             reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
         )
+    if needs.teacher is not None:
+        teacher_folder = folder if recipe.teacher is None else resolve_model(recipe.teacher, recipe_folder)
+        require_same_tokens(teacher_folder, folder)
+        trainer.ask(ReferencePolicy(teacher_folder, recipe, context, None))
     if not context.is_rank_zero:
         trainer.follow()
         return out / "model"
@@ -225,6 +231,7 @@ def _run_rank_zero(
             open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
         )
         metrics_logger.total = stored.steps
+        shown = asyncio.run(open_shown(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
         components = LoopComponents(
@@ -244,6 +251,7 @@ def _run_rank_zero(
             stored,
             mirror,
             values,
+            shown,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
         save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
