@@ -1,7 +1,7 @@
 """Objectives: what a minibatch is worth and how its loss is computed, one file each.
 
-An objective of your own is a file with settings and a loss, named in a recipe as `objective.kind = "my_loss.py:MyLoss"`;
-`MyLoss` is an `Objective`. `training.objectives.registry` names the ready ones.
+A file of your own with settings and a loss is named in a recipe as `objective.kind = "my_loss.py:MyLoss"`; `MyLoss` is
+an `Objective`. `training.objectives.registry` names the ready ones.
 """
 
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, Statistic

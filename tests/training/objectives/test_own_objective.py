@@ -91,5 +91,3 @@ def test_a_run_that_goes_on_refuses_a_changed_file(folder: Path) -> None:
 def test_what_cannot_be_meant_is_refused_in_a_sentence(folder: Path, override: str, refusal: str) -> None:
     with pytest.raises(ConfigError, match=refusal):
         load_settings(TrainRecipe, folder / "own.toml", (override,))
-
-
