@@ -153,10 +153,7 @@ class CollectorSettings(Settings):
         return self
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what the paper's ablation (section 6.3) advises against, one sentence each.
-
-        That generators will starve is found by simulation (`training.rollouts.starvation`).
-        """
+        """Return what the paper's ablation (section 6.3) advises against, one sentence each."""
         messages = []
         if self.n_async > 2 * self.n_batch:
             messages.append(

@@ -7,6 +7,7 @@ One table per part; the parts' own settings are in `training.config` and `traini
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializeAsAny, model_validator
@@ -72,11 +73,17 @@ def _objectives() -> dict[str, type[ObjectiveSettings]]:
     return objective_settings()
 
 
+def _own_objective(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
+    from training.objectives.registry import own_settings
+
+    return own_settings(table, folder)
+
+
 def _default_objective() -> ObjectiveSettings:
     return _objectives()[DEFAULT_OBJECTIVE].model_validate({})
 
 
-ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECTIVE), SerializeAsAny()]
+ObjectiveTable = Annotated[ObjectiveSettings, ByKind(_objectives, DEFAULT_OBJECTIVE, _own_objective), SerializeAsAny()]
 
 
 class EvaluationSettings(Settings):
@@ -128,6 +135,9 @@ class TrainRecipe(NamedModels):
     )
     reference: ModelName | None = Field(
         None, description="The reference model, of the kind `torch`; the trained one if missing."
+    )
+    teacher: ModelName | None = Field(
+        None, description="The teacher, of the kind `torch`, for an objective that has one: same tokenizer, frozen."
     )
     engine: Literal["embedded", "verl"] = Field(
         "embedded",
@@ -181,7 +191,8 @@ class TrainRecipe(NamedModels):
     @property
     def asked(self) -> dict[str, str]:
         """Return the name of the model that each setting refers to, by the setting's key."""
-        return {"model": self.model} | ({"reference": self.reference} if self.reference is not None else {})
+        named = {"model": self.model, "reference": self.reference, "teacher": self.teacher}
+        return {key: name for key, name in named.items() if name is not None}
 
     @property
     def trained(self) -> LiveModel:
@@ -194,6 +205,13 @@ class TrainRecipe(NamedModels):
     def reference_model(self) -> str:
         """Return the folder of the reference model."""
         model = self.models[self.reference or self.model]
+        assert isinstance(model, LiveModel)
+        return model.model
+
+    @property
+    def teacher_model(self) -> str:
+        """Return the folder of the teacher: the trained model's if none is named."""
+        model = self.models[self.teacher or self.model]
         assert isinstance(model, LiveModel)
         return model.model
 
@@ -244,11 +262,13 @@ class TrainRecipe(NamedModels):
                 f"models.{self.model}.{unread[0]} is not read in training: rewards.max_length, seed and collector take "
                 "its place; leave it out"
             )
-        if self.reference is not None:
-            reference = self.models[self.reference]
-            if reference.kind != "torch" or (unread := _unread(reference, {"kind", "model"})):
-                what = f".{unread[0]} is not read of a reference" if unread else " is a reference: its kind is `torch`"
-                raise ValueError(f"models.{self.reference}{what}")
+        for role, name in (("reference", self.reference), ("teacher", self.teacher)):
+            if name is None:
+                continue
+            model = self.models[name]
+            if model.kind != "torch" or (unread := _unread(model, {"kind", "model"})):
+                what = f".{unread[0]} is not read of a {role}" if unread else f" is a {role}: its kind is `torch`"
+                raise ValueError(f"models.{name}{what}")
         return self
 
     @model_validator(mode="after")
@@ -276,6 +296,8 @@ class TrainRecipe(NamedModels):
         if (fault := _unsuited_texts(self.data, self.evaluation)) is not None:
             raise ValueError(fault)
         if (fault := _unsuited_reference(self.reference, self.objective)) is not None:
+            raise ValueError(fault)
+        if (fault := _unsuited_teacher(self.teacher, self.data, self.objective, self.engine)) is not None:
             raise ValueError(fault)
         if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
             raise ValueError(fault)
@@ -334,6 +356,22 @@ def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> 
         return (
             f"reference = {reference!r}: objective.kind = {objective.kind} uses none with these settings; leave it out"
         )
+    return None
+
+
+def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: ObjectiveSettings, engine: str) -> str | None:
+    """Return why a teacher does not go with an objective, or a kind of teacher with the data, and what to change."""
+    from training.objectives.registry import needs_of
+
+    needed = needs_of(objective).teacher
+    if needed == "model" and teacher is None:
+        return f"objective.kind = {objective.kind} needs a teacher with these settings; name its model in `teacher`"
+    if needed != "model" and teacher is not None:
+        return f"teacher = {teacher!r}: objective.kind = {objective.kind} asks none with these settings; leave it out"
+    if needed == "attempts" and not isinstance(data, CuratedData):
+        return f"a teacher by attempts reads those of the runs that made curated sets; data.kind = {data.kind} has none"
+    if needed is not None and engine == "verl":
+        return f"objective.kind = {objective.kind} asks a teacher, and verl's loop has none; set engine = embedded"
     return None
 
 

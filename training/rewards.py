@@ -12,7 +12,7 @@ Invariants: a verdict that is the verifier's own failure (TIMEOUT, BROKEN) gives
 total: it is never 0. The total is the sum of the components. Pure functions; the callable that is
 passed in decides whether texts share a language.
 
-Not here: judging (`curation.verify`), and what a group's rewards mean together (`training.objectives.advantages`).
+Not here: judging (`curation.verify`), and what a group's rewards mean together (`training.objectives.credit`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from training.config import RewardSettings
 
 FORMAT, CORRECTNESS = 0.1, 0.9
 """What keeping the format and a correct answer are worth (paper: 0.1 and 0.9)."""
+
+COMPONENTS = ("format", "correctness", "length", "language")
+"""Names of the components of a `Reward`."""
 
 CONSISTENCY = ConsistencySettings()
 """When problem, thoughts and answer share a language: a part without a language is ignored, as are passages inside."""
@@ -109,8 +112,7 @@ class Reward:
         """Return the components by name, for logging; empty where the rollout is excluded."""
         if self.excluded:
             return {}
-        names = ("format", "correctness", "length", "language", "total")
-        return {name: float(getattr(self, name)) for name in names}
+        return {name: float(getattr(self, name)) for name in (*COMPONENTS, "total")}
 
 
 def compute_reward(

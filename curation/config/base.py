@@ -7,6 +7,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, PlainSerializer
@@ -52,24 +53,31 @@ class ByKind:
         models: the models by their kind; called when a table is checked, so that a recipe's model may be imported
             without them.
         default: the kind of a table that names none.
+        own: makes the model of a table whose kind is the user's own code (`my_file.py:name`), by the recipe's folder.
     """
 
     models: Callable[[], Mapping[str, type[BaseModel]]]
     default: str
+    own: Callable[[Mapping[str, Any], Path], BaseModel] | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_wrap_validator_function(lambda value, _: self._validated(value), handler(source))
+        return core_schema.with_info_wrap_validator_function(
+            lambda value, inner, info: self._validated(value, inner, (info.context or {}).get("folder", Path())),
+            handler(source),
+        )
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         choices: dict[Any, CoreSchema] = {kind: model.__pydantic_core_schema__ for kind, model in self.models().items()}
         return handler(core_schema.tagged_union_schema(choices, "kind"))
 
-    def _validated(self, value: Any) -> Any:
+    def _validated(self, value: Any, inner: Callable[[Any], Any], folder: Path) -> Any:
         models = self.models()
-        if isinstance(value, tuple(models.values())):
-            return value
+        if isinstance(value, BaseModel):
+            return inner(value)
         if isinstance(value, Mapping):
             value = {"kind": self.default, **value}
+            if self.own is not None and ":" in str(value["kind"]):
+                return self.own(value, folder)
         choices: dict[Any, CoreSchema] = {
             kind: core_schema.no_info_plain_validator_function(model.model_validate) for kind, model in models.items()
         }

@@ -49,7 +49,7 @@ def parse_settings(
     """Check a recipe given as a table, which is not changed; ``subject`` begins the error, as in ``recipe a.toml``.
 
     Args:
-        folder: what files of prompts are relative to.
+        folder: what files of prompts and the user's own code are relative to.
 
     Raises:
         ConfigError: it cannot be meant.
@@ -60,7 +60,7 @@ def parse_settings(
     _read_prompts(changed, folder, subject)
     plain = to_plain(changed)
     try:
-        return model.model_validate(plain)
+        return model.model_validate(plain, context={"folder": folder})
     except ValidationError as error:
         raise ConfigError(f"{subject}: " + "\n  ".join(sentences(model, plain, error))) from error
 

@@ -49,7 +49,6 @@ KINDS: Mapping[str, str] = {
     "near_conflict": "near duplicates with different references",
     "unproven_rewriting": "references that the verifier reads only without their layout, not proven the same",
     "suspected_wrong_label": "attempts that agree on another answer than the reference",
-    "training_disagrees": "training in which another answer rose and the reference did not",
     "doubtful_verdict": "attempts that the verifier would not stand for",
 }
 """Why a label is disputed, in words."""
@@ -348,28 +347,6 @@ def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: fl
         rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
     )
     return _as_disputes(disputes.sort("wrong_label", descending=True, maintain_order=True), "suspected_wrong_label")
-
-
-def training_disputes(problems: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Return problems that training set aside because their label seems wrong, of those that are still here.
-
-    Args:
-        problems: `PROBLEM` rows.
-        path: ``disputed.jsonl`` of a training run; none where there is no such file, or an empty one.
-
-    Raises:
-        StoreError: a line is no dispute.
-    """
-    if not path.is_file() or not path.stat().st_size:
-        return DISPUTE.to_frame()
-    try:
-        told = pl.read_ndjson(path).select("id", "references", "evidence").unique("id", keep="last")
-    except pl.exceptions.PolarsError as error:
-        raise StoreError(f"{path}: cannot be read as the disputes of a training run ({error}).") from error
-    joined = problems.join(told, on="id", how="inner", maintain_order="left")
-    same = joined.filter(pl.col("answer") == pl.col("references").list.first())
-    disputes = same.with_columns(rows=pl.concat_list(pl.format("{}:{}", "source", "row")))
-    return _as_disputes(disputes, "training_disagrees")
 
 
 def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import polars as pl
 
 from curation.policies.excerpt import excerpt
 from curation.records import VERDICT, StoreError
-from flows.publish.disputes import DISPUTED
 from flows.run.terminal import SafeConsole
 from training.rollouts.attempt_log import attempt_tables, read_attempts, verdict_tables
 
@@ -31,10 +29,6 @@ def explain_in_training(run: Path, beginning: str) -> None:
     )
     console = SafeConsole()
     console.print(f"{problem}: {judged.height:,} attempts; reference {excerpt(judged['reference'][0])}")
-    path = run / DISPUTED
-    for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else ():
-        if line and (dispute := json.loads(line))["id"] == problem:
-            console.print(f"  disputed at step {dispute['step']}, and left training: {dispute['evidence']}")
     for row in judged.iter_rows(named=True):
         versions = " to ".join(dict.fromkeys([str(row["version"]), str(row["newest_version"])]))
         answer = f" {excerpt(row['answer'], 60)}" if row["answer"] is not None else ""

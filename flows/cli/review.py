@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,7 +15,7 @@ from curation.records import ConfigError, StoreError
 from flows.cli.audit import audit_run
 from flows.pipelines.find_problem import find_id
 from flows.publish.debates import FILE, hold_debates, read_debates
-from flows.publish.disputes import DISPUTED, published_queue
+from flows.publish.disputes import published_queue
 from flows.publish.settling import settle
 from flows.run.run_folder import Run, open_run, verdicts_of_people
 from flows.run.terminal import SafeConsole
@@ -35,7 +34,7 @@ def review_run(
 ) -> None:
     """Print the queue or an audit, or record a person's verdict on one problem."""
     if is_training(folder):
-        return _print_training(folder.absolute())
+        raise StoreError(f"{folder} holds a training run; review the labels of the run that made its set.")
     run = open_run(folder.absolute())
     if accept is not None and reject is not None:
         raise ConfigError("--accept and --reject: give one of them; each verdict is its own command.")
@@ -77,23 +76,6 @@ def debate_labels(
     if debates.settled:
         console.print(f"{len(debates.settled):,} settled; the next `goldilocks run` into {folder} applies them")
     console.print(f"scores and speeches: {folder.absolute() / FILE}")
-
-
-def _print_training(folder: Path) -> None:
-    """Print what a training run disputes; verdicts are given on the run that made its set."""
-    console = SafeConsole()
-    path = folder / DISPUTED
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    lines = [line for line in text.split("\n") if line]
-    for row in map(json.loads, lines):
-        console.print(f"{row['id']}  {review.KINDS['training_disagrees']}, set aside at step {row['step']}")
-        console.print(f"  statement   {' '.join(row['statement'].split())}")
-        console.print(f"  references  {' | '.join(str(reference) for reference in row['references'])}")
-        console.print(f"  evidence    {row['evidence']}")
-    console.print(
-        f"{len(lines):,} disputed in training; `goldilocks refresh RUN --attempts {folder / 'attempts.jsonl'}` queues "
-        "them in the run that made the set"
-    )
 
 
 def _print_debate(row: Mapping[str, Any], console: Console) -> None:

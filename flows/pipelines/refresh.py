@@ -28,14 +28,13 @@ from curation.difficulty.refresh import (
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
 from curation.records import PASS_RATE, StoreError
 from curation.storage.locks import lock_folder
-from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, read_shard
+from curation.storage.stages import Shard, StageFolder, file_digest, read_shard
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.refresh_anchor import AnchorResult, anchor_result
 from flows.pipelines.refresh_decisions import judged_shards, merged_decisions
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish import curated_set
-from flows.publish.disputes import DISPUTED
 from flows.publish.versions import (
     Cause,
     RefreshedRun,
@@ -122,8 +121,6 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
             selected = choose_problems(run, published, parts, attempts, anchor)
             if not selected.manifest.kept:
                 return RefreshResult(newest, False, {}, {}, anchor=anchor)
-            if attempts is not None and (disputes := attempts.parent / DISPUTED).is_file():
-                atomic_write(run.place / DISPUTED, disputes.read_text(encoding="utf-8"))
             _cancel_retries(published)
             results = _judge(run, selected)
         return replace(_publish(run, published, parts, results), anchor=anchor)

@@ -15,19 +15,15 @@ import polars as pl
 from curation.filters.statements.cleaning import without_layout
 from curation.publish import review
 from curation.records import DropReason
-from curation.storage.stages import file_digest, read_shard, read_table, write_parquet
-from flows.publish.versions import FOLDER
+from curation.storage.stages import read_shard, read_table, write_parquet
 from flows.run.pipeline import read_result
-from flows.run.run_folder import Run, grader_folder, verdicts_of_people
+from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.label_shards import deciding_labels
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES
-
-DISPUTED = "disputed.jsonl"
-"""In a training run, and in the folder of a version that its attempts were given to: labels that training disputes."""
 
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
@@ -47,7 +43,6 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
         suspected = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL
         decisions = _table(results.decisions[-1], "decisions", suspected)
         finders.append(partial(review.wrong_labels, decisions=decisions))
-    finders.extend(partial(review.training_disputes, path=path) for path in _training_disputes(run))
     verdicts = _verdicts(run, results)
     if verdicts is not None:
         finders.append(partial(review.doubtful_verdicts, verdicts=_table(verdicts, "verdicts", review.IS_DOUBTFUL)))
@@ -58,21 +53,13 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
     """Return digests of what the queue is made from besides the filters and the decisions."""
     verdicts = _verdicts(run, results)
-    trained = [file_digest(path) for path in _training_disputes(run) if path.is_file()]
     verdicts_digest = review.digest(verdicts_of_people(run))
     return {
         "verdicts": verdicts.manifest.digest if verdicts is not None else "",
         "said": verdicts_digest,
-        **({"trained": " ".join(trained)} if trained else {}),
         **({"labels": run.recipe.labels.digest()} if run.recipe.weighs_labels else {}),
         "as": review.VERSION,
     }
-
-
-def _training_disputes(run: Run) -> list[Path]:
-    """Return the files of disputes of trainings: of the run's grader, and of those that its refreshes were told of."""
-    trained = [grader_folder(run.folder) / "training" / DISPUTED]
-    return [*trained, *sorted((run.folder / FOLDER).glob(f"*/{DISPUTED}"))]
 
 
 def _verdicts(run: Run, results: Results) -> StageResult | None:

@@ -120,12 +120,10 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
     Raises:
         ConfigError: the recipe cannot be meant.
     """
-    from training.rollouts.starvation import collector_warnings
-
     settings = load_train_recipe(recipe, overrides)
     if settings.engine != "embedded":
         return ()
-    return collector_warnings(settings.collector, settings.curriculum)
+    return settings.collector.warnings()
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
@@ -271,4 +269,4 @@ def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, 
         raise StoreError(f"{folder} holds no run to resume (no run.json); start one with its recipe") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path} is damaged ({error}); start the run again in another folder") from error
-    return parse_settings(TrainRecipe, table, f"recipe {path}", overrides), recipe_folder
+    return parse_settings(TrainRecipe, table, f"recipe {path}", overrides, recipe_folder), recipe_folder

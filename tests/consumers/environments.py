@@ -98,32 +98,6 @@ TRAINERS: Mapping[str, Environment] = {
 """By the format's name; skyrl-gym is a part of SkyRL. verl has the environment that
 its engine runs in."""
 
-PRIME_RL_CHECK = """
-import sys
-from pydantic_config import cli
-from prime_rl.configs.rl import RLConfig
-
-config = cli(RLConfig, args=["@", sys.argv[1]])
-print(config.max_steps, config.orchestrator.batch_size, config.orchestrator.train.source[0].env.taskset.id)
-"""
-"""prime-rl's own schema reads a configuration file."""
-
-
-def prime_rl_python() -> Path:
-    """The interpreter of prime-rl's schema: Python 3.12 with `packages/prime-rl-configs` of a clone, and this project.
-
-    Its trainer is not needed. From a clone of PrimeIntellect-ai/prime-rl at 559b447::
-
-        python3.12 -m venv FOLDER/prime-rl
-        FOLDER/prime-rl/bin/pip install CLONE/packages/prime-rl-configs --editable .
-    """
-    return FOLDER / "prime-rl" / "bin" / "python"
-
-
-def missing_prime_rl() -> str:
-    """Why prime-rl's schema cannot be asked here; empty where it can."""
-    return "" if prime_rl_python().exists() else f"{prime_rl_python()} is not there; its docstring says how to lay it"
-
 
 def folders_of(name: str) -> list[Path]:
     """The folders that a trainer's process puts before this project's packages."""

@@ -29,3 +29,15 @@ def _random_model(folder: Path, seed: int) -> Path:
         parameter.data *= 4 if parameter.ndim == 2 else 1
     save_model(model.eval(), tokenizer, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run of four steps with its attempts, and one evaluation's, in its store."""
+    from tests.training.engines.embedded.test_run import small
+    from training.engines.embedded.run import train
+
+    out = tmp_path_factory.mktemp("stored") / "teacher"
+    sizes = {"max_staleness": 0, "group_size": 4}
+    train(small(collector=sizes, evaluation={"every": 4}, checks=False), Path(), out)
+    return out

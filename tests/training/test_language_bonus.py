@@ -16,9 +16,8 @@ from curation.records import Domain, Outcome
 from curation.thinking import split_response
 from tests.benchmarks.two_languages import OTHER, exercises, thought_in
 from training.config import RewardSettings
-from training.objectives.advantages import advantages, filter_group
 from training.objectives.base import ObjectiveInputs
-from training.objectives.credit import token_weights
+from training.objectives.credit import advantages, filter_group, token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.rewards import Reward, RewardInputs, compute_reward
 
@@ -93,7 +92,7 @@ def _step(
         logprobs=logprobs,
         generator_logprobs=logprobs.detach(),
         sequence_index=torch.arange(len(groups)),
-        advantages=advantages(torch.tensor([one.total for one in rewards]), group),
+        advantages=advantages(torch.tensor([[one.total] for one in rewards], dtype=torch.float64), group, "minibatch"),
         token_weights=token_weights(torch.ones(len(groups)), group, "group"),
     )
     loss, _ = grpo_loss(inputs, GrpoSettings())

@@ -18,7 +18,7 @@ from curation.records import StoreError
 from curation.storage.mirror import Finished, Mirror
 from training.optimisation.checkpoint import whole_checkpoints
 
-LOGS = ("run.json", *(f"{name}.jsonl" for name in ("metrics", "batches", "changes", "disputed")), "summary.json")
+LOGS = ("run.json", *(f"{name}.jsonl" for name in ("metrics", "batches", "changes")), "summary.json")
 MODEL = "model"
 
 

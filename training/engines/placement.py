@@ -154,13 +154,14 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
     """Return the estimated bytes on each of the GPUs that train."""
     from training.objectives.registry import needs_of  # needs torch
 
+    needs = needs_of(recipe.objective)
     return estimate_memory(
         shape,
         trainers,
         recipe.packing.micro_batch_tokens,  # of each GPU, also where verl cuts sequences over several
         checkpointing=recipe.compute.activation_checkpointing,
         dtype_bytes=2 if recipe.compute.dtype == "bfloat16" else 4,
-        reference=needs_of(recipe.objective).uses_reference,
+        reference=needs.uses_reference or needs.teacher is not None,
         lora_rank=recipe.lora.rank if recipe.lora is not None else 0,
     ).total
 

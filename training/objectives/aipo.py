@@ -19,8 +19,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from training.objectives.base import Objective, ObjectiveInputs, Statistic
-from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
+from training.objectives.base import ObjectiveInputs, Statistic
+from training.objectives.credit import GroupCreditSettings
+from training.objectives.objective import Objective
 from training.objectives.presets import AIPO_PRESETS
 from training.objectives.step_statistics import counted, mean_of
 
@@ -58,4 +59,4 @@ def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[st
     return -(share * weights * advantage * logprobs).sum(), own
 
 
-AIPO = Objective(AipoSettings, decide_group, group_credit, aipo_loss)
+AIPO = Objective(AipoSettings, aipo_loss)

@@ -1,41 +1,23 @@
-"""The seam between the trainer and an objective: what an objective is given, and what it gives.
+"""What an objective is given and gives: one micro-batch, one minibatch's rewards, and numbers of a step.
 
-    decide(rewards of a group)      → which groups and rollouts are trained on
-    credit(rewards of a minibatch)  → an advantage and a token weight for each sequence
-    loss(one micro-batch)           → a scalar to minimise, and the objective's own statistics
-
-and, where advantages need what the present policy says of whole groups (whose rollouts may lie in several
-micro-batches), `second_pass` just before a step.
-
-An objective is an `Objective` with its settings in one file, and one line in `training.objectives.registry`. The
-trainer, the loop and the batches know no other part of it.
-
-Invariants: all of these functions are pure. A minibatch's loss is the sum of its micro-batches' losses: denominators
-are in the weights, made once for the whole minibatch over all ranks. So gradients accumulate over micro-batches and add
-up over ranks (where a wrapper averages gradients over ranks, the trainer multiplies by their number). A statistic says
-itself how it adds up; nobody else knows it by its name.
-
-Not here: the statistics that are measured whatever the objective, and their way over ranks and steps
-(`training.objectives.step_statistics`).
+Invariants: the functions of an objective (`training.objectives.objective`) are pure. A minibatch's loss is the sum of
+its micro-batches' losses: denominators are in the weights, made once for the whole minibatch over all ranks. So
+gradients accumulate over micro-batches and add up over ranks (a wrapper that averages gradients over ranks makes the
+trainer multiply by their number). A `Statistic` knows how it adds up; the trainer knows none by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from training.config import ObjectiveSettings, RewardSettings
-from training.objectives.soft_values import MeasuredProblem, ProblemValues
 from training.rewards import Reward
-from training.rollouts.rollout_scheduler import GroupDecision
 
 Reduction = Literal["mean", "sum", "max"]
-
-S = TypeVar("S", bound=ObjectiveSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +52,8 @@ class ObjectiveInputs:
     """[sequences] of the reference text's tokens, from a second pass."""
     rewards: Tensor | None = None
     """[sequences] total rewards; None: not known."""
+    teacher_logprobs: Tensor | None = None
+    """[tokens] log-probabilities of a teacher, NaN of tokens that it was not asked about; None: of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +77,14 @@ class CreditInputs:
 
 @dataclass(frozen=True, slots=True)
 class GroupCredit:
-    """What `ObjectiveInputs.advantages` and `.token_weights` are made of: [sequences] each, float64."""
+    """What `ObjectiveInputs.advantages` and `.token_weights` are made of: [sequences] each, float64.
+
+    ``taught`` are the sequences that a teacher scores, bool; None: none.
+    """
 
     advantages: Tensor
     token_weights: Tensor
+    taught: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +118,8 @@ class ObjectiveNeeds:
     reads those under which tokens were drawn; otherwise attempts without them can be trained on. ``reference_ema``: the
     reference follows the policy and keeps this share of itself at each step; None: it is frozen. ``scores_answers``:
     the second pass is given the log-probability of each sequence's reference text in place of its log-ratio to a
-    reference. ``second_pass``: whether there is one with these settings, where the objective has one.
+    reference. ``second_pass``: whether there is one with these settings, where the objective has one. ``teacher``: the
+    recipe's teacher, or the run's first model that reads a correct stored attempt first.
     """
 
     entropy_gradient: bool = False
@@ -139,6 +128,7 @@ class ObjectiveNeeds:
     reference_ema: float | None = None
     scores_answers: bool = False
     second_pass: bool = True
+    teacher: Literal["model", "attempts"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,35 +147,3 @@ class Statistic:
         if self.reduction == "max":
             return Statistic("max", torch.maximum(self.total, other.total), self.count)
         return Statistic(self.reduction, self.total + other.total, self.count + other.count)
-
-
-def needs_nothing(_: ObjectiveSettings) -> ObjectiveNeeds:
-    """Return the needs of an objective that reads the policy's log-probabilities only."""
-    return ObjectiveNeeds()
-
-
-@dataclass(frozen=True, slots=True)
-class Objective(Generic[S]):
-    """An objective: its settings, and pure functions of them.
-
-    Names of statistics are the objective's own; they appear in the metrics below ``policy/``.
-    """
-
-    settings: type[S]
-    decide: Callable[[Sequence[Reward], S], GroupDecision]
-    credit: Callable[[CreditInputs, S], GroupCredit]
-    loss: Callable[[ObjectiveInputs, S], tuple[Tensor, Mapping[str, Statistic]]]
-    needs: Callable[[S], ObjectiveNeeds] = needs_nothing
-    second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
-    """Where it is set, and needed, every step scores its whole minibatch without gradient first."""
-    values: Callable[[S, Sequence[MeasuredProblem], RewardSettings, str], ProblemValues | None] | None = None
-    """(settings, the run's problems, rewards, the reference as model@revision) → values of the problems, or None."""
-
-    @property
-    def kind(self) -> str:
-        """Return the value of `kind` that chooses this objective in a recipe."""
-        kind: str = self.settings.model_fields["kind"].default
-        return kind
-
-
-AnyObjective = Objective[Any]

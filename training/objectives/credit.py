@@ -1,175 +1,165 @@
-"""Credit by comparison within a group: rewards centred on the group's mean, groups without diversity dropped.
+"""How far each rollout of a group teaches, and what a token weighs in the minibatch's loss.
 
     reward      the total reward minus the group's mean (paper, section 2.1)
-    pass_at_k   the largest total reward among k rollouts; with rewards of two values, pass@k
-    majority    the chance that a vote of k rollouts is right; wrong answers vote together where their texts are equal
+    pass_at_k   its part in the best reward of k rollouts, and
+    majority    in the vote of k (`training.objectives.set_credit`)
 
-The last two, and what they are exact for, are in `training.objectives.attempt_sets`. Shared by objectives that weigh a
-rollout by how much better it was than its group's other rollouts; what a token weighs in the minibatch's loss is here
-too, because it is made at the same moment.
-
-A group's mean holds the rollout itself, so the expected gradient of `reward`, undivided, is (n-1)/n that of the mean
-reward. Not here: how rewards are centred and scaled (`training.objectives.advantages`).
+Invariants: pure, float64, deviations are the population's; rollouts that the verifier could not judge are no part of
+their group. A group's mean holds the rollout itself, so the expected gradient of `reward`, undivided, is (n-1)/n that
+of the mean reward.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from training.config import ObjectiveSettings
-from training.objectives.advantages import (
-    NO_CREDIT,
-    REWARD_TOLERANCE,
-    advantages,
-    filter_group,
-    scale_gains,
-)
-from training.objectives.attempt_sets import MAX_SUBSETS, best_of_k_credit, majority_credit
 from training.objectives.base import CreditInputs, GroupCredit
-from training.objectives.presets import LossAggregation, Variant, variant_of
-from training.rewards import Reward
+from training.objectives.presets import Diversity, LossAggregation, Normalisation, PresetSettings
+from training.objectives.set_credit import MAX_SUBSETS, best_of_k_credit, set_gains
+from training.rewards import COMPONENTS, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
-Credit = Literal["reward", "pass_at_k", "majority"]
+STD_FLOOR = 1e-6
+"""Smallest deviation by which advantages are divided, in reward."""
+
+REWARD_TOLERANCE = 1e-9
+"""Rewards that differ by no more are equal: their components are added in floating point."""
+
+NONE_CORRECT = "none_correct"
 
 
-class GroupCreditSettings(ObjectiveSettings):
+class GroupCreditSettings(PresetSettings):
     """How far the rollouts of a group teach."""
 
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    preset: str
-    credit: Credit = Field(
+    credit: Literal["reward", "pass_at_k", "majority"] = Field(
         "reward",
         description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, `majority`: its "
         "part in the best reward, or the vote, of `k` (arXiv 2503.19595, 2505.15201).",
     )
     k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _preset(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        name = values.get("preset", cls.model_fields["preset"].default)
-        preset = cls.presets.get(name, {}) if isinstance(name, str) else {}
-        return {key: value for key, value in preset.items() if key in cls.model_fields} | values
-
-    @property
-    def variant(self) -> Variant:
-        """Return what the preset changes beside the settings."""
-        return variant_of(self.presets[self.preset], vars(self))
-
     @model_validator(mode="after")
-    def _has_meaning(self) -> Self:
-        if self.variant.advantage_normalisation == "mean" and self.credit != "reward":
-            raise ValueError(f"advantage_normalisation = mean has no meaning with credit = {self.credit}; change one")
+    def _has_meaning(self) -> Any:
+        if self.variant.advantage_normalisation in ("mean", "components") and self.credit != "reward":
+            name = self.variant.advantage_normalisation
+            raise ValueError(f"advantage_normalisation = {name} has no meaning with credit = {self.credit}; change one")
         return self
-
-    @property
-    def min_judged(self) -> int:
-        """Return how many judged rollouts a group needs: two to compare, or k."""
-        return 2 if self.credit == "reward" else max(2, self.k)
 
     def unsuited(self, group_size: int, /) -> str | None:
         """Return why groups of this size do not suit the credit, and what to change."""
-        if self.min_judged > group_size:
+        if self.credit == "reward":
+            return None
+        if self.k > group_size:
             return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
-        subsets = math.comb(group_size, self.k)
-        if self.credit == "majority" and subsets > MAX_SUBSETS:
+        if self.credit == "majority" and math.comb(group_size, self.k) > MAX_SUBSETS:
             return (
-                f"objective.credit = majority goes over {subsets} subsets of k = {self.k} of collector.group_size = "
-                f"{group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
+                f"objective.credit = majority goes over {math.comb(group_size, self.k)} subsets of k = {self.k} of "
+                f"collector.group_size = {group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
             )
         return None
+
+
+def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
+    """Return whether a group is trained on: if enough rollouts were judged, and their rewards or verdicts differ."""
+    excluded = tuple(reward.excluded_by for reward in rewards)
+    judged = [reward for reward in rewards if not reward.excluded]
+    if len(judged) < min_judged:
+        return GroupDecision("too_few_judged", excluded)
+    correct, totals = sum(reward.correct for reward in judged), [reward.total for reward in judged]
+    one_verdict = "all_correct" if correct == len(judged) else NONE_CORRECT if correct == 0 else None
+    is_same = max(totals) - min(totals) <= REWARD_TOLERANCE
+    reason = one_verdict or ("same_reward" if is_same else None)
+    if diversity == "reward" and not is_same:
+        reason = None
+    return GroupDecision(None if diversity == "none" else reason, excluded)
 
 
 def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> GroupDecision:
     """Return whether a group is trained on; see `filter_group`.
 
-    With another credit than `reward`, groups are also dropped in which no rollout has any; a vote, which knows answers
-    and not totals, takes those in which some rollout is correct and some is not.
+    With `pass_at_k`, groups are also dropped in which no rollout has credit; a vote knows verdicts and not totals.
     """
-    group_filter = settings.variant.group_filter
-    if settings.credit == "reward":
-        return filter_group(rewards, group_filter, settings.min_judged)
-    diversity = "correctness" if settings.credit == "majority" else group_filter
-    decision = filter_group(rewards, diversity, settings.min_judged)
-    if decision.drop_reason is not None or settings.credit == "majority":
+    diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter
+    decision = filter_group(rewards, diversity, 2 if settings.credit == "reward" else max(2, settings.k))
+    if decision.drop_reason is not None or settings.credit != "pass_at_k":
         return decision
     gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.k)
-    return replace(decision, drop_reason=NO_CREDIT) if abs(gains).max() <= REWARD_TOLERANCE else decision
+    return replace(decision, drop_reason="no_credit") if abs(gains).max() <= REWARD_TOLERANCE else decision
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
     """Return the minibatch's normalised advantages and token weights."""
-    variant = settings.variant
-    normalisation = variant.advantage_normalisation
-    if settings.credit == "reward":
-        totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
-        gains = advantages(totals, sequences.groups, normalisation=normalisation)
-    else:
-        gains = scale_gains(_gains_of_sets(sequences, settings), sequences.groups, normalisation)
-    lengths = sequences.lengths
+    normalisation = settings.variant.advantage_normalisation
+    names = COMPONENTS if normalisation == "components" else ("total",)
+    rewards = [[float(getattr(reward, name)) for name in names] for reward in sequences.rewards]
+    values = torch.tensor(rewards, dtype=torch.float64).reshape(-1, len(names))
+    if settings.credit != "reward":
+        values = set_gains(sequences, settings.credit, settings.k)[:, None]
+    gains = advantages(values, sequences.groups, normalisation, is_centred=settings.credit != "reward")
+    return GroupCredit(gains, group_weights(sequences, settings))
+
+
+def group_weights(sequences: CreditInputs, settings: GroupCreditSettings) -> Tensor:
+    """Return [sequences] the token weights that the settings' preset has; see `token_weights`."""
+    variant, lengths = settings.variant, sequences.lengths
     if variant.mask_truncated:
         lengths = torch.where(torch.tensor(sequences.truncated), 0, lengths)
-    weights = token_weights(lengths, sequences.groups, variant.loss_aggregation, sequences.max_tokens)
-    return GroupCredit(gains, weights)
+    return token_weights(lengths, sequences.groups, variant.loss_aggregation, sequences.max_tokens)
 
 
-def _gains_of_sets(sequences: CreditInputs, settings: GroupCreditSettings) -> Tensor:
-    """Return [sequences] what each adds to k rollouts of its group, float64."""
-    gains = torch.zeros(len(sequences.rewards), dtype=torch.float64)
-    for number in torch.unique(sequences.groups).tolist():
-        places = (sequences.groups == number).nonzero().flatten()
-        rewards = [sequences.rewards[place] for place in places.tolist()]
-        if settings.credit == "pass_at_k":
-            own = best_of_k_credit([reward.total for reward in rewards], settings.k)
-        else:
-            answers = [_one_line(sequences.answers[place]) for place in places.tolist()]
-            own = majority_credit(answers, [reward.correct for reward in rewards], settings.k)
-        gains[places] = torch.from_numpy(own)
-    return gains
+def advantages(rewards: Tensor, groups: Tensor, normalisation: Normalisation, *, is_centred: bool = False) -> Tensor:
+    """Return [sequences] normalised advantages of a minibatch's [sequences, components] rewards.
+
+    With A = reward - mean of the group: ``minibatch``, (A - mean) / deviation over the minibatch (paper, section 2.1);
+    ``group``, A / deviation of its group; ``mean``, A / mean reward of its group (MaxRL, arXiv 2602.02710); ``none``,
+    A; ``components``, each component's A over its own deviation in the group, added up, then as ``minibatch`` (GDPO,
+    arXiv 2601.05242). Values that are centred already are only divided.
+    """
+    means = group_means(rewards, groups)
+    gains = rewards if is_centred else rewards - means
+    if normalisation in ("group", "components"):
+        gains = gains / group_means((rewards - means).square(), groups).sqrt().clamp(min=STD_FLOOR)
+    if normalisation == "mean":
+        gains = gains / means.clamp(min=STD_FLOOR)
+    total: Tensor = gains.sum(1)
+    if normalisation in ("minibatch", "components"):
+        middle = 0.0 if is_centred else total.mean()
+        total = (total - middle) / total.std(correction=0).clamp(min=STD_FLOOR)
+    return total
 
 
-def _one_line(answer: str | None) -> str | None:
-    return None if answer is None else " ".join(answer.split())
+def group_means(values: Tensor, groups: Tensor) -> Tensor:
+    """Return [sequences, …] for each sequence its group's mean of [sequences, …] values."""
+    _, index, count = torch.unique(groups, return_inverse=True, return_counts=True)
+    sums = torch.zeros(len(count), *values.shape[1:], dtype=values.dtype).index_add_(0, index, values)
+    means: Tensor = (sums / count.reshape(-1, *[1] * (values.ndim - 1)))[index]
+    return means
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, constant: int | None = None) -> Tensor:
-    """Return the weight of each of a sequence's tokens in a whole minibatch's loss; over all tokens they sum to 1, but
-    with ``constant``.
+    """Return [sequences] float64 the weight of each of a sequence's tokens; over all tokens they sum to 1.
 
     ``group``: 1 / (tokens of the group · groups), as printed; ``batch``: 1 / tokens of the minibatch;
-    ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences).
-
-    Args:
-        lengths: [sequences] trained tokens of each sequence of the minibatch, over all ranks.
-        groups: [sequences] a number per group.
-        scale: which of the four.
-        constant: tokens by which token sums are divided with ``constant``.
-
-    Returns:
-        [sequences], float64; 0 for a sequence without tokens.
+    ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences), whose sum is less.
     """
     tokens = lengths.to(torch.float64)
     if scale == "constant":
         if constant is None:
             raise ValueError("loss_aggregation = constant needs a constant")
-        per_token = torch.full_like(tokens, 1 / (constant * len(tokens)))
+        weights = torch.full_like(tokens, 1 / (constant * len(tokens)))
     elif scale == "batch":
-        per_token = (1 / tokens.sum()).expand(len(tokens))
+        weights = (1 / tokens.sum()).expand(len(tokens))
     elif scale == "sequence":
-        per_token = 1 / (tokens * (tokens > 0).sum())
+        weights = 1 / (tokens * (tokens > 0).sum())
     else:
         _, index = torch.unique(groups, return_inverse=True)
-        sums = torch.zeros(int(index.max()) + 1, dtype=torch.float64, device=tokens.device)
-        sums.index_add_(0, index, tokens)
-        per_token = (1 / (sums * (sums > 0).sum()))[index]
-    return torch.where(tokens > 0, per_token, 0.0)
+        sums = torch.zeros(int(index.max()) + 1, dtype=torch.float64).index_add_(0, index, tokens)
+        weights = (1 / (sums * (sums > 0).sum()))[index]
+    return torch.where(tokens > 0, weights, 0.0)

@@ -1,13 +1,10 @@
-"""The paper's objective (section 2.1): token-level policy gradient with importance ratios and clip-higher.
+"""GRPO: the token-level policy gradient with importance ratios and clip-higher (paper, section 2.1).
 
     J = E[ 1/sum_i |o_i| · sum_i sum_t min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ) ]
 
-rho is the ratio to the probability under which the *generator* sampled the token, whatever version of the weights that
-was. KL and entropy terms exist for ablations and are off.
-
-For A < 0 the printed objective has no bound: its gradient grows as rho. With `max_log_ratio` = m it is at most e^m
-times that at rho = 1, and 0 beyond: the dual clip at e^m. At 10, where prime-rl has it too (verl: 20), one token weighs
-as much as some 20,000 ordinary ones, a small batch, and no more.
+rho is the ratio to the probability under which the generator sampled the token, of any version of the weights. KL and
+entropy terms are for ablations. If A < 0 the printed objective has no bound: its gradient grows as rho. With
+`max_log_ratio` = m it is at most e^m times that at rho = 1, and 0 beyond: the dual clip at e^m.
 
 Invariants: those of `training.objectives.base`. A sequence must lie whole within one micro-batch.
 """
@@ -21,23 +18,23 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from training.objectives.advantages import Normalisation
-from training.objectives.base import Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.credit import GroupCreditSettings, decide_group, group_credit
-from training.objectives.presets import GRPO_PRESETS
+from training.objectives.base import ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.objective import Objective
+from training.objectives.presets import GRPO_PRESETS, Normalisation
 from training.objectives.reference_kl import per_sequence, reference_kl
 from training.objectives.step_statistics import counted, mean_of
+from training.objectives.teacher import TaughtSettings, taught_credit, taught_decision, teacher_term
 
 MAX_KL_RATIO = 10.0
 """Largest importance ratio by which the KL term weighs a sequence."""
 
 
-class GrpoSettings(GroupCreditSettings):
+class GrpoSettings(TaughtSettings):
     """GRPO as in the paper's section 2.1, and what other papers change."""
 
     kind: Literal["grpo"] = Field("grpo", description="`grpo`: the paper's objective, and the default.")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = GRPO_PRESETS
-    preset: Literal["paper", "dr_grpo", "dapo", "gspo", "dual_clip", "maxrl"] = Field(
+    preset: Literal["paper", "dr_grpo", "dapo", "gspo", "dual_clip", "maxrl", "gdpo"] = Field(
         "paper",
         description="Whose objective: values for all that the recipe does not set (docs/explanation/objectives.md).",
     )
@@ -47,7 +44,7 @@ class GrpoSettings(GroupCreditSettings):
     advantage_normalisation: Normalisation = Field(
         "minibatch",
         description="What group-centred advantages are divided by: the deviation over the minibatch (paper) or "
-        "group, or the group's mean reward (arXiv 2602.02710).",
+        "group, the group's mean reward (arXiv 2602.02710), or each component's deviation (arXiv 2601.05242).",
     )
     entropy_coef: float = Field(0.0, ge=0, description="Weight of an entropy bonus. Paper: none; 7e-4 in its ablation.")
     kl_coef: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). Paper: none.")
@@ -83,7 +80,12 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
         loss = loss - settings.entropy_coef * (weight * inputs.entropy).sum()
     if settings.kl_coef:
         loss = loss + settings.kl_coef * reference_kl(inputs, counts, MAX_KL_RATIO)
+    taught: dict[str, Statistic] = {}
+    if settings.unsolved != "drop":
+        term, taught = teacher_term(inputs)
+        loss = loss + term
     shares = {
+        **taught,
         "ratio_clamped": mean_of(log_ratio > variant.max_log_ratio, counts),
         "clip_low": mean_of((advantage < 0) & (ratio < low), counts),
         "clip_high": mean_of((advantage > 0) & (ratio > high), counts),
@@ -93,7 +95,12 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
 
 def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
     """Return what must be computed for the terms that are switched on."""
-    return ObjectiveNeeds(bool(settings.entropy_coef), bool(settings.kl_coef), reference_ema=settings.reference_ema)
+    return ObjectiveNeeds(
+        bool(settings.entropy_coef),
+        bool(settings.kl_coef),
+        reference_ema=settings.reference_ema,
+        teacher=None if settings.unsolved == "drop" else settings.unsolved,
+    )
 
 
 def _sequence_means(values: Tensor, counts: Tensor, inputs: ObjectiveInputs) -> Tensor:
@@ -102,4 +109,4 @@ def _sequence_means(values: Tensor, counts: Tensor, inputs: ObjectiveInputs) -> 
     return means[inputs.sequence_index]
 
 
-GRPO = Objective(GrpoSettings, decide_group, group_credit, grpo_loss, grpo_needs)
+GRPO = Objective(GrpoSettings, grpo_loss, taught_credit, taught_decision, grpo_needs)

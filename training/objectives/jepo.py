@@ -30,12 +30,12 @@ from training.objectives.base import (
     CreditInputs,
     GroupCredit,
     GroupWeights,
-    Objective,
     ObjectiveInputs,
     ObjectiveNeeds,
     ScoredGroups,
     Statistic,
 )
+from training.objectives.objective import Objective
 from training.objectives.reference_kl import reference_kl
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
@@ -155,4 +155,4 @@ def jepo_needs(_: JepoSettings) -> ObjectiveNeeds:
     return ObjectiveNeeds(uses_reference=True, scores_answers=True)
 
 
-JEPO = Objective(JepoSettings, jepo_decision, jepo_credit, jepo_loss, jepo_needs, second_pass=jepo_weights)
+JEPO = Objective(JepoSettings, jepo_loss, jepo_credit, jepo_decision, jepo_needs, second_pass=jepo_weights)

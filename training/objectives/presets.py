@@ -1,4 +1,4 @@
-"""Objectives of other papers as `grpo` or `aipo` with some values changed, by name: `objective.preset`.
+"""Objectives of other papers as a ready one with some values changed, by name: `objective.preset`.
 
 A preset changes settings, which a recipe may set itself instead, and the `Variant`, which only a preset changes. What a
 paper does outside the loss (rewards, batches, sampling) is not here.
@@ -9,16 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from training.objectives.advantages import Diversity, Normalisation
+from pydantic import model_validator
 
+from training.config import ObjectiveSettings
+
+Normalisation = Literal["minibatch", "group", "mean", "components", "none"]
+Diversity = Literal["reward", "correctness", "none"]
 LossAggregation = Literal["group", "batch", "sequence", "constant"]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What of an objective only a preset changes.
+    """The part of an objective that only a preset changes.
 
     Args:
         advantage_normalisation: what the group-centred advantages are divided by.
@@ -29,7 +33,7 @@ class Variant:
             their group's mean.
         ratio_level: `sequence`: all tokens of a sequence have the geometric mean of their ratios.
         eps_low: ratios below 1 - `eps_low` are clipped.
-        max_log_ratio: log-ratios are clamped to this; where A < 0, tokens beyond it have no gradient.
+        max_log_ratio: log-ratios are clamped to this; if A < 0, tokens beyond it have no gradient.
     """
 
     advantage_normalisation: Normalisation = "minibatch"
@@ -65,6 +69,8 @@ GRPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "dual_clip": {"max_log_ratio": math.log(3)},
     # arXiv 2602.02710
     "maxrl": {"advantage_normalisation": "mean"},
+    # arXiv 2601.05242, section 3: each reward normalised in its group, the sum normalised over the batch
+    "gdpo": {"advantage_normalisation": "components"},
 }
 
 AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -74,8 +80,30 @@ AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "cispo": {"advantage_normalisation": "group"},
 }
 
+DPPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "mask": {},
+    # arXiv 2602.04879 trains with the credit of Dr. GRPO
+    "paper": {"advantage_normalisation": "none", "loss_aggregation": "constant"},
+}
 
-def variant_of(preset: Mapping[str, Any], settings: Mapping[str, Any]) -> Variant:
-    """Return a preset's variant; a setting of the same name takes precedence."""
-    values = {**preset, **settings}
-    return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})
+
+class PresetSettings(ObjectiveSettings):
+    """Settings that a preset fills in if the recipe does not set them."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
+    preset: str = "paper"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        name = values.get("preset", cls.model_fields["preset"].default)
+        preset = cls.presets.get(name, {}) if isinstance(name, str) else {}
+        return {key: value for key, value in preset.items() if key in cls.model_fields} | values
+
+    @property
+    def variant(self) -> Variant:
+        """Return what the preset changes beside the settings; a setting of the same name takes precedence."""
+        values = {**self.presets[self.preset], **vars(self)}
+        return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})

@@ -1,34 +1,69 @@
-"""The objectives by the `kind` under which a recipe's `[objective]` chooses them."""
+"""The objectives by the `kind` under which a recipe's `[objective]` chooses them, and those of the user's own."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from curation.config.mistakes import sentences
+from curation.plugins import load_plugin
+from curation.records import ConfigError
 from training.config import ObjectiveSettings
 from training.objectives.aipo import AIPO
-from training.objectives.base import AnyObjective, ObjectiveNeeds
+from training.objectives.base import ObjectiveNeeds
+from training.objectives.distil import DISTIL
+from training.objectives.dppo import DPPO
 from training.objectives.grpo import GRPO
 from training.objectives.jepo import JEPO
+from training.objectives.objective import AnyObjective, Objective
 from training.objectives.sft import SFT
 from training.objectives.soft import SOFT
 
-OBJECTIVES: dict[str, AnyObjective] = {
-    objective.kind: objective
-    for objective in (
-        AIPO,
-        GRPO,  # one line per objective
-        JEPO,
-        SFT,
-        SOFT,
-    )
-}
+OBJECTIVES: dict[str, AnyObjective] = {one.kind: one for one in (AIPO, DISTIL, DPPO, GRPO, JEPO, SFT, SOFT)}
+
+OWN: dict[str, AnyObjective] = {}
+"""The user's objectives that this process has loaded, by their kind with the digest of their file."""
+
+
+def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
+    """Return the settings of an objective of the user's own, whose kind then names the digest of its file.
+
+    Args:
+        table: `kind` is `my_file.py:name`, or with `@DIGEST` as a run keeps it; the other keys are its settings.
+        folder: the recipe's folder.
+
+    Raises:
+        ConfigError: the file defines no objective, it has changed since the run began, or a setting is wrong.
+    """
+    name, _, digest = table["kind"].partition("@")
+    objective = OWN.get(table["kind"])
+    if objective is None:
+        plugin = load_plugin(name, folder)
+        objective = plugin.value
+        if not isinstance(objective, Objective):
+            raise ConfigError(f"objective.kind: {name} is a {type(objective).__name__}; it must be an Objective.")
+        if digest and digest != plugin.digest:
+            raise ConfigError(f"objective.kind: the file of {name} has changed since the run began; put it back.")
+        digest = plugin.digest
+        OWN[f"{name}@{digest}"] = objective
+    table = {**table, "kind": f"{name}@{digest}"}
+    try:
+        settings: ObjectiveSettings = objective.settings.model_validate(table)
+    except ValidationError as error:
+        raise ConfigError(f"objective {name}: " + "\n  ".join(sentences(objective.settings, table, error))) from error
+    return settings
 
 
 def objective_of(settings: ObjectiveSettings) -> AnyObjective:
     """Return the objective that these settings belong to.
 
     Raises:
-        KeyError: none is registered under their kind.
+        KeyError: there is none of their kind.
     """
-    return OBJECTIVES[settings.kind]
+    return OBJECTIVES[settings.kind] if settings.kind in OBJECTIVES else OWN[settings.kind]
 
 
 def needs_of(settings: ObjectiveSettings) -> ObjectiveNeeds:
@@ -37,5 +72,5 @@ def needs_of(settings: ObjectiveSettings) -> ObjectiveNeeds:
 
 
 def objective_settings() -> dict[str, type[ObjectiveSettings]]:
-    """Return the settings of every objective by its kind."""
+    """Return the settings of every ready objective by its kind."""
     return {kind: objective.settings for kind, objective in OBJECTIVES.items()}

@@ -18,8 +18,9 @@ from pydantic import Field
 from torch import Tensor
 
 from training.config import ObjectiveSettings
-from training.objectives.base import CreditInputs, GroupCredit, Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.credit import token_weights
+from training.objectives.objective import Objective
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
@@ -60,4 +61,4 @@ def sft_needs(_: SftSettings) -> ObjectiveNeeds:
     return ObjectiveNeeds(generator_logprobs=False)
 
 
-SFT = Objective(SftSettings, sft_decision, sft_credit, sft_loss, sft_needs)
+SFT = Objective(SftSettings, sft_loss, sft_credit, sft_decision, sft_needs)

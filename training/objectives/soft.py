@@ -33,17 +33,17 @@ from pydantic import Field
 from torch import Tensor
 
 from training.config import ObjectiveSettings, RewardSettings
-from training.objectives.advantages import filter_group
 from training.objectives.base import (
     CreditInputs,
     GroupCredit,
     GroupWeights,
-    Objective,
     ObjectiveInputs,
     ObjectiveNeeds,
     ScoredGroups,
     Statistic,
 )
+from training.objectives.credit import filter_group
+from training.objectives.objective import Objective
 from training.objectives.soft_values import MeasuredProblem, ProblemValues, require_measured
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
@@ -165,5 +165,5 @@ def soft_values(
 
 
 SOFT = Objective(
-    SoftSettings, soft_decision, soft_credit, soft_loss, soft_needs, second_pass=soft_advantages, values=soft_values
+    SoftSettings, soft_loss, soft_credit, soft_decision, soft_needs, second_pass=soft_advantages, values=soft_values
 )

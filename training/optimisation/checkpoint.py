@@ -80,6 +80,7 @@ class PendingCheckpoint:
             "optimiser_steps": trainer.steps_taken,
             "rng": torch.get_rng_state().tolist(),
             "reference": trainer.reference.revision if trainer.reference is not None else None,
+            "teacher": trainer.teacher.revision if trainer.teacher is not None else None,
         }
         if trainer.adapters is not None:
             self._state |= {"lora": trainer.adapters.described(), "base": trainer.base_revision}
@@ -154,6 +155,12 @@ def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
         raise StoreError(
             f"{checkpoint.folder}: the reference model of the KL term was {recorded}, the one given now is {current}; "
             "put it back, or set objective.reference to where it lies"
+        )
+    taught_by = trainer.teacher.revision if trainer.teacher is not None else None
+    if checkpoint.state["teacher"] != taught_by:
+        raise StoreError(
+            f"{checkpoint.folder}: the teacher was {checkpoint.state['teacher']}, the one given now is {taught_by}; "
+            "put it back"
         )
     trainer.load(checkpoint.folder / "weights", checkpoint.state["optimiser_steps"])
     torch.set_rng_state(torch.tensor(checkpoint.state["rng"], dtype=torch.uint8))

@@ -57,6 +57,7 @@ class SampleArrays:
     weights: Floats  # [sequences]
     answer_weights: Floats  # [sequences]
     rewards: Floats  # [sequences]
+    teacher_logprobs: Floats | None  # [targets]
     sample_indices: tuple[int, ...]
 
     def micro_batch(self) -> MicroBatch:
@@ -112,6 +113,7 @@ class SampleArrays:
             answer=_tensor(self.answer),
             answer_weights=torch.from_numpy(self.answer_weights),
             rewards=torch.from_numpy(self.rewards),
+            teacher_logprobs=_tensor(self.teacher_logprobs),
             sample_indices=self.sample_indices,
             max_seqlen=int(lengths.max()),
         )
@@ -143,6 +145,7 @@ def gather(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -
         weights=_of_each(samples, lambda sample: sample.token_weight),
         answer_weights=_of_each(samples, lambda sample: sample.answer_weight),
         rewards=_of_each(samples, lambda sample: sample.reward),
+        teacher_logprobs=_teacher_logprobs(samples),
         sample_indices=sample_indices,
     )
 
@@ -188,6 +191,18 @@ def _logprobs(sample: TrainingSample) -> Floats:
     if sample.generator_logprobs is not None:
         values[: len(values) - sample.answer_tokens] = _values(sample.generator_logprobs)
     return values
+
+
+def _teacher_logprobs(samples: Sequence[TrainingSample]) -> Floats | None:
+    if all(sample.teacher_logprobs is None for sample in samples):
+        return None
+    unknown = [np.full(len(sample.response_ids), np.nan, np.float32) for sample in samples]
+    return np.concatenate(
+        [
+            none if sample.teacher_logprobs is None else np.asarray(sample.teacher_logprobs, np.float32)
+            for none, sample in zip(unknown, samples, strict=True)
+        ]
+    )
 
 
 def _mask(sample: TrainingSample) -> Marks:

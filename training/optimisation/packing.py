@@ -46,7 +46,8 @@ class TrainingSample:
     number of its group. With ``max_distance`` it weighs nothing where the policy's and the reference's
     log-probabilities differ by more than so many nats a token; an objective's second pass finds that.
     ``reward`` is its total; ``value`` is its problem's before the step, None where there is none.
-    The last ``answer_tokens`` of the response are a reference text that nobody drew: they have no
+    A teacher scores the response after ``teacher_prompt_ids``, None where it is not asked; ``teacher_logprobs`` are its
+    answer. The last ``answer_tokens`` of the response are a reference text that nobody drew: they have no
     ``generator_logprobs``, and weigh ``answer_weight``.
 
     Raises:
@@ -68,6 +69,8 @@ class TrainingSample:
     answer_weight: float = 0.0
     reward: float = 0.0
     value: float | None = None
+    teacher_prompt_ids: Sequence[int] | None = None
+    teacher_logprobs: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         if not self.prompt_ids or not self.response_ids:
@@ -122,6 +125,7 @@ class MicroBatch:
     answer: Tensor | None  # [targets] bool, True for reference texts; None where there is none
     answer_weights: Tensor  # [sequences] fp32
     rewards: Tensor  # [sequences] fp32
+    teacher_logprobs: Tensor | None  # [targets] fp32, NaN where the teacher was not asked; None where it was of none
     sample_indices: tuple[int, ...]
     max_seqlen: int
 

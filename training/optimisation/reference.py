@@ -39,7 +39,8 @@ class ReferencePolicy:
         folder: where it lies.
         recipe: temperature, packing, precision.
         ranks: the processes over which it is sharded.
-        vocabulary: tokens that the policy knows; the reference must know the same.
+        vocabulary: tokens that the policy knows; the reference must know the same. None: a teacher's, whose
+            tokenizer was compared.
         ema: how much of itself it keeps after a step; None: all, for ever.
 
     Raises:
@@ -52,14 +53,14 @@ class ReferencePolicy:
         folder: Path,
         recipe: TrainRecipe,
         ranks: DistributedContext,
-        vocabulary: int,
+        vocabulary: int | None,
         ema: float | None = None,
     ) -> None:
         require_model(folder)
         dtype = recipe.compute.dtype if ema is None else "float32"  # a small step is lost in bf16
         model = load_model(folder, dtype=dtype, device=ranks.loading_device).requires_grad_(False)
         config: Any = model.config
-        if config.vocab_size != vocabulary:
+        if vocabulary is not None and config.vocab_size != vocabulary:
             raise ConfigError(
                 f"reference: the model in {folder} has {config.vocab_size} tokens, the policy {vocabulary}; "
                 "take one of the policy's family, or leave `reference` out"

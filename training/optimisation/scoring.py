@@ -29,18 +29,27 @@ class PolicyScorer:
     """Scores responses without gradient. Every rank has one; rank 0 calls, the others follow by `tasks`.
 
     Args:
-        policy: sharded or not.
+        policy: sharded or not; in training, or a frozen teacher.
         ranks: the processes.
         packing: how sequences are packed.
         temperature: the sampler's.
+        name: begins the names of its tasks, since one trainer may have two scorers.
     """
 
     def __init__(
-        self, policy: PackedPolicy, ranks: DistributedContext, packing: PackingSettings, temperature: float
+        self,
+        policy: PackedPolicy,
+        ranks: DistributedContext,
+        packing: PackingSettings,
+        temperature: float,
+        name: str = "policy",
     ) -> None:
         self.packing, self.temperature = packing, temperature
-        self._policy, self._ranks = policy, ranks
-        self.tasks: Mapping[str, RankTask] = {"logprobs": self._logprobs, "flip_weights": self._flip_weights}
+        self._policy, self._ranks, self._name = policy, ranks, name
+        self.tasks: Mapping[str, RankTask] = {
+            f"{name}_logprobs": self._logprobs,
+            f"{name}_flip_weights": self._flip_weights,
+        }
 
     def logprobs(
         self,
@@ -63,7 +72,8 @@ class PolicyScorer:
         settings = settings.model_copy(update=changes)
         collation = Collation(samples, settings, self._ranks.world_size)
         value = (self.temperature if temperature is None else temperature, plain)
-        logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks("logprobs", self.tasks, collation, value)
+        task = f"{self._name}_logprobs"
+        logprobs: dict[int, Tensor] = self._ranks.run_on_all_ranks(task, self.tasks, collation, value)
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
@@ -71,7 +81,7 @@ class PolicyScorer:
 
         That makes another model and costs no memory: it shows whether new weights reach whoever should have them.
         """
-        self._ranks.run_on_all_ranks("flip_weights", self.tasks, None, None)
+        self._ranks.run_on_all_ranks(f"{self._name}_flip_weights", self.tasks, None, None)
 
     @torch.no_grad()
     def _logprobs(self, shares: Iterator[Share], value: tuple[float, bool]) -> dict[int, Tensor]:

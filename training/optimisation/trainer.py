@@ -53,6 +53,7 @@ from training.optimisation.reference import ReferencePolicy
 from training.optimisation.scoring import PolicyScorer
 from training.optimisation.second_pass import far_share, reweighed, scored_groups
 from training.optimisation.sharding import shard
+from training.optimisation.teacher import Teacher
 from training.optimisation.text_part import active_parameters
 from training.optimisation.whole_state import adapter_state, ignore_saving_alone, plain_state
 from training.recipe import TrainRecipe
@@ -110,6 +111,7 @@ class Trainer:
         self.steps_taken = 0  # optimiser steps
         self._waited_s = 0.0  # for micro-batches, since the last step
         self.reference: ReferencePolicy | None = None  # set where the objective needs one
+        self.teacher: Teacher | None = None  # the same, by `ask`
         self._saving: Future[Any] = Future()  # of the checkpoint that is being written, or the last one
         self._saving.set_result(None)
         bf16, loaded = recipe.compute.dtype == "bfloat16", model is None
@@ -145,6 +147,11 @@ class Trainer:
             **self.scorer.tasks,
         }
 
+    def ask(self, teacher: ReferencePolicy) -> None:
+        """Have a teacher score the samples that name a prompt for it; every rank calls it, before `follow`."""
+        self.teacher = Teacher(teacher, self.ranks, self.packing, self._recipe.temperature)
+        self._work |= self.teacher.tasks
+
     def follow(self) -> None:
         """Do as rank 0 says until it is done; for the other ranks."""
         self.ranks.follow(self._work)
@@ -160,6 +167,8 @@ class Trainer:
         begun = time.perf_counter()
         packing = self.packing
         samples, estimates = self._with_second_pass(samples, settings)
+        if self.teacher is not None:
+            samples = self.teacher.scored(samples)
         lengths = [sample.length for sample in samples]
         collation = Collation(samples, packing, self.ranks.world_size)
         dealt = [part for share in collation.shares for part in share]
@@ -327,6 +336,7 @@ class Trainer:
             part.answer,
             part.answer_weights if part.answer is not None else None,
             part.rewards,
+            part.teacher_logprobs,
         )
         loss, own = objective.loss(inputs, settings)
         return loss, joined(policy_statistics(inputs), own)

@@ -24,11 +24,18 @@ from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, Roll
 from training.rollouts.rollouts import Rollout
 
 ValueOf = Callable[[str], float | None]
+TeacherPrompt = Callable[[str, tuple[int, ...]], tuple[int, ...] | None]
+"""(problem, the student's prompt) → the prompt after which a teacher scores the response; None: it is not asked."""
 
 
 def no_value(_: str) -> None:
     """Return that a problem has no value."""
     return None
+
+
+def student_prompt(_: str, prompt_ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the student's own prompt."""
+    return prompt_ids
 
 
 def build_samples(
@@ -38,13 +45,15 @@ def build_samples(
     max_distance: float | None = None,
     value_of: ValueOf = no_value,
     max_tokens: int | None = None,
+    teacher_prompt: TeacherPrompt = student_prompt,
 ) -> list[TrainingSample]:
     """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order.
 
     ``version`` is that of the trainer's weights; None where no generator has had them: after a batch's first minibatch.
     A rollout's tokens are on-policy where all of them were made by that version: later tokens of one that began with
     older weights see keys and values of those. ``max_distance`` is that of stored rollouts; ``value_of`` gives a
-    problem's value, None where there is none; ``max_tokens`` are the most of a rollout of the run.
+    problem's value, None where there is none; ``max_tokens`` are the most of a rollout of the run; ``teacher_prompt``
+    is asked for the samples that the objective wants a teacher's scores of.
     """
     numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     rollouts = [rollout for _, rollout in numbered]
@@ -65,6 +74,7 @@ def build_samples(
     credit = objective_of(settings).credit(credit_inputs, settings)
     completions = [rollout.completion for rollout in rollouts]
     advantages, weights = credit.advantages.tolist(), credit.token_weights.tolist()
+    taught = [False] * len(rollouts) if credit.taught is None else credit.taught.tolist()
     return [
         TrainingSample(
             completion.prompt_ids,
@@ -79,9 +89,10 @@ def build_samples(
             answer_tokens=len(rollout.reference_ids),
             reward=rollout.reward.total,
             value=value,
+            teacher_prompt_ids=teacher_prompt(rollout.problem, tuple(completion.prompt_ids)) if asked else None,
         )
-        for (number, rollout), completion, advantage, weight, mask, value in zip(
-            numbered, completions, advantages, weights, masks, values, strict=True
+        for (number, rollout), completion, advantage, weight, mask, value, asked in zip(
+            numbered, completions, advantages, weights, masks, values, taught, strict=True
         )
     ]
 
@@ -93,10 +104,13 @@ def build_minibatches(
     max_distance: float | None = None,
     value_of: ValueOf = no_value,
     max_tokens: int | None = None,
+    teacher_prompt: TeacherPrompt = student_prompt,
 ) -> list[list[TrainingSample]]:
     """Return the batch's samples by optimiser step, with all that must be known before the first of them."""
     return [
-        build_samples(groups, settings, batch.number if place == 0 else None, max_distance, value_of, max_tokens)
+        build_samples(
+            groups, settings, batch.number if place == 0 else None, max_distance, value_of, max_tokens, teacher_prompt
+        )
         for place, groups in enumerate(batch.minibatches(sizes))
     ]
 

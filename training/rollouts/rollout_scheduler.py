@@ -1,7 +1,6 @@
 """The asynchronous collector's bookkeeping: who is admitted, what makes a batch, what became of every rollout.
 
-No engine, no clock and no tasks: whoever drives a `RolloutScheduler` (the training loop with asyncio,
-`training.rollouts.simulation` with a heap of events) starts what `admit` hands out and tells it what happened::
+No engine, no clock and no tasks: the training loop starts what `admit` hands out and reports what happened::
 
     admit → (generation) → mark_generated → (verifier) → mark_judged → … all of a group judged … → next_batch
         → (optimiser steps) → mark_trained → (weights handed over) → mark_updated

@@ -136,9 +136,12 @@ class RolloutRunner:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
-            token_ids = render_prompt(self._tokenizer, self._prompt, task, self.tags)
-            self._prompts[task.id] = token_ids
+            token_ids = self._prompts[task.id] = self.render(task)
         return token_ids
+
+    def render(self, task: TrainingTask) -> tuple[int, ...]:
+        """Return the token ids of a task's prompt, which is not kept: the task may be a changed copy."""
+        return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
         self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int

@@ -182,7 +182,7 @@ def test_which_pairs_are_debated() -> None:
 
     disputes = [
         dispute("a", "suspected_wrong_label", "1", "2"),
-        dispute("a", "training_disagrees", "1", "2"),  # the same pair again
+        dispute("a", "near_conflict", "1", "2"),  # the same pair again
         dispute("d", "doubtful_verdict", "1/3", "0.33"),
         dispute("b", "conflicting_references", "1", "2", "3"),
         dispute("c", "suspected_wrong_label", "1"),

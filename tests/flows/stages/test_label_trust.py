@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from curation.records import problem_id
@@ -106,18 +105,6 @@ def test_a_run_by_votes_can_be_audited_too(tiny_copy: Tiny) -> None:
     said = goldilocks("review", tiny_copy.folder, "--audit", "2")
     assert (said.status, said.err) == (0, "")
     assert "0 of 2 drawn rows judged" in said.out
-
-
-def test_disputes_of_training_join_the_queue(posterior_run: Tiny, tmp_path: Path) -> None:
-    copy = posterior_run.copy(tmp_path)
-    place = copy.folder / "grader" / "training"
-    place.mkdir(parents=True)
-    row = {"references": ["85", "86"], "evidence": "in training 86 rose", "step": 3, "statement": "", "lang": "en"}
-    write_jsonl(place / "disputed.jsonl", [{"id": name_of(5), **row}, {"id": "gone", **row}])
-    assert copy.run("labels.drop_above=0.3").status == 0
-    queue = published(copy.folder, "disputed").filter(kind="training_disagrees")
-    assert queue.select("id", "references", "evidence").rows() == [(name_of(5), ["85", "86"], "in training 86 rose")]
-    assert queue.schema["wrong_label"] == pl.Float64()
 
 
 def test_programs_have_no_reference_to_weigh(posterior_run: Tiny, tmp_path: Path) -> None:

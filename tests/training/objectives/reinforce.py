@@ -23,7 +23,8 @@ from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.config import ObjectiveSettings
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
-from training.objectives.base import CreditInputs, GroupCredit, Objective, ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.objective import Objective
 from training.objectives.registry import OBJECTIVES
 from training.objectives.step_statistics import counted, max_of, mean_of, sum_of
 from training.optimisation.distributed import DistributedContext, end_process
@@ -76,7 +77,7 @@ def needs(settings: ReinforceSettings) -> ObjectiveNeeds:
     return ObjectiveNeeds(entropy_gradient=bool(settings.confidence))
 
 
-REINFORCE = Objective(ReinforceSettings, decide, credit, loss, needs)
+REINFORCE = Objective(ReinforceSettings, loss, credit, decide, needs)
 
 TABLE = {"kind": "reinforce", "confidence": 0.01}
 """As a recipe's `[objective]`."""

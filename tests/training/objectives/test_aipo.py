@@ -26,7 +26,6 @@ from tests.training.objectives.test_grpo import (
 )
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives import aipo
-from training.objectives.advantages import centre_rewards
 from training.objectives.aipo import AipoSettings, aipo_loss
 from training.objectives.base import ObjectiveInputs
 from training.objectives.grpo import GrpoSettings, grpo_loss
@@ -82,7 +81,7 @@ def test_a_mean_that_holds_the_sample_scales_the_gradient_by_n_minus_1_over_n(n:
     logp, total = logits.log_softmax(-1), torch.zeros(5, dtype=torch.float64)
     for arms in itertools.product(range(5), repeat=n):
         drawn = torch.tensor(arms)
-        gains = centre_rewards(rewards[drawn], torch.zeros(n, dtype=torch.int64))
+        gains = rewards[drawn] - rewards[drawn].mean()
 
         def loss(at: Tensor, drawn: Tensor = drawn, gains: Tensor = gains) -> Tensor:
             weights = torch.full((n,), 1 / n, dtype=torch.float64)

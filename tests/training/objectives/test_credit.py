@@ -9,10 +9,10 @@ import torch
 from pydantic import ValidationError
 
 from tests.training.optimisation.test_trainer import recipe
-from training.objectives.attempt_sets import best_of_k_credit, majority_credit
 from training.objectives.base import CreditInputs
 from training.objectives.credit import decide_group, group_credit
 from training.objectives.grpo import GrpoSettings
+from training.objectives.set_credit import best_of_k_credit, majority_credit
 from training.rewards import Reward
 
 RIGHT = Reward(format=0.1, correctness=0.9, correct=True)

@@ -20,7 +20,6 @@ from tests.training.optimisation.test_trainer import recipe
 from training.embedded_model.problems import Split, generate_exercises
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
-from training.objectives.advantages import centre_rewards
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
 from training.objectives.jepo import JepoSettings, jepo_credit, jepo_decision, jepo_weights
 from training.objectives.jepo import jepo_loss as jepo_loss_with_kl
@@ -137,7 +136,7 @@ def test_a_texts_probability_in_place_of_a_verdict_keeps_the_mean_and_lowers_the
     """Rewards of two chains: whether the answer drawn behind each is right, or how likely it is (equation 10)."""
     chains, answers = (value.detach() for value in policy())
     chances, right = chains.softmax(0), answers.sigmoid()
-    scores, group = torch.eye(4, dtype=torch.float64) - chances, torch.zeros(2, dtype=torch.int64)
+    scores = torch.eye(4, dtype=torch.float64) - chances
     moments = {name: (torch.zeros(4).double(), torch.zeros(()).double()) for name in ("verdict", "probability")}
     for drawn in itertools.product(range(4), repeat=2):
         places = list(drawn)
@@ -145,7 +144,7 @@ def test_a_texts_probability_in_place_of_a_verdict_keeps_the_mean_and_lowers_the
             said = torch.tensor(verdicts, dtype=torch.float64)
             likely = (said * right[places] + (1 - said) * (1 - right[places])).prod() * chances[places].prod()
             for name, rewards in (("verdict", said), ("probability", right[places])):
-                gradient = (2 * centre_rewards(rewards, group)[:, None] * scores[places]).mean(0)
+                gradient = (2 * (rewards - rewards.mean())[:, None] * scores[places]).mean(0)
                 mean, square = moments[name]
                 moments[name] = mean + likely * gradient, square + likely * gradient.square().sum()
     exact = chances * (right - (chances * right).sum())

@@ -14,10 +14,9 @@ from torch import Tensor
 
 from tests.training.objectives.test_grpo import cut, gradient, inputs_of, random_minibatch
 from tests.training.optimisation.test_trainer import recipe
-from training.objectives.advantages import advantages
 from training.objectives.aipo import AipoSettings, aipo_loss
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs
-from training.objectives.credit import GroupCreditSettings, group_credit
+from training.objectives.credit import GroupCreditSettings, advantages, group_credit
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.rewards import Reward
 
@@ -100,7 +99,7 @@ def test_cispo_keeps_the_gradient_of_a_token_that_grpo_clips() -> None:
 def test_maxrl_divides_by_the_groups_mean_reward() -> None:
     found = credited(GrpoSettings(preset="maxrl")).advantages
     assert found.tolist() == pytest.approx([3.0, -1.0, -1.0, -1.0, 1.0, -1.0])
-    unsolved = advantages(torch.zeros(3), torch.tensor([1, 1, 1]), normalisation="mean")
+    unsolved = advantages(torch.zeros(3, 1), torch.tensor([1, 1, 1]), "mean")
     assert unsolved.tolist() == [0.0] * 3
 
 
@@ -112,7 +111,7 @@ def test_maxrl_has_the_gradient_of_the_truncated_log_likelihood(n: int) -> None:
     scores = torch.eye(4, dtype=torch.float64) - logp.exp()
     for arms in itertools.product(range(4), repeat=n):
         drawn = torch.tensor(arms)
-        gains = advantages(right[drawn], torch.zeros(n, dtype=torch.int64), normalisation="mean")
+        gains = advantages(right[drawn][:, None].double(), torch.zeros(n, dtype=torch.int64), "mean")
         total += logp[drawn].sum().exp() * (gains[:, None] * scores[drawn]).mean(0)
 
     def likelihood(at: Tensor) -> Tensor:

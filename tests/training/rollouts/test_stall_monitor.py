@@ -9,7 +9,7 @@ import pytest
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
 from training.config import CollectorSettings
-from training.objectives.advantages import filter_group
+from training.objectives.credit import filter_group
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
 from training.rollouts.stall_monitor import StallMonitor, fate_of, stall_thresholds

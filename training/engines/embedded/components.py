@@ -16,6 +16,7 @@ from training.optimisation.checkpoint import JsonlLog
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import AttemptLog
+from training.rollouts.batches import TeacherPrompt, student_prompt
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask
@@ -45,3 +46,4 @@ class LoopComponents:
     stored: StoredBatches
     mirror: RunMirror
     values: ProblemValues | None = None
+    teacher_prompt: TeacherPrompt = student_prompt

@@ -53,7 +53,6 @@ from training.rollouts.batches import (
     queue_metrics,
     speed_metrics,
 )
-from training.rollouts.curriculum.disputed_labels import dispute_rows
 from training.rollouts.refused_problems import RefusedProblems
 from training.rollouts.rollout_scheduler import (
     REFUSED,
@@ -149,6 +148,7 @@ class TrainingLoop:
             distance,
             value_of,
             self._max_tokens,
+            self._components.teacher_prompt,
         )
         self._timer.add_trainer_time(monotonic() - started_at)
         numbers, results = await asyncio.gather(  # what is only counted does not keep the first step waiting
@@ -200,8 +200,6 @@ class TrainingLoop:
         )
         for row in (*map(asdict, pool_changes), *map(asdict, setting_changes)):
             self._components.logs["changes"].append({"step": self.step, **row})
-        for row in dispute_rows(pool_changes, self._curriculum.disputes, self._components.tasks, self.step):
-            self._components.logs["disputed"].append(row)
         for change in setting_changes:
             self._components.metrics_logger.log_message(
                 f"{change.setting}: {change.old:g} -> {change.new:g}, {change.reason}"
@@ -327,14 +325,8 @@ class TrainingLoop:
 
     def _decide_group(self, rollouts: Sequence[Rollout]) -> GroupDecision:
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
-        has_reference = self._components.tasks[rollouts[0].problem].reference_answer is not None
-        self._curriculum.record_group(
-            rollouts[0].problem,
-            self.step,
-            sum(rollout.reward.correct for rollout in judged),
-            len(judged),
-            [rollout.answer for rollout in judged if has_reference and not rollout.reward.correct],
-        )
+        correct = sum(rollout.reward.correct for rollout in judged)
+        self._curriculum.record_group(rollouts[0].problem, self.step, correct, len(judged))
         objective = self._recipe.objective
         decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
         self._groups.add(rollouts, dropped=decision.drop_reason is not None)

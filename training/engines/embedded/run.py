@@ -8,7 +8,6 @@
                            (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
     OUT/changes.jsonl      what the curriculum changed, and why
-    OUT/disputed.jsonl     problems that left because their labels seem wrong, where `curriculum.disputes` is on
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
     OUT/adapter/           with [lora], the trained adapters alone, which peft loads
@@ -66,23 +65,23 @@ from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoi
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer, require_model, save_model
 from training.optimisation.reference import ReferencePolicy
+from training.optimisation.teacher import require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.opening import open_curriculum
 from training.rollouts.rollouts import RolloutRunner
-from training.rollouts.starvation import collector_warnings
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
 from training.stored.opening import open_stored
+from training.stored.shown import open_shown
 from training.stored.tokens import TokenWriter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 LOGS = ("metrics", "attempts", "batches", "changes")
-DISPUTED = "disputed"
 
 
 def train(
@@ -135,6 +134,10 @@ def _train(
         trainer.reference = ReferencePolicy(
             reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
         )
+    if needs.teacher is not None:
+        teacher_folder = folder if recipe.teacher is None else resolve_model(recipe.teacher_model, recipe_folder)
+        require_same_tokens(teacher_folder, folder)
+        trainer.ask(ReferencePolicy(teacher_folder, recipe, context, None))
     if not context.is_rank_zero:
         trainer.follow()
         return out / "model"
@@ -209,7 +212,7 @@ def _run_rank_zero(
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
     with ExitStack() as stack:
-        logs = stack.enter_context(_open_logs(out, recipe, checkpoint))
+        logs = stack.enter_context(_open_logs(out, checkpoint))
         verifiers = stack.enter_context(Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards))
         check_language = _language_checker() if recipe.rewards.language else None
         prompt, rewards = recipe.solving_prompt, curriculum.rewards
@@ -229,6 +232,7 @@ def _run_rank_zero(
             open_stored(recipe, recipe_folder, out, tasks, rollouts, writer, metrics_logger.log_message)
         )
         metrics_logger.total = stored.steps
+        shown = asyncio.run(open_shown(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
         pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
         components = LoopComponents(
@@ -248,6 +252,7 @@ def _run_rank_zero(
             stored,
             mirror,
             values,
+            shown,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
         save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
@@ -263,7 +268,7 @@ def _remarks(
     recipe: TrainRecipe, stops: StopTokens, tokenizer: PreTrainedTokenizerBase, trainer: Trainer
 ) -> Iterator[str]:
     """Yield what a run says before its first step."""
-    yield from (f"warning: {warning}" for warning in collector_warnings(recipe.collector, recipe.curriculum))
+    yield from (f"warning: {warning}" for warning in recipe.collector.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)
     model = recipe.trained
@@ -297,10 +302,9 @@ async def _run(
 
 
 @contextmanager
-def _open_logs(out: Path, recipe: TrainRecipe, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
+def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
     """Yield the run's logs, cut back to the checkpoint, and close them."""
-    mends = recipe.curriculum is not None and recipe.curriculum.disputes
-    logs = {name: JsonlLog(out / f"{name}.jsonl") for name in (*LOGS, *([DISPUTED] if mends else []))}
+    logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
     try:
         for name, log in logs.items():
             log.truncate(checkpoint.state["logs"].get(name, 0) if checkpoint is not None else 0)

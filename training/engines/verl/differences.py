@@ -13,7 +13,7 @@ from training.objectives.credit import GroupCreditSettings
 from training.objectives.grpo import GrpoSettings
 from training.recipe import TrainRecipe
 
-KINDS = ("grpo", "aipo")
+KINDS = ("grpo", "aipo", "dppo")
 """Objectives whose loss is one pass over a micro-batch; verl's loop makes no second one."""
 
 
@@ -72,6 +72,8 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
     objective, reasons = recipe.objective, []
     if objective.kind not in KINDS:
         reasons.append(f"objective.kind = {objective.kind!r} is the embedded engine's: a second pass, or no group")
+    if isinstance(objective, GroupCreditSettings) and objective.variant.advantage_normalisation == "components":
+        reasons.append("advantages by component (gdpo) need the components, and verl hands totals only on")
     if getattr(objective, "kl_coef", 0):
         reasons.append("objective.kl_coef > 0 needs our KL term, and verl's per-token ones have other gradients; set 0")
     if getattr(objective, "credit", "reward") == "majority":

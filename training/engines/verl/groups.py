@@ -4,7 +4,7 @@ One `GroupLedger` a run, in the trainer's process: verl's dataset asks it for th
 it of each finished group, and it says which groups and rollouts are trained on. Its state travels with verl's
 checkpoints.
 
-    OUT/attempts.jsonl, changes.jsonl, disputed.jsonl    as the embedded engine writes them
+    OUT/attempts.jsonl, changes.jsonl    as the embedded engine writes them
 
 Invariants: each group is decided once; a rollout that the verifier failed on is never trained on, and never 0; the next
 problem is the curriculum's, in the order in which verl asks.
@@ -24,7 +24,6 @@ from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import JsonlLog
 from training.recipe import TrainRecipe
 from training.rewards import Reward
-from training.rollouts.curriculum.disputed_labels import dispute_rows
 from training.rollouts.curriculum.opening import open_curriculum
 from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.tasks import TrainingTask
@@ -82,9 +81,7 @@ class GroupLedger:
         self._recipe, self._tasks = recipe, tasks
         self.curriculum = open_curriculum(recipe, tasks)
         self._places = {problem: place for place, problem in enumerate(tasks)}
-        mends = recipe.curriculum is not None and recipe.curriculum.disputes
-        names = ("attempts", "changes", *(["disputed"] if mends else []))
-        self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in names}
+        self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in ("attempts", "changes")}
         self._decided: dict[str, GroupDecision] = {}
         self._sampled = _Sampled()
         self._closed: dict[str, float] = {}
@@ -108,9 +105,7 @@ class GroupLedger:
         self._decided[name] = decision
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
         correct = sum(rollout.reward.correct for rollout in judged)
-        wrong = [rollout.told.get("answer") or None for rollout in judged if not rollout.reward.correct]
-        has_reference = self._tasks[problem].reference_answer is not None
-        self.curriculum.record_group(problem, step, correct, len(judged), wrong if has_reference else ())
+        self.curriculum.record_group(problem, step, correct, len(judged))
         self._sampled.rollouts += rollouts
         if judged:
             self._sampled.solved["none" if not correct else "all" if correct == len(judged) else "some"] += 1
@@ -155,8 +150,6 @@ class GroupLedger:
             )
             for row in (*map(asdict, moves), *map(asdict, changes)):
                 self._logs["changes"].append({"step": step, **row})
-            for row in dispute_rows(moves, self.curriculum.disputes, self._tasks, step):
-                self._logs["disputed"].append(row)
         self._sampled = _Sampled()
         self._closed = metrics
 

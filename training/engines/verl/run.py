@@ -1,6 +1,6 @@
 """A training run by verl: recipe and folders in, a trained model and its records out, as of the embedded engine.
 
-    OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, disputed.jsonl, summary.json, plots/
+    OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, summary.json, plots/
                               as `training.engines.embedded.run` describes them
     OUT/model/                the trained model in Hugging Face format, with its mark: what a refresh is given
     OUT/verl/train.parquet    the problems, as verl's dataset reads them; held_out.parquet too

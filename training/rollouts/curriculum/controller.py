@@ -15,7 +15,6 @@ from typing import Any
 
 from training.config import CollectorSettings, ObjectiveSettings, RewardSettings
 from training.rollouts.curriculum import triggers
-from training.rollouts.curriculum.disputed_labels import AnswerCounts, LabelDispute, count_answers, find_dispute
 from training.rollouts.curriculum.drawing import DrawCounts, draw_from_pools
 from training.rollouts.curriculum.pools import (
     PassCounts,
@@ -81,8 +80,6 @@ class CurriculumController:
         self._draw_counts = DrawCounts()
         self._pass_counts: dict[str, list[PassCounts]] = {}
         self._judged_problems: set[str] = set()
-        self._answers: dict[str, list[AnswerCounts]] = {}
-        self.disputes: dict[str, LabelDispute] = {}
         self._curves = TrainingCurves()
         self._last_changes: dict[str, int] = {}
         self._members: Mapping[Pool, list[str]] | None = None
@@ -124,17 +121,10 @@ class CurriculumController:
             self._active_order = deque(weighted_order(counts, draw, self._step / self._steps, seed, self._domains))
         return self._active_order.popleft()
 
-    def record_group(
-        self, problem: str, step: int, correct: int, judged: int, wrong_answers: Iterable[str | None] = ()
-    ) -> None:
-        """Record how many rollouts of a group were judged at this step, how many were correct, and what the others
-        answered.
-        """
+    def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
+        """Record how many rollouts of a group were judged at this step, and how many were correct."""
         if self._settings is None or not judged:
             return
-        if self._settings.disputes:
-            counts = AnswerCounts(step, judged, correct, count_answers(wrong_answers))
-            self._answers.setdefault(problem, []).append(counts)
         self._pass_counts.setdefault(problem, []).append(PassCounts(step, correct, judged))
         self._judged_problems.add(problem)
 
@@ -170,8 +160,7 @@ class CurriculumController:
     def pool_sizes(self) -> dict[str, int]:
         """Return how many problems each pool holds."""
         pools = list(self.pools.values())
-        mends = self._settings is not None and self._settings.disputes
-        return {pool.value: pools.count(pool) for pool in Pool if mends or pool is not Pool.DISPUTED}
+        return {pool.value: pools.count(pool) for pool in Pool}
 
     def state(self) -> dict[str, Any]:
         """Return the whole state as JSON can hold it."""
@@ -183,8 +172,6 @@ class CurriculumController:
                 for problem, counts in self._pass_counts.items()
             },
             "touched": sorted(self._judged_problems),
-            "answers": {problem: [asdict(group) for group in groups] for problem, groups in self._answers.items()},
-            "disputes": {problem: asdict(dispute) for problem, dispute in self.disputes.items()},
             "curves": asdict(self._curves),
             "step": self._step,
             "last": self._last_changes,
@@ -201,8 +188,6 @@ class CurriculumController:
         self._draw_counts = DrawCounts(**state["drawn"])
         self._pass_counts = {problem: [PassCounts(*row) for row in rows] for problem, rows in state["seen"].items()}
         self._judged_problems = set(state["touched"]) & set(problems)
-        self._answers = {name: [AnswerCounts(**row) for row in rows] for name, rows in state["answers"].items()}
-        self.disputes = {name: LabelDispute(**row) for name, row in state["disputes"].items() if name in problems}
         self._curves = TrainingCurves(**state["curves"])
         self._last_changes = dict(state["last"])
         self._members = None
@@ -256,24 +241,11 @@ class CurriculumController:
     def _update_pool(self, problem: str, step: int) -> PoolChange | None:
         assert self._settings is not None
         pool = self.pools[problem]
-        if pool is Pool.DISPUTED:
-            return None
-        change = self._dispute(problem, pool) or pool_change(
-            problem, pool, estimate_pass_rate(self._pass_counts[problem], step, self._settings.band)
-        )
+        estimate = estimate_pass_rate(self._pass_counts[problem], step, self._settings.band)
+        change = pool_change(problem, pool, estimate)
         if change is not None:
             self.pools[problem] = change.new
         return change
-
-    def _dispute(self, problem: str, pool: Pool) -> PoolChange | None:
-        """Set a problem aside where its rollouts speak against its label."""
-        if self._settings is None or not self._settings.disputes:
-            return None
-        dispute = find_dispute(self._answers[problem])
-        if dispute is None:
-            return None
-        self.disputes[problem] = dispute
-        return PoolChange(problem, pool, Pool.DISPUTED, dispute.evidence)
 
     def _activate_deferred(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
         sizes = self.pool_sizes()

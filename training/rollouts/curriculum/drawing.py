@@ -5,8 +5,8 @@ once (as long as the pool's members stay the same; a problem that moves may be m
 is a function of the seed and of how many groups each pool has given, both of which a checkpoint holds: a resumed run
 draws what an undisturbed one would have drawn.
 
-Invariant: no pool is a dead end, but for that of disputed labels, from which nothing is drawn. Over k draws, floor(k *
-share) of each of the two passive pools come up (one less at most), whatever the batch size.
+Invariant: no pool is a dead end. Over k draws, floor(k * share) of each of the two passive pools come up (one less at
+most), whatever the batch size.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ class DrawCounts:
     """
 
     total: int = 0
-    by_pool: dict[str, int] = field(
-        default_factory=lambda: {pool.value: 0 for pool in Pool if pool is not Pool.DISPUTED}
-    )
+    by_pool: dict[str, int] = field(default_factory=lambda: {pool.value: 0 for pool in Pool})
 
 
 def draw_from_pools(

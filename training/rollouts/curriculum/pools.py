@@ -6,7 +6,7 @@ Beta(1 + c, 1 + w) (uniform prior), and a problem changes its pool only if that 
 its mass on the other side of the band. That is the hysteresis: an uncertain problem stays where it is.
 
 No pool is a dead end: `training.rollouts.curriculum.drawing` probes the retired and retries the deferred at a low rate,
-and their new rollouts move them back by the same rule. A disputed label (`disputed_labels`) waits for people.
+and their new rollouts move them back by the same rule.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ class Pool(StrEnum):
     ACTIVE = "active"
     DEFERRED = "deferred"
     RETIRED = "retired"
-    DISPUTED = "disputed"  # its label seems wrong: it is not drawn, whatever its pass rate
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,11 +46,6 @@ class CurriculumSettings(Settings):
     )
     min_pass_rate: float = Field(0.05, ge=0, lt=1, description="Below: deferred, too hard for now.")
     max_pass_rate: float = Field(0.875, gt=0, le=1, description="Above: retired, too easy by now.")
-    disputes: bool = Field(
-        False,
-        description="Problems leave if another answer rises over the versions and the reference does not; see "
-        "`disputed.jsonl`.",
-    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

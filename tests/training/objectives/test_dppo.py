@@ -1,0 +1,93 @@
+"""DPPO: its mask token by token, both distances by hand, and its gradient against a policy gradient (2602.04879)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from training.objectives.base import ObjectiveInputs
+from training.objectives.dppo import DppoSettings, binary_distance, dppo_loss
+from training.objectives.grpo import GrpoSettings, grpo_loss
+
+
+def inputs_of(policy: list[float], generator: list[float], advantage: float) -> ObjectiveInputs:
+    """One token a sequence, of these probabilities."""
+    count = len(policy)
+    return ObjectiveInputs(
+        logprobs=torch.tensor(policy, dtype=torch.float64).log().requires_grad_(),
+        generator_logprobs=torch.tensor(generator, dtype=torch.float64).log(),
+        sequence_index=torch.arange(count),
+        advantages=torch.full((count,), advantage, dtype=torch.float64),
+        token_weights=torch.ones(count, dtype=torch.float64),
+    )
+
+
+def slopes(inputs: ObjectiveInputs, settings: DppoSettings) -> list[float]:
+    loss, _ = dppo_loss(inputs, settings)
+    found: list[float] = torch.autograd.grad(loss, inputs.logprobs)[0].tolist()
+    return found
+
+
+@pytest.mark.parametrize("divergence", ["tv", "kl"])
+def test_only_what_leads_out_of_the_region_loses_its_gradient(divergence: str) -> None:
+    settings = DppoSettings(divergence=divergence)  # type: ignore[arg-type]
+    policy, generator = [0.9, 0.1, 0.55], [0.5, 0.5, 0.5]  # far up, far down, near
+    ratios = [one / other for one, other in zip(policy, generator, strict=True)]
+    up, down = slopes(inputs_of(policy, generator, 2.0), settings), slopes(inputs_of(policy, generator, -2.0), settings)
+    assert up == pytest.approx([0.0, -2 * ratios[1], -2 * ratios[2]])
+    assert down == pytest.approx([2 * ratios[0], 0.0, 2 * ratios[2]])
+    _, own = dppo_loss(inputs_of(policy, generator, 2.0), settings)
+    assert float(own["masked"].total / own["masked"].count) == pytest.approx(1 / 3)
+
+
+def test_a_rare_token_keeps_the_gradient_that_grpo_clips_and_a_frequent_one_loses_it() -> None:
+    """Ratio 100 moves 1e-3 of probability; ratio .8 moves .2 (the paper's own example)."""
+    rare, frequent = inputs_of([1e-3], [1e-5], 1.0), inputs_of([0.79], [0.99], -1.0)
+    assert slopes(rare, DppoSettings()) == pytest.approx([-100.0])
+    assert slopes(frequent, DppoSettings()) == [0.0]
+    clipped = torch.autograd.grad(grpo_loss(rare, GrpoSettings())[0], rare.logprobs)[0]
+    kept = torch.autograd.grad(grpo_loss(inputs := inputs_of([0.81], [0.99], -1.0), GrpoSettings())[0], inputs.logprobs)
+    assert clipped.tolist() == [0.0]
+    assert kept[0].tolist() == pytest.approx([0.81 / 0.99])
+
+
+def test_the_distances_by_hand() -> None:
+    policy, generator = torch.tensor([0.75, 0.2]).double().log(), torch.tensor([0.99, 0.2]).double().log()
+    assert binary_distance(policy, generator, "tv").tolist() == pytest.approx([0.24, 0.0])
+    kl = 0.99 * math.log(0.99 / 0.75) + 0.01 * math.log(0.01 / 0.25)
+    assert binary_distance(policy, generator, "kl").tolist() == pytest.approx([kl, 0.0])
+    certain = torch.zeros(1)
+    assert binary_distance(certain, certain, "kl").tolist() == [0.0]
+
+
+def test_two_outcomes_are_no_farther_apart_than_all_are() -> None:
+    """Both distances are lower bounds of those of the whole distributions, for every token of some pairs."""
+    draw = torch.Generator().manual_seed(3)
+    for _ in range(50):
+        logp, logq = torch.randn(2, 6, generator=draw, dtype=torch.float64).log_softmax(-1)
+        variation = (logp.exp() - logq.exp()).abs().sum() / 2
+        kl = (logq.exp() * (logq - logp)).sum()
+        assert (binary_distance(logp, logq, "tv") <= variation + 1e-12).all()
+        assert (binary_distance(logp, logq, "kl") <= kl + 1e-12).all()
+
+
+def test_within_the_region_the_expected_gradient_is_the_policy_gradient() -> None:
+    """Enumerated over five tokens, drawn by another policy: that of sum pi(y) A(y)."""
+    draw = torch.Generator().manual_seed(5)
+    logits = torch.randn(5, generator=draw, dtype=torch.float64).requires_grad_()
+    generator = (logits.detach() + 0.1 * torch.randn(5, generator=draw, dtype=torch.float64)).log_softmax(-1)
+    gains = torch.randn(5, generator=draw, dtype=torch.float64)
+    logprobs = logits.log_softmax(-1)
+    inputs = ObjectiveInputs(logprobs, generator, torch.arange(5), gains, generator.exp())
+    loss, own = dppo_loss(inputs, DppoSettings())
+    (found,) = torch.autograd.grad(loss, logits, retain_graph=True)
+    (wanted,) = torch.autograd.grad(-(logprobs.exp() * gains).sum(), logits)
+    assert float(own["masked"].total) == 0
+    torch.testing.assert_close(found, wanted)
+
+
+def test_the_paper_trains_with_the_credit_of_dr_grpo() -> None:
+    variant = DppoSettings(preset="paper").variant
+    assert (variant.advantage_normalisation, variant.loss_aggregation) == ("none", "constant")

@@ -1,0 +1,94 @@
+"""An objective in a file of the user's own: loaded by a recipe, trained with, and known again by its digest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from curation.config.loading import load_settings, parse_settings
+from curation.records import ConfigError
+from flows.run.training import load_train_recipe
+from training.engines.embedded.run import train
+from training.evaluation.metrics import read_metrics
+from training.recipe import TrainRecipe
+
+FILE = '''"""REINFORCE whose gain is bounded."""
+
+from pydantic import Field
+
+from training.objectives import GroupCreditSettings, Objective, counted, mean_of
+
+
+class Settings(GroupCreditSettings):
+    bound: float = Field(1.0, gt=0)
+
+
+def loss(inputs, settings):
+    counts, index = counted(inputs), inputs.sequence_index
+    gain = inputs.advantages[index].clamp(-settings.bound, settings.bound).to(inputs.logprobs.dtype)
+    weight = inputs.token_weights[index].to(inputs.logprobs.dtype)
+    value = -(weight * gain * inputs.logprobs)[counts].sum()
+    return value, {"bounded": mean_of(inputs.advantages[index].abs() > settings.bound, counts)}
+
+
+MyLoss = Objective(Settings, loss)
+NUMBER = 3
+'''
+RECIPE = """
+steps = 2
+model = "student"
+models.student = { kind = "torch", model = "embedded", prompt = "plain" }
+checks = false
+data = { kind = "embedded", problems = 40 }
+collector = { group_size = 4, n_batch = 16, n_async = 16, max_staleness = 0 }
+rewards = { max_length = 60 }
+objective = { kind = "my_loss.py:MyLoss", bound = 0.5 }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "my_loss.py").write_text(FILE)
+    (tmp_path / "own.toml").write_text(RECIPE)
+    return tmp_path
+
+
+def test_a_run_trains_with_it_and_reports_its_statistic(folder: Path) -> None:
+    recipe = load_train_recipe(folder / "own.toml")
+    train(recipe, folder, folder / "run")
+    rows = read_metrics(folder / "run")
+    assert len(rows) == 2
+    assert all(0 < row["policy/bounded"] <= 1 for row in rows)
+
+
+def test_the_settings_name_the_digest_of_the_file(folder: Path) -> None:
+    before = load_train_recipe(folder / "own.toml").objective
+    assert before.kind.startswith("my_loss.py:MyLoss@")
+    (folder / "my_loss.py").write_text(FILE + "\n# changed\n")
+    after = load_train_recipe(folder / "own.toml").objective
+    assert after.digest() != before.digest()
+
+
+def test_a_run_that_goes_on_refuses_a_changed_file(folder: Path) -> None:
+    (folder / "my_loss.py").write_text(FILE + f"\n# {folder}\n")
+    table = load_train_recipe(folder / "own.toml").model_dump(mode="json")
+    assert parse_settings(TrainRecipe, table, "run.json", (), folder).model_dump(mode="json") == table
+    table["objective"]["kind"] = table["objective"]["kind"][:-4] + "0000"
+    with pytest.raises(ConfigError, match="has changed since the run began"):
+        parse_settings(TrainRecipe, table, "run.json", (), folder)
+
+
+@pytest.mark.parametrize(
+    ("override", "refusal"),
+    [
+        ('objective.kind="my_loss.py:NUMBER"', "is a int; it must be an Objective"),
+        ('objective.kind="my_loss.py:MyLos"', "did you mean MyLoss"),
+        ('objective.kind="nowhere.py:MyLoss"', "there is no file"),
+        ("objective.bond=1.0", "unknown key `bond`; did you mean `bound`"),
+        ("objective.bound=-1.0", "greater than 0"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_a_sentence(folder: Path, override: str, refusal: str) -> None:
+    with pytest.raises(ConfigError, match=refusal):
+        load_settings(TrainRecipe, folder / "own.toml", (override,))

@@ -1,0 +1,75 @@
+"""DPPO: the policy gradient inside a trust region on probabilities, in place of a clip on ratios (arXiv 2602.04879).
+
+    L   = - sum_i sum_t weight_i · M_t · rho_t · A_i
+    M_t = 0 if D_t > threshold and the gradient leads farther away: A_i > 0 and rho_t > 1, or A_i < 0 and rho_t < 1
+          1 otherwise                                                                                    (Eq. 12)
+
+D_t compares policy pi and generator mu over two outcomes, the drawn token and all others, a lower bound of the distance
+of the whole distributions:
+
+    tv    |pi - mu|
+    kl    mu log(mu / pi) + (1 - mu) log((1 - mu) / (1 - pi))
+
+A rare token may so change its ratio by much, and a frequent one its probability by little only.
+
+Invariants: those of `training.objectives.base`; the mask has no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from training.objectives.base import ObjectiveInputs, Statistic
+from training.objectives.credit import GroupCreditSettings
+from training.objectives.objective import Objective
+from training.objectives.presets import DPPO_PRESETS
+from training.objectives.step_statistics import counted, mean_of
+
+THRESHOLDS = {"tv": 0.15, "kl": 0.05}
+"""The paper's thresholds, in probability and in nats."""
+
+
+class DppoSettings(GroupCreditSettings):
+    """A trust region on probability differences."""
+
+    kind: Literal["dppo"] = Field("dppo", description="`dppo`: a trust region on probabilities (arXiv 2602.04879).")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = DPPO_PRESETS
+    preset: Literal["mask", "paper"] = Field(
+        "mask", description="`mask`: in place of `grpo`'s clip; `paper`: also with the credit of Dr. GRPO."
+    )
+    divergence: Literal["tv", "kl"] = Field("tv", description="Distance: total variation, or KL(generator | policy).")
+    threshold: float | None = Field(
+        None, gt=0, description="Largest distance of a token; if missing the paper's, 0.15 for `tv` and 0.05 for `kl`."
+    )
+
+
+def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, dict[str, Statistic]]:
+    """Return the loss of one micro-batch (to be minimised, 0-d), the share of masked tokens and the mean distance."""
+    counts, index = counted(inputs), inputs.sequence_index
+    log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
+    ratio = log_ratio.clamp(max=settings.variant.max_log_ratio).exp()
+    advantage = inputs.advantages.to(ratio.dtype)[index]
+    weight = torch.where(counts, inputs.token_weights.to(ratio.dtype)[index], 0.0)
+    distance = binary_distance(inputs.logprobs.detach(), inputs.generator_logprobs, settings.divergence)
+    limit = THRESHOLDS[settings.divergence] if settings.threshold is None else settings.threshold
+    masked = (distance > limit) & (advantage * log_ratio.detach() > 0)
+    own = {"masked": mean_of(masked, counts), "distance": mean_of(torch.where(counts, distance, 0.0), counts)}
+    return -(weight * torch.where(masked, 0.0, ratio * advantage)).sum(), own
+
+
+def binary_distance(policy: Tensor, generator: Tensor, divergence: Literal["tv", "kl"]) -> Tensor:
+    """Return [tokens] the distance of two log-probabilities, read as those of a token against all others."""
+    if divergence == "tv":
+        return torch.abs(policy.exp() - generator.exp())
+    tiny = torch.finfo(policy.dtype).tiny
+    rest, rest_drawn = (torch.special.expm1(one).neg().clamp(min=tiny) for one in (policy, generator))
+    distance: Tensor = generator.exp() * (generator - policy) + rest_drawn * (rest_drawn.log() - rest.log())
+    return distance
+
+
+DPPO = Objective(DppoSettings, dppo_loss)

@@ -1,0 +1,92 @@
+"""A teacher beside an objective: the term that follows it, and groups that no rollout solved given to it.
+
+The term is per-token reverse KL (`training.objectives.distil`). With `unsolved`, groups in which no rollout is correct,
+which GRPO drops or compares by format alone, have no advantages: their tokens have the term in place of the loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, Statistic
+from training.objectives.credit import (
+    NONE_CORRECT,
+    GroupCreditSettings,
+    decide_group,
+    group_credit,
+    group_means,
+    group_weights,
+)
+from training.objectives.step_statistics import counted, mean_of
+from training.rewards import Reward
+from training.rollouts.rollout_scheduler import GroupDecision
+
+RATIO_CAP = 5.0
+"""Largest importance weight of a token, as in `aipo`."""
+
+
+class TaughtSettings(GroupCreditSettings):
+    """Credit within groups, and a teacher for groups without a correct rollout."""
+
+    unsolved: Literal["drop", "model", "attempts"] = Field(
+        "drop",
+        description="Groups without a correct rollout: dropped, or towards a teacher, named as in `distil.teacher`.",
+    )
+
+
+def taught_decision(rewards: Sequence[Reward], settings: TaughtSettings) -> GroupDecision:
+    """Return whether a group is trained on; with `unsolved`, one without a correct rollout is."""
+    decision = decide_group(rewards, settings)
+    is_taught = settings.unsolved != "drop" and decision.drop_reason == NONE_CORRECT
+    return replace(decision, drop_reason=None) if is_taught else decision
+
+
+def taught_credit(sequences: CreditInputs, settings: TaughtSettings) -> GroupCredit:
+    """Return `group_credit`; groups for the teacher have no advantage and no part in the others' normalisation."""
+    if settings.unsolved == "drop":
+        return group_credit(sequences, settings)
+    correct = torch.tensor([float(reward.correct) for reward in sequences.rewards], dtype=torch.float64)
+    taught = group_means(correct, sequences.groups) == 0
+    rest = (~taught).nonzero().flatten()
+    gains = torch.zeros_like(correct)
+    if len(rest):
+        places = rest.tolist()
+        rewards = [sequences.rewards[place] for place in places]
+        answers = [sequences.answers[place] for place in places] if sequences.answers else ()
+        truncated = [sequences.truncated[place] for place in places] if sequences.truncated else ()
+        solved = replace(
+            sequences,
+            rewards=rewards,
+            lengths=sequences.lengths[rest],
+            groups=sequences.groups[rest],
+            answers=answers,
+            truncated=truncated,
+        )
+        gains[rest] = group_credit(solved, settings).advantages
+    return GroupCredit(gains, group_weights(sequences, settings), taught)
+
+
+def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]:
+    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and what was measured.
+
+    ``teacher_kl`` is the mean of log pi - log T over the tokens that the teacher was asked about, an estimate of that
+    KL; ``taught_share`` is their share.
+    """
+    counts, index = counted(inputs), inputs.sequence_index
+    scores = inputs.teacher_logprobs
+    if scores is None:
+        scores = torch.full_like(inputs.generator_logprobs, math.nan)
+    known = counts & ~scores.isnan()
+    policy = inputs.logprobs.detach()
+    excess = torch.where(known, policy - scores, 0.0)
+    ratio = torch.where(known, policy - inputs.generator_logprobs, 0.0).clamp(max=math.log(RATIO_CAP)).exp()
+    weight = inputs.token_weights.to(ratio.dtype)[index]
+    term = (weight * ratio * excess * torch.where(known, inputs.logprobs, 0.0)).sum()
+    return term, {"teacher_kl": mean_of(ratio * excess, known), "taught_share": mean_of(known, counts)}

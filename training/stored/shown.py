@@ -1,0 +1,85 @@
+"""Prompts of a teacher that is the model itself: each problem with one of its correct stored attempts (OPSD).
+
+arXiv 2601.18734: the teacher reads a verified solution that the student does not, and scores the student's rollouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from curation.records import ConfigError
+from curation.thinking import split_response
+from training.objectives.registry import needs_of
+from training.objectives.sft import SftSettings
+from training.recipe import TrainRecipe
+from training.rollouts.batches import TeacherPrompt, student_prompt
+from training.rollouts.rollouts import RolloutRunner
+from training.rollouts.tasks import TrainingTask
+from training.stored.settings import StoredSettings
+from training.stored.sources import StoredSource, run_folders, stored_sources
+from training.stored.supply import StoredSupply
+from training.stored.tokens import TokenWriter
+
+SHOWN = "{statement}\n\nA correct solution of this problem, to learn from:\n\n{solution}\n\nNow solve it yourself."
+"""The statement that the teacher reads."""
+
+
+async def open_shown(
+    recipe: TrainRecipe,
+    recipe_folder: Path,
+    tasks: Mapping[str, TrainingTask],
+    rollouts: RolloutRunner,
+    writer: TokenWriter,
+    say: Callable[[str], None],
+) -> TeacherPrompt:
+    """Return the prompts of the run's teacher: the student's own, or with a stored attempt; None without one.
+
+    Args:
+        recipe_folder: what the recipe's relative paths refer to.
+        say: is given how many problems have an attempt to show.
+
+    Raises:
+        SourceError: the runs that made the sets keep no correct attempt.
+    """
+    if needs_of(recipe.objective).teacher != "attempts":
+        return student_prompt
+    sources = stored_sources(run_folders((), recipe.data, recipe_folder))
+    prompts = await shown_prompts(sources, tasks, rollouts, writer, recipe.seed)
+    say(f"the teacher reads a correct attempt at {len(prompts):,} of {len(tasks):,} problems and scores those only")
+    return lambda problem, _: prompts.get(problem)
+
+
+async def shown_prompts(
+    sources: Sequence[StoredSource],
+    tasks: Mapping[str, TrainingTask],
+    rollouts: RolloutRunner,
+    writer: TokenWriter,
+    seed: int,
+) -> dict[str, tuple[int, ...]]:
+    """Return the teacher's prompt for each problem that a stored attempt, judged again, solves."""
+    supply = StoredSupply(sources, tasks, rollouts, writer, StoredSettings(per_problem=1), SftSettings(), 1, seed)
+    await supply.load()
+    return {
+        problem.problem: shown_prompt(tasks[problem.problem], rollout.completion.text, rollouts)
+        for problem, _, rollout in supply.texts()
+    }
+
+
+def shown_prompt(task: TrainingTask, response: str, rollouts: RolloutRunner) -> tuple[int, ...]:
+    """Return the tokens of a task's prompt that shows a response, its thoughts without tags.
+
+    Raises:
+        ConfigError: the model's chat template drops the response.
+    """
+    parts = split_response(rollouts.tags.house_form(response))
+    solution = "\n\n".join(part.strip() for part in (parts.thoughts, parts.answer or "") if part.strip())
+    statement = SHOWN.format(statement=task.request.statement, solution=solution)
+    prompt = rollouts.render(replace(task, request=replace(task.request, statement=statement)))
+    if prompt == rollouts.prompt_ids(task):
+        raise ConfigError(
+            f"the chat template drops what follows the statement of {task.id}, so the teacher would read no attempt; "
+            "name another teacher"
+        )
+    return prompt
