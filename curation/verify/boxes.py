@@ -37,7 +37,7 @@ _SECOND_THOUGHT = re.compile(rf"(?:{one_of(lambda vocab: vocab.answers.second_th
 _LISTS = re.compile(rf"[,;&、，；=]|\\(?:land|lor|cup)|\b(?:{_SPACED_JOINERS})\b|{_HAN_JOINERS}|\([a-z]\)")
 
 Span = tuple[int, int, int]
-"""Start of a box, start of its content, end behind its brace."""
+"""Start of a box, start of its content, end after its brace."""
 
 
 def has_box(text: str) -> bool:

@@ -1,18 +1,18 @@
 r"""The final answer of a response: the one reader for measuring, training, judging again and files of pairs.
 
-A prompt asks for an answer in some form, the response format; `ANY` is all of them, for attempts of which nobody knows
+A prompt asks for an answer in some form, the response format; `ANY` is all of them, for attempts of which no one knows
 what was asked. They are tried in this order, each named in `ExtractedAnswer.method`:
 
     boxed      the last top-level box after the last ``</think>``, and those that are one answer with it; a "final
                answer" behind it counts more
-    tag        what stands in the last ``<answer>…</answer>``; it counts before a box that ends before it
+    tag        what is in the last ``<answer>…</answer>``; it counts before a box that ends before it
     hashes     the last ``#### 18``; a heading (``#### Step 2: add``) is none
     cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", or a heading that says so
     choice     the last ``Choice_C``
     bare       the whole response is one short line
     conclusion the value of the last sentence ("So the boots cost $104."), where nothing else is there
 
-Where words stand around the value behind a marker, the value is read (`curation.verify.prose`), or the text stays whole
+If words are around the value after a marker, the value is read (`curation.verify.prose`), or the text stays whole
 and is not refused with confidence. A response that was cut off has no final answer: an open ``<think>``, an unfinished
 last box, an open tag; of a text that ended for want of room, the last token does not count.
 
@@ -55,7 +55,7 @@ MAX_ANSWER_CHARS = 4000
 """Characters of an answer that is looked for by a fall-back."""
 
 MAX_STATED_CHARS = 300
-"""Characters of a sentence of which what stands behind "is" may be the answer."""
+"""Characters of a sentence of which what follows "is" may be the answer."""
 
 MAX_CUES = 20
 """Cues at the end of a response that are looked at."""
@@ -151,7 +151,7 @@ def read_answer(text: str, form: str = ANY) -> str | None:
 
 
 def _read_loosely(text: str) -> str:
-    """Return the answer in a text of people, which is it already where no words stand around it."""
+    """Return the answer in a text of people, which is it already if no words are around it."""
     if (not is_prose(text) and not has_box(text)) or parse_boolean(text) is not None:
         return text
     is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
@@ -163,7 +163,7 @@ def _read_loosely(text: str) -> str:
 
 
 def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
-    """Return the answer behind the marker that counts most; None where there is none, or a box was cut off."""
+    """Return the answer after the marker that counts most; None where there is none, or a box was cut off."""
     tagged = _by_tag(text, _ANSWER_TAG)
     if has_box(text):
         behind = text.lower().rfind("</answer>")
@@ -177,7 +177,7 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
 
 
 def _by_later_cue(text: str) -> ExtractedAnswer | None:
-    """Return the value behind a "Final answer:" that stands behind the last box."""
+    """Return the value after a "Final answer:" that follows the last box."""
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
     is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
@@ -214,7 +214,7 @@ def _by_box(text: str) -> ExtractedAnswer | None:
 
 
 def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
-    """Return what stands in the last tag that is closed; a marker within it counts."""
+    """Return what is in the last tag that is closed; a marker within it counts."""
     small = text.lower()
     end = small.rfind(tag.lower().replace("<", "</"))
     start = small.rfind(tag.lower(), 0, max(end, 0))
@@ -284,7 +284,7 @@ _FACTORIAL = re.compile(r"[\w)}]!")
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+")
 _ADDRESSED = re.compile(r"\b(?:let me know|i hope|feel free)\b|\?\W*$", re.IGNORECASE)
 MAX_WORDS_BEHIND = 8
-"""Words behind the value of a sentence without an end."""
+"""Words after the value of a sentence without an end."""
 
 
 def _by_conclusion(text: str) -> ExtractedAnswer | None:

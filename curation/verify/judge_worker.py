@@ -3,7 +3,7 @@
 Runs inside a worker process only. A job is ``{"do": "judge" | "check", "reference": …, "lang": …}`` with ``answers``
 (distinct strings), perhaps ``admissible`` (further references), ``letter`` and the problem's ``statement`` for "judge";
 the values are JSON.
-``engine`` says whose comparison counts: our own where it is absent, or one of `curation.verify.engines`.
+``engine`` names whose comparison counts: our own where it is absent, or one of `curation.verify.engines`.
 
 Invariant: the value of a job is a function of the job and of the written-off steps, but for the milliseconds; nothing
 is kept between jobs but caches of pure functions.
@@ -23,7 +23,7 @@ from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.worker import Guard
 
 DOUBTFUL = " (doubtful)"
-"""End of the method of a verdict that the verifier would not stand for."""
+"""End of the method of a verdict that the verifier is unsure of."""
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:

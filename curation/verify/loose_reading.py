@@ -22,7 +22,7 @@ _KINDS = [
     word for vocab in languages() for kind, said in vocab.answers.declarations.items() if kind != "any" for word in said
 ]
 _DECLARES = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(map(re.escape, _KINDS))})[\s.$]*$", re.IGNORECASE)
-"""The end of a text that says what a name in it is: "where t is any integer"."""
+"""The end of a text that defines what a name in it is: "where t is any integer"."""
 
 _COINS = ("$", "€", "£", "¥")
 _MONEY = re.compile(r"\s?[$€£¥]")
@@ -39,7 +39,7 @@ def guess_answer(text: str) -> Guess | None:
 
 
 def _has_condition(text: str) -> bool:
-    """Return whether a short text has several formulas, or one that is not closed, or values and conditions beside."""
+    """Return whether a short text has several formulas, or one that is not closed, or values and conditions too."""
     if _DECLARES.search(text):
         return True
     formulas = len(MATH.findall(text))

@@ -5,7 +5,7 @@ the parent reads final answers (`final_answer`) and decides with `answers.quick_
 to worker processes, one job a problem, one announced step a comparison.
 
 Which text is judged: a response's own ``text`` where there is one, in the judge's response format; its recorded
-``answer`` only where there is no text. (A text that yields nothing is NO_ANSWER even if somebody once read an answer
+``answer`` only where there is no text. (A text that yields nothing is NO_ANSWER even if someone once read an answer
 out of it: the verifier must not depend on another's extraction.)
 
 Answer classes: 0 holds what equals the reference; other answers get 1, 2, … in order of first appearance
@@ -13,7 +13,7 @@ Answer classes: 0 holds what equals the reference; other answers get 1, 2, … i
 not be compared with the reference, have no class.
 
 Invariants: results come in the order of the tasks, one verdict per response; TIMEOUT and BROKEN are never WRONG; a
-verdict depends on the task, the format and the limits alone, whoever asks.
+verdict depends on the task, the format and the limits alone, for every caller.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One attempt at a problem: its whole text, or only the final answer that somebody recorded.
+    """One attempt at a problem: its whole text, or only the final answer that was recorded.
 
     ``finish`` is as in `ATTEMPT`: ``stop`` where the text is known to have ended by itself.
 
@@ -92,7 +92,7 @@ class Verdict:
 
     @property
     def is_doubtful(self) -> bool:
-        """Return whether a person should look: the verifier refused, and would not stand for it."""
+        """Return whether a person should look: the verifier refused, and is unsure."""
         return self.method.endswith(DOUBTFUL)
 
 

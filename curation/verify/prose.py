@@ -1,7 +1,7 @@
 r"""Prose around a value: whether a text is more than an answer, and the one value that it gives.
 
 What follows a marker (``####``, "The answer is") is often a sentence: "144 to paint the room", "that Tom has 7 apples",
-"5 + 3 = 8 eggs". `value_in` reads the value where there is exactly one and the words beside it change nothing; where
+"5 + 3 = 8 eggs". `value_in` reads the value where there is exactly one and the words next to it change nothing; where
 they might ("3 fifths", "5 or more", "18 is wrong") or where there are several, it reads nothing, and the text stays as
 it is. A text that stays prose is never refused with confidence: `answers.compare` marks it doubtful.
 
@@ -33,7 +33,7 @@ CHAFF_END = re.compile(
     r"|</s>|<eo[a-z]>|<end_of_turn>)\.?)+\s*$",
     re.IGNORECASE,
 )
-"""What ends a response and says nothing."""
+"""What ends a response and states nothing."""
 
 SENTENCE_END = re.compile(
     r"(?<=[^\W\d_][^\W\d_])(?<!\bM[rs])(?<!\bMrs)(?<!\bDr)[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"
@@ -71,7 +71,7 @@ _SINGLE_LETTERS = frozenset("aAI")
 
 
 def _telling_words() -> frozenset[str]:
-    """Return the words beside a number that can make it another answer, in lower case."""
+    """Return the words next to a number that can make it another answer, in lower case."""
     words: list[str] = [
         *every(lambda vocab: vocab.answers.value_words),
         *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
@@ -93,7 +93,7 @@ _TELLING_HAN = re.compile("|".join(re.escape(word) for word in sorted(TELLING) i
 
 
 def is_prose(text: str) -> bool:
-    """Return whether words stand around the mathematics: more than a unit or a name."""
+    """Return whether words are around the mathematics: more than a unit or a name."""
     text = text[:MAX_PROSE_CHARS]
     if len(FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
@@ -117,7 +117,7 @@ def _is_math_word(word: str) -> bool:
 
 
 def _is_operand(text: str, word: re.Match[str]) -> bool:
-    """Return whether a run of letters is a product beside an operator: each in "xy+yz+zx"."""
+    """Return whether a run of letters is a product next to an operator: each in "xy+yz+zx"."""
     before, after = text[: word.start()].rstrip()[-1:], text[word.end() :].lstrip()[:1]
     return len(word.group()) <= 3 and (before in _OPERATORS or after in _OPERATORS)
 
@@ -129,13 +129,13 @@ def inside(formula: str) -> str:
 
 
 def has_words(text: str) -> bool:
-    """Return whether a word stands in a text, apart from commands and formulas."""
+    """Return whether a word is in a text, apart from commands and formulas."""
     outside = _TEXT_COMMAND.sub(" ", MATH.sub(" ", text[:MAX_PROSE_CHARS]))
     return WORD.search(outside) is not None or FOREIGN.search(outside) is not None
 
 
 def value_in(text: str) -> str | None:
-    """Return the value that a text gives beside words that change nothing; None where none or several stand there.
+    """Return the value that a text gives next to words that change nothing; None if it has none or several.
 
     Examples: ``"144 to paint the room"`` → ``"144"``, ``"that Tom has $7$ apples"`` → ``"$7$"``, ``"3 fifths of it"``
     → None, ``"5 + 3 = 8 eggs"`` → ``"8"``
@@ -181,7 +181,7 @@ _CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
 
 
 def is_conditioned(text: str) -> bool:
-    """Return whether a sentence is no statement of a value: it begins with one, or says something of a letter."""
+    """Return whether a sentence is no statement of a value: it begins with one, or defines a letter."""
     copula = _last_copula(text)
     return copula is not None and _CONDITIONED.match(text[: copula.start()]) is not None
 
@@ -191,9 +191,9 @@ def _last_copula(text: str) -> re.Match[str] | None:
 
 
 def stated_value(text: str) -> str:
-    """Return what stands behind the last "is" of a sentence, or else the text: a guess, for texts that people wrote.
+    """Return what follows the last "is" of a sentence, or else the text: a guess, for texts that people wrote.
 
-    What begins with a number or a sign, or is said of a letter, is left whole.
+    What begins with a number or a sign, or defines a letter, is left whole.
     """
     if not is_prose(text):
         return text
@@ -206,7 +206,7 @@ def stated_value(text: str) -> str:
 
 
 def _with_unit(text: str, match: re.Match[str]) -> str | None:
-    """Return a value and the unit behind it; None where what else follows could change it."""
+    """Return a value and the unit after it; None where what else follows could change it."""
     after = text[match.end() :]
     if after[:1].isalpha() or not _is_idle(after):
         return None
@@ -221,7 +221,7 @@ def _with_unit(text: str, match: re.Match[str]) -> str | None:
 
 
 def _is_idle(text: str) -> bool:
-    """Return whether words beside a value leave it as it is: no other number, sign, negation, or word for a number."""
+    """Return whether words next to a value leave it as it is: no other number, sign, negation, or word for a number."""
     text = _NAME.sub(" ", text)
     if not text.strip(" .,;:!*()\n"):
         return True

@@ -45,7 +45,7 @@ def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
 
 
 def _is_same(left: Reading, right: Reading) -> bool:
-    """Return whether two readings are the same; words by what they say."""
+    """Return whether two readings are the same; words by their meaning."""
     if isinstance(left.form, Words) and isinstance(right.form, Words):
         return (left.form.text, left.unread) == (right.form.text, right.unread)
     return left == right

@@ -8,7 +8,7 @@
     values      balls of growing precision refute; exact arithmetic, separation bounds and identities prove
 
 `quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
-`math_judge.MathJudge` for input that nobody has vouched for. Nothing is ever evaluated as Python.
+`math_judge.MathJudge` for input that no one has vouched for. Nothing is ever evaluated as Python.
 
 Two expressions are proved equal, refuted, or neither: what is unproved is not equal, and marked doubtful. So is an
 answer of which something could not be read, unless the reference says the same there. What counts as an approximation
@@ -67,7 +67,7 @@ def compare(
     An answer that is still a sentence is never refused with confidence.
 
     Args:
-        statement: the problem, which says what form of answer is asked for (`question`); None where it is not known.
+        statement: the problem, which states the form of answer asked for (`question`); None where it is not known.
     """
     quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
     if quick is not None:

@@ -7,7 +7,7 @@ r"""What a question decides about two answers before and after they are compared
 A form asked for is no reason to refuse an equal value: \frac{2}{4} is right where "simplest form" is asked for, and so
 is 0.5. A value that had to be rounded to be equal is another matter, and so is a formula of the statement's own.
 
-What a unit, a percent sign, brackets and the sign of a variable decide stands where values and sequences meet
+What a unit, a percent sign, brackets and the sign of a variable decide is values and sequences meet
 (`values`, `matching`). A refusal for the form's sake is always doubtful: it asks for a person's look.
 """
 
@@ -73,9 +73,9 @@ def without_quantity(text: str, question: QuestionForm) -> str:
 
 
 def without_words(text: str, question: QuestionForm) -> str:
-    """Return the value and unit of an answer whose other words the statement has too, or that say nothing.
+    """Return the value and unit of an answer whose other words the statement has too, or that change nothing.
 
-    Numbers behind the value must be the statement's, and words that compare or multiply must be in its question.
+    Numbers after the value must be the statement's, and words that compare or multiply must be in its question.
     """
     if len(text) > MAX_FORMULA_CHARS:
         return text
@@ -121,7 +121,7 @@ def stated_value(text: str, question: QuestionForm) -> str | None:
 
 
 def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
-    """Return whether a word behind a value changes nothing about it."""
+    """Return whether a word after a value changes nothing about it."""
     word = word.lower()
     if word[0].isdigit():
         return word.replace(",", "") in question.words and before.lower() not in _JOINING

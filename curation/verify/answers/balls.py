@@ -1,10 +1,10 @@
 """Values of expressions: exact rationals while they are rational, else balls (python-flint's Arb) of a precision.
 
 A ball is a midpoint with a radius that surely holds the value. So a difference whose ball excludes zero is a proof that
-two values differ, and a branch (a sign, a floor) is taken only where the whole ball lies on one side of it.
+two values differ, and a branch (a sign, a floor) is taken only where the whole ball is on one side of it.
 
 Roots of odd order of negative numbers are real, other powers of negative numbers complex. Where an expression has no
-value, `Undefined` is raised; where the precision does not tell, `Undecided`: more bits may. No exact number grows
+value, `Undefined` is raised; if the precision does not suffice, `Undecided`: more bits may. No exact number grows
 beyond `MAX_EXACT_BITS`, no magnitude beyond `MAX_MAGNITUDE_BITS` (`MagnitudeTooLarge`); no evaluation is long.
 """
 
@@ -48,7 +48,7 @@ class MagnitudeTooLarge(Undefined):
 
 
 class Undecided(Exception):
-    """The ball lies on both sides of a branch: the precision does not suffice."""
+    """The ball is on both sides of a branch: the precision does not suffice."""
 
 
 class _Irrational(Exception):

@@ -4,7 +4,7 @@ Three ways:
 
   - both are algebraic: rational numbers, i, roots, sines of rational angles and of inverse sines, and what becomes such
     (e^{2 ln 3}, 2^{\log_2 5}). A difference that is not zero is then larger than a separation bound, and a ball of that
-    precision tells (Burnikel, Funke, Mehlhorn, Schirra, Schmitt, "A separation bound for real algebraic expressions",
+    precision decides (Burnikel, Funke, Mehlhorn, Schirra, Schmitt, "A separation bound for real algebraic expressions",
     ESA 2001: |E| ≥ u^(1-D)/l);
   - the difference is a sum of rational multiples of logarithms, or of angles: it vanishes where the product of their
     powers, which is algebraic, is 1 (ln 2 + ln 3 = ln 6; arctan 1/2 + arctan 1/3 = π/4);
@@ -51,7 +51,7 @@ def same_algebraic_number(left: Expr, right: Expr) -> bool | None:
 
 
 def _is_below(number: Expr, bits: int) -> bool | None:
-    """Return whether a number that is zero or above 2**-bits is zero; None where its ball does not tell."""
+    """Return whether a number that is zero or above 2**-bits is zero; None if its ball does not decide."""
     for working in (bits + 64, 2 * bits + 512):
         try:
             with precision(working):
@@ -68,7 +68,7 @@ def _is_below(number: Expr, bits: int) -> bool | None:
 
 
 class _Separation:
-    """The sizes of an algebraic number's numerator and denominator, as bits, and the degree of the field it lies in."""
+    """The sizes of an algebraic number's numerator and denominator, as bits, and the degree of its field."""
 
     def __init__(self) -> None:
         self.roots: dict[Expr, int] = {}
@@ -143,7 +143,7 @@ def _combined(op: str, parts: list[Expr | None]) -> Expr | None:
 
 
 def _branch(expr: Expr) -> Expr | None:
-    """Return what |x|, max(x, y) and min(x, y) are, where balls tell the signs."""
+    """Return what |x|, max(x, y) and min(x, y) are, if balls decide the signs."""
     chosen = expr.args[0]
     for other in [neg(chosen)] if expr.name == "abs" else expr.args[1:]:
         gap = real_ball(difference(other, chosen))
@@ -318,8 +318,8 @@ def is_vanishing_sum(gap: Expr) -> bool:
 def generalised(expr: Expr) -> tuple[Expr, dict[str, fmpq]]:
     """Return a constant as a function of variables, and the values at which the function is that constant.
 
-    The variables are π, the logarithms of primes, and a factor before what stands in exponents and under sines. The
-    values are near, not exact: they say where to look.
+    The variables are π, the logarithms of primes, and a factor of what is in exponents and under sines. The
+    values are near, not exact: they show where to look.
     """
     names: dict[str, fmpq] = {}
     return _generalised(expr, names), names

@@ -7,8 +7,8 @@ Union      parts joined by ∪, or conditions joined by "or"
 Matrix     rows of expressions
 Relation   a chain of =, <, ≤ …, ∈ between forms
 
-Each form says by ``source`` which tokens it was read from (their places in the text); `sources` adds up those of its
-parts. What a text has and its form has not was left out in reading: a `Reading` holds that beside the form, so that
+Each form states by ``source`` which tokens it was read from (their places in the text); `sources` adds up those of its
+parts. What a text has and its form has not was left out in reading: a `Reading` holds that next to the form, so that
 nothing is dropped silently.
 """
 
@@ -89,7 +89,7 @@ Form = Value | Words | Sequence | Union | Matrix | Relation
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text was read as: its form, what was declared of names in it, and what else it says.
+    """What a text was read as: its form, what was declared of names in it, and what else it states.
 
     Example: "2^k for k > 1, k ∈ Z" is 2^k, with ``declared`` {k: "Z"} and ``unread`` "fork>1".
     """

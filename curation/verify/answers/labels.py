@@ -1,4 +1,4 @@
-"""Labels and lists: what stands before "=" or ":" and only names the answer, and items that are joined.
+"""Labels and lists: what is before "=" or ":" and only names the answer, and items that are joined.
 
 Labels are names as x, f(x), AB, m + n and det A. Items are joined by commas, semicolons, "and" and "or": a list of
 answers, groups of them, or conditions.
@@ -123,9 +123,9 @@ def with_argument_of(reference: Relation, answer: Relation) -> Relation:
 
 
 def join_items(forms: list[Form], joints: list[str]) -> Form:
-    """Return the form of several items, each with what stands before it.
+    """Return the form of several items, each with its label.
 
-    A label before the first holds for all: k = 1, 2. Conditions hold all together, or one of them where "or" is said.
+    A label before the first holds for all: k = 1, 2. Conditions hold all together, or one of them with "or".
     """
     if len(forms) == 1:
         return forms[0]
@@ -179,7 +179,7 @@ def _group_by_repetition(forms: list[Form]) -> tuple[Form, ...]:
 
 
 def with_modulus_each(parts: list[list[Token]]) -> list[list[Token]]:
-    """Return the items of ``n = 0, 1 (mod 4)`` with the modulus behind each."""
+    """Return the items of ``n = 0, 1 (mod 4)`` with the modulus after each."""
     starts = [next((at for at, token in enumerate(part) if is_modulus(token)), None) for part in parts]
     last = starts[-1]
     if last is None or any(start is not None for start in starts[:-1]):
@@ -193,7 +193,7 @@ def _is_equation(form: Form) -> bool:
 
 
 def is_condition(form: Form) -> bool:
-    """Return whether a form says where something lies: an inequality, an interval, a union."""
+    """Return whether a form says where something is: an inequality, an interval, a union."""
     if isinstance(form, Relation):
         return form.ops[0] not in ("=", ":", "~=") and (form.ops[0] != "in" or is_condition(form.items[-1]))
     return isinstance(form, Union)

@@ -1,14 +1,13 @@
 """Form against form: the dispatcher, sequences, and the order in which readings are tried.
 
 A `Matcher` holds what is the same for one pair: the policy, whether anything was doubtful, and the tier that
-decided. Its methods say whether two forms are the same answer; in doubt they say no and set ``doubtful``.
+decided. Its methods return whether two forms are the same answer; in doubt they return False and set ``doubtful``.
 """
 
 from __future__ import annotations
 
 import itertools
 
-from curation.verify.answers.comparing import is_piecewise
 from curation.verify.answers.expr import INFINITY, Expr, choose_signs, has
 from curation.verify.answers.forms import Form, Matrix, Relation, Sequence, Union, Value, Words
 from curation.verify.answers.labels import left_name
@@ -24,7 +23,7 @@ from curation.verify.answers.regions import (
     unknowns,
 )
 from curation.verify.answers.relations import Relations
-from curation.verify.answers.values import Values
+from curation.verify.answers.values import Values, is_piecewise
 
 MAX_LIST_ITEMS = 300
 MAX_SIGNS = 5
@@ -262,7 +261,7 @@ def _sign_choices(form: Sequence) -> list[Form]:
 
 
 def _as_vector(form: Form, other: Form) -> Form:
-    """Return a sum of unit vectors beside a tuple or a column as the tuple that it is."""
+    """Return a sum of unit vectors next to a tuple or a column as the tuple that it is."""
     if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
         return form
     size = len(other.items) if isinstance(other, Sequence) else len(other.rows)

@@ -99,7 +99,7 @@ class Cursor:
         raise NotImplementedError
 
     def group(self) -> Expr:
-        """Read ``{…}``, or the single token that stands for it."""
+        """Read ``{…}``, or the single token in its place."""
         raise NotImplementedError
 
     def styled(self, style: str) -> Expr:
@@ -107,7 +107,7 @@ class Cursor:
         raise NotImplementedError
 
     def name(self, text: str, *, indexed: bool = True) -> Expr:
-        """Return a variable with its indices and primes; digits right behind a letter count where ``indexed``."""
+        """Return a variable with its indices and primes; digits right after a letter count where ``indexed``."""
         raise NotImplementedError
 
     def atom(self) -> Expr:
@@ -199,7 +199,7 @@ class NameRules(Cursor):
         return sym(full)
 
     def call_of(self, name: str) -> Expr | None:
-        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which a product tells as well."""
+        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which is a product as well."""
         at = self.position
         while self.tokens[at : at + 1] and self.tokens[at].text == "'":
             at += 1

@@ -11,13 +11,13 @@ The rules, all fields of `ApproximationPolicy` (digits are significant digits):
     give at least ``decimal_digits``;
   - a reference of ``float_digits`` or more is taken for a machine's print-out of an exact number: an answer rounded
     to at least ``float_answer_digits`` counts;
-  - a decimal of ``print_out_digits`` or more beside a number without an end is a machine's print-out: its last digit
+  - a decimal of ``print_out_digits`` or more next to a number without an end is a machine's print-out: its last digit
     may be off by two;
   - an integer is never an approximation: 5042 is not 15840/π.
 
-  - the statement says how to round (``rounding``): then that rule goes before all others.
+  - the statement asks for a rounding (``rounding``): then that rule goes before all others.
 
-What a rule refuses although it lies near is WRONG and marked doubtful, for the review queue.
+What a rule refuses although it is near is WRONG and marked doubtful, for the review queue.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from curation.records import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """The rounding that a statement asks for: to digits behind the point, to significant digits, or none at all.
+    """The rounding that a statement asks for: to digits after the point, to significant digits, or none at all.
 
     Example: "to the nearest tenth" is ``Rounding(places=1)``, "to the nearest hundred" ``Rounding(places=-2)``.
     """
@@ -40,7 +40,7 @@ class Rounding:
     exact: bool = False
 
     def places_of(self, value: Fraction) -> int | None:
-        """Return the digits behind the point to which a number is rounded; None where none are asked for."""
+        """Return the digits after the point to which a number is rounded; None where none are asked for."""
         if self.digits is None or value == 0:
             return self.places
         size = abs(value)
@@ -51,7 +51,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class ApproximationPolicy:
-    """How many digits make a decimal stand for a number. The module's text says which rule each belongs to."""
+    """How many digits make a decimal count as a number. The module's docstring states which rule each belongs to."""
 
     enabled: bool = True
     answer_digits: int = 3

@@ -1,4 +1,4 @@
-"""Reading one value: an expression, the unit or sign behind it, its base; what its commas and points may mean."""
+"""Reading one value: an expression, the unit or sign after it, its base; what its commas and points may mean."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _IN_BASE = re.compile(
 def parse_value(tokens: list[Token]) -> Value:
     """Return the value that ``tokens`` are. Raises `AnswerParseError`.
 
-    Text behind it is its unit where that is known or the name of what is counted; else the value is not read from it.
+    Text after it is its unit where that is known or the name of what is counted; else the value is not read from it.
     """
     compound = parse_compound(tokens)
     if compound is not None:
@@ -147,7 +147,7 @@ def _is_unit_in_braces(tokens: list[Token], position: int) -> bool:
 
 
 def _is_ordinal(tokens: list[Token], position: int) -> bool:
-    """Return whether a brace behind a number holds nothing but "th" or another ending of an ordinal number."""
+    """Return whether a brace after a number holds nothing but "th" or another ending of an ordinal number."""
     ending = [token.text for token in tokens[position + 1 :]]
     return (
         position > 1

@@ -1,9 +1,9 @@
 r"""Reading: a normalised text → the forms it may mean, the likeliest first.
 
 Most texts have one reading. A comma between digits can be a thousands separator, a decimal comma or a list; the
-language and the digits say which readings are admitted. The last reading is always the text as `Words`.
+language and the digits decide which readings are admitted. The last reading is always the text as `Words`.
 
-A rule that leaves tokens out of its form need not say so: `spans.left_out` finds whatever no form was read from.
+A rule that leaves tokens out of its form need not report it: `spans.left_out` finds whatever no form was read from.
 
 Nothing is computed here; nesting is bounded, and every split is linear in the number of tokens at its level.
 """
@@ -201,7 +201,7 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
 
 
 def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: int) -> Form:
-    """Read a = b ≈ c as an approximation of what stands before it, a lone ≈ c as c, and name ≈ c as name = c."""
+    """Read a = b ≈ c as an approximation of what is before it, a lone ≈ c as c, and name ≈ c as name = c."""
     at = next(position for position, sign in enumerate(signs) if sign.text == "~=")
     if at == 0 and len(signs) == 1 and not parts[0]:
         return also_from(parse_form(parts[1], depth + 1), places(signs))

@@ -1,6 +1,6 @@
 """Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
-An `Interval` lies between two expressions (±∞ included), a point where they are the same. Pieces with
+An `Interval` is between two expressions (±∞ included), a point where they are the same. Pieces with
 numbers for ends are sorted and merged, so that any two spellings of a region become the same list; pieces with
 parameters are kept as they are written.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from curation.verify.answers.comparing import ComparisonState
 from curation.verify.answers.constants import difference
 from curation.verify.answers.expr import (
     Expr,
@@ -21,6 +20,7 @@ from curation.verify.answers.forms import Form, Relation, Sequence, Value, witho
 from curation.verify.answers.labels import labels_clash, left_name, with_argument_of
 from curation.verify.answers.policy import DEFAULT_POLICY, rounds_to
 from curation.verify.answers.samevalue import constant_value, values_at_trial_point, written_number
+from curation.verify.answers.values import ComparisonState
 
 _FLIP = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
@@ -61,7 +61,7 @@ class Relations(ComparisonState):
         return False
 
     def _match_approximated(self, reference: Form, answer: Form) -> bool:
-        """Return whether what stands before ≈ is the same; where both say ≈, what stands behind it must be so too."""
+        """Return whether what is before ≈ is the same; if both have ≈, what is after it must be so too."""
         sides = [side.items if _is_approximated(side) else (side,) for side in (reference, answer)]
         if not self.match(sides[0][0], sides[1][0]):
             return False
@@ -104,7 +104,7 @@ class Relations(ComparisonState):
         return self._match_equations(reference, answer)
 
     def _steps_agree(self, chain: Relation, other: Relation) -> bool:
-        """Return whether what stands between name and value in a = b = c is the value, or stands in the other too."""
+        """Return whether what is between name and value in a = b = c is the value, or is in the other too."""
         if min(len(chain.items), len(other.items)) < 3:
             return True
         return all(
@@ -218,7 +218,7 @@ def _is_approximated(form: Form) -> TypeGuard[Relation]:
 
 
 def _is_rounded_from(exact: Form, rounded: Form) -> bool:
-    """Return whether one number is another rounded, in per cent where it says so."""
+    """Return whether one number is another rounded, in per cent if it is written so."""
     if not isinstance(exact, Value) or not isinstance(rounded, Value):
         return False
     value, number = constant_value(exact.expr), written_number(rounded.expr)

@@ -1,7 +1,7 @@
 """Runs of tokens: names, calls, tails, number sets, words; and what of a text a form has left out.
 
 `left_out` is the account of a reading: each token is in the form, or declares what a name of the form is ("where k is
-an integer"), or says nothing ("only"), or is unread.
+an integer"), or changes nothing ("only"), or is unread.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _KINDS = {
 _RUN_TOGETHER = re.compile("|".join(sorted(filter(lambda word: word > "\u2e80", _KINDS), key=len, reverse=True)))
 FILLERS = frozenset("only about approximately approx roughly exactly around nearly rs usd eur is are angle triangle "
                     "the square values value equals therefore".split())  # fmt: skip
-"""Words around an answer that say nothing."""
+"""Words around an answer that change nothing."""
 
 _BARS = frozenset(("|", ":"))
 _CHAFF = frozenset((*',;.:?"#()[]{}|&⟨⟩⇒', "space", "newline", "and", "or", "'or'", "{s", "}s"))
 
 
 def places(tokens: list[Token]) -> Places:
-    """Return where in the text tokens stand."""
+    """Return where tokens are in the text."""
     return frozenset(token.at for token in tokens)
 
 
@@ -76,7 +76,7 @@ def _trimmed(run: list[Token]) -> list[Token]:
 
 
 def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | None:
-    """Return what a run of tokens says of names that the form has, each with its kind; None where it says more.
+    """Return what a run of tokens declares of names that the form has, each with its kind; None if it states more.
 
     Words without a meaning are {}; a lone name counts as the head of a set, before a bar.
     """

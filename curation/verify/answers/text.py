@@ -57,7 +57,7 @@ _THOUSANDS = re.compile(
 )
 _SPACED = re.compile(r"(?<![\d.,/\\}])(\d{1,3})((?: \d{3})+)(?![\d/])(?=\s*(?:$|[^\d\s,;]|\.\d|,\d{1,2}(?![\d,])))")
 MAX_DOTTED_CHARS = 120
-"""Characters of a text that may be a decimal with dots behind it: the search is quadratic."""
+"""Characters of a text that may be a decimal with dots after it: the search is quadratic."""
 
 _ONLY_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mbox)\s*\{([^{}$]*\d[^{}$]*)\}")
 _OUT_OF = re.compile(r"(\d+)\s+out\s+of\s+(\d+)", re.IGNORECASE)
@@ -124,7 +124,7 @@ def _speed_unit(match: re.Match[str]) -> str:
 
 
 def _rewrite_numbers(text: str) -> str:
-    """Rewrite signs beside digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
+    """Rewrite signs next to digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
     text = _BRACED_COMMA.sub(".", text)
     if len(text) < MAX_DOTTED_CHARS:
         text = _DOTTED.sub(r"\1\\overline{\2}", text)

@@ -208,7 +208,7 @@ def _terms(text: str) -> list[str]:
 
 
 def _compare_truths(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Compare yes and no, and what stands behind them; None where one is neither."""
+    """Compare yes and no, and what is after them; None where one is neither."""
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
         return None

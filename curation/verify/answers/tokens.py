@@ -22,7 +22,7 @@ class AnswerParseError(Exception):
 class Token(NamedTuple):
     """A token. Kinds: num, sym, word (letters that may be a name), fun, const, cmd, style, text, op, empty, and env
     and endenv (``\\begin`` and ``\\end``); the parser adds eof. ``at`` is where in the text it begins: by it a form
-    says what it was read from.
+    states what it was read from.
     """
 
     kind: str

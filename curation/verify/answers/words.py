@@ -114,7 +114,7 @@ def parse_boolean(text: str) -> str | None:
 
 
 def split_boolean(text: str) -> tuple[str, str] | None:
-    """Return what `parse_boolean` does, and the text behind the word."""
+    """Return what `parse_boolean` does, and the text after the word."""
     head = _FIRST_WORD.match(text)
     if head is not None and head.group(1).casefold() in _BOOLEANS and len(text) <= 400:
         return _BOOLEANS[head.group(1).casefold()], text[head.end() :]
@@ -132,7 +132,7 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\
 
 
 def is_remark(text: str) -> bool:
-    """Return whether text behind yes or no only comments on it: without formulas, conditions, another yes or no."""
+    """Return whether text after yes or no only comments on it: without formulas, conditions, another yes or no."""
     words_of_it = re.findall(r"[^\W_]+", text.casefold())
     bare = any(word.isdigit() for word in words_of_it) and len(words_of_it) < MIN_WORDS_AROUND_A_NUMBER
     return not bare and not _SIGNS.search(text) and _NO_REMARK.isdisjoint(words_of_it)

@@ -1,4 +1,4 @@
-"""Custom checkers: programs that say whether an output is right. Those of inputs are in `validators`.
+"""Custom checkers: programs that decide whether an output is right. Those of inputs are in `validators`.
 
 They run in the sandbox as everything foreign does.
 
@@ -103,7 +103,7 @@ def _checked(
 
 
 def helper_files(checker: Checker) -> dict[str, bytes]:
-    """Return the files beside a Python program, which it may import."""
+    """Return the files next to a Python program, which it may import."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {

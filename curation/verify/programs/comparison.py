@@ -2,7 +2,7 @@
 
 The rules and the names of the flags are those of the Kattis problem package format's default output validator:
 output is a sequence of tokens parted by white space; case does not matter unless ``case_sensitive``; how much white
-space stands between tokens does not matter unless ``space_change_sensitive``; with a float tolerance, a token that
+space is between tokens does not matter unless ``space_change_sensitive``; with a float tolerance, a token that
 reads as a number in the expected output must read as a number in the program's output and be near enough by one of
 the two measures, absolute or relative.
 
@@ -49,7 +49,7 @@ class Comparison:
 
 
 TOKENS = Comparison(case_sensitive=True)
-"""Token by token, with their case: how outputs are compared unless a problem says otherwise."""
+"""Token by token, with their case: how outputs are compared unless a problem sets another rule."""
 
 EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 """Byte for byte."""
@@ -113,7 +113,7 @@ def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) 
 
 
 def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
-    """Yield the tokens of an output in lists that are never empty, folded in case where the rule says so."""
+    """Yield the tokens of an output in lists that are never empty, folded in case if the rule asks for it."""
     start = 0
     while start < len(text):
         end = start + _BLOCK

@@ -9,7 +9,7 @@ else the last block without a language that looks like a program in it. An unnam
 language is a stray one, and a program without an opening fence ends at a lone closing fence. A response without a
 program has no answer, which is not the same as a wrong one.
 
-As in Markdown, a block may stand in a list: its lines then lose the indentation of its fence, as far as all have it. A
+As in Markdown, a block may be in a list: its lines then lose the indentation of its fence, as far as all have it. A
 block that is never closed runs to the end of the text. It is taken only if the response is known to have ended by
 itself: what was cut short is not an answer.
 
@@ -50,7 +50,7 @@ _OPENING = re.compile(
 
 
 _UNNAMED = frozenset(("", "code"))
-"""Names of blocks that say nothing of the language."""
+"""Names of blocks that do not name the language."""
 _LOOKS = {
     CodeLang.CPP: re.compile(r"^[ \t]*#[ \t]*include\b|\bint\s+main\s*\(|\busing\s+namespace\b|\bstd::", re.MULTILINE),
     CodeLang.PYTHON: re.compile(
@@ -78,7 +78,7 @@ class FoundCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """A fenced block: the name behind its fence, in small letters, empty where there is none; and what stands in it.
+    """A fenced block: the name after its fence, in small letters, empty where there is none; and its content.
 
     Example: ``CodeBlock("python", "print(1)\\n")``
     """

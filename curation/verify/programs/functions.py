@@ -7,7 +7,7 @@ through frames for what is expected) can reach the judgement. Results travel as 
 
 Calls with expected values as data are compared here, as trees of plain JSON: nothing is hashed and no method of a
 value is called. One call is one test, with a process and limits of its own. A test program (HumanEval, MBPP) runs in
-a second box (`caller` beside it) that answers its calls from what the submission returned, in rounds;
+a second box (`caller` next to it) that answers its calls from what the submission returned, in rounds;
 the first round only gathers calls and is the same for all submissions. It may call several functions of the submission:
 every name that it neither makes itself nor finds in its setup is one.
 
@@ -188,7 +188,7 @@ def _readable(text: str) -> str:
 
 def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
     """Return whether two encoded values are equal by Python's ``==``; what has the same items in the same order may
-    stand for a list.
+    count as a list.
     """
     expected_pair = _kind(expected)
     actual_pair = _kind(_in_order(actual, len(expected_pair[1])) if expected_pair[0] == "list" else actual)

@@ -13,8 +13,8 @@ that `draw_tests` draws by the seed and the problem's id, which language variant
 
 What decides, in order: the response holds a program (`curation.verify.programs.extraction`), in the language asked for
 (else NA, no answer); the problem can be judged (else BROKEN); the program compiles; then its tests, or the calls of
-its function, up to the first failure unless every one is asked for. Outputs are compared as the problem says
-(`curation.verify.programs.tables`): tokens with their case, where it says nothing.
+its function, up to the first failure unless every one is asked for. Outputs are compared as the problem asks
+(`curation.verify.programs.tables`): tokens with their case, if it asks for nothing.
 
 Invariants: one verdict per response, and one result per program, in order; results do not depend on how the work was
 split among threads; equal answers within a task are judged once; programs have no answer class but 0 (accepted), so
@@ -282,7 +282,7 @@ def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) 
 
 
 class _Race:
-    """The first failed part so far of one program: parts behind it are needless."""
+    """The first failed part so far of one program: parts after it are needless."""
 
     def __init__(self, every: bool) -> None:
         self._first: int | None = None

@@ -1,6 +1,6 @@
 """C++ functions judged by a C++ test program: compiled apart, linked together.
 
-The test program is a translation unit of its own, behind the declaration that the problem prescribes, so the
+The test program is a translation unit of its own, after the declaration that the problem prescribes, so the
 submission's macros, operators, classes and ``main`` do not touch it: ``assert`` is the real one, and a result has the
 declared type. It is linked first and its definitions win. It passes when the tests return and write a secret word,
 drawn anew for each process of the judge; ending the process early or printing anything does not write it.

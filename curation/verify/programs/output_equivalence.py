@@ -189,7 +189,7 @@ class Classes:
     def _doubted(self, voting: Sequence[Sequence[str]]) -> list[int]:
         """Return the tests whose expected output the checker accepts as an answer, but rejects as an output.
 
-        The checker is called with the first voting solution's output as the answer. A test tells nothing where that
+        The checker is called with the first voting solution's output as the answer. A test decides nothing if that
         fails, or where no voting output is accepted. Where too large a share rejects, none is doubted (`_FORM_SHARE`).
         """
         checker = self.problem.checker

@@ -15,7 +15,7 @@ Verdicts, as contest judges use them:
   OLE more output than allowed
   CE  the compiler, or Python's parser, rejects it
   NA  no answer: the response holds no program in the form asked for, or one in another language
-  BROKEN the judge failed: says nothing about the program
+  BROKEN the judge failed: reports nothing about the program
 
 This module holds no logic beyond these tables; `curation.verify.programs.running` runs,
 `curation.verify.programs.tables` makes a `CodeProblem`, `curation.verify.programs.judge` judges.
@@ -34,9 +34,9 @@ from curation.verify.programs.comparison import TOKENS, Comparison
 from curation.verify.programs.extraction import CodeLang
 
 CPU_S = 4.0
-"""CPU seconds of one test unless the problem says otherwise (the recipe's limit)."""
+"""CPU seconds of one test unless the problem sets it (the recipe's limit)."""
 MEMORY_MB = 300
-"""Memory of one test unless the problem says otherwise (the recipe's limit)."""
+"""Memory of one test unless the problem sets it (the recipe's limit)."""
 TESTS_A_GROUP = 20
 """Tests drawn at random for one group of responses (the recipe's number)."""
 
@@ -87,7 +87,7 @@ class CheckerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """A program that says whether an output is right. It runs in the sandbox like any other program.
+    """A program that decides whether an output is right. It runs in the sandbox like any other program.
 
     ``sources`` are its files by name, headers it includes among them; ``main`` are those that are compiled or, in
     Python, the one that is run.
@@ -113,7 +113,7 @@ class ValidatorLang(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A program that reads an input and says by its exit code whether the statement allows it.
+    """A program that reads an input and reports by its exit code whether the statement allows it.
 
     ``sources`` and ``main`` are those of a `Checker`; ``accepts`` is the exit code of an allowed input, 42 by Kattis'
     convention. What is written in checktestdata has one source.
@@ -129,7 +129,7 @@ class Validator:
 
 
 class FunctionStyle(StrEnum):
-    """Where the tests of a function problem stand."""
+    """Where the tests of a function problem are."""
 
     CALLS = "calls"  # arguments and expected values as data
     ASSERTIONS = "assertions"  # a test program that asserts
@@ -178,7 +178,7 @@ class CodeProblem:
 
     ``cpu_s`` and ``memory_mb`` hold for each test. ``lang`` is the language asked for: a program in another one is no
     answer; None where any judged language will do. ``id`` seeds the draw of tests, so language variants share it. Where
-    ``refused`` says why a problem cannot be judged (it is interactive, its checker is in a language that is not run),
+    ``refused`` states why a problem cannot be judged (it is interactive, its checker is in a language that is not run),
     each submission is BROKEN with that reason. ``processes``: programs may start processes of their own, all of which
     count; what a program's text says gives no right.
 
@@ -233,7 +233,7 @@ class ProgramResult:
     """The verdict on a program: that of its first test that is not accepted, or AC.
 
     ``first_failed`` is an index into the problem's tests. ``tests`` holds the runs in order; it ends with the first
-    failure unless every test was asked for. ``how`` says what failed, or names the compiler's first words.
+    failure unless every test was asked for. ``how`` states what failed, or names the compiler's first words.
     """
 
     verdict: CodeVerdict

@@ -7,7 +7,7 @@ pipeline, a trainer that reads a curated set (`set_problems`), an export, a user
 What the columns of `JUDGING` mean:
   comparison  a JSON object of `Comparison`; null: tokens with their case, which is not the default of Kattis packages
   checker     a program of kind kattis, testlib or script (`checker_of`); it decides in the place of a comparison
-  function    the name of a Python function, which stands in class Solution where ``starter`` has that class. Its tests
+  function    the name of a Python function, which is in class Solution where ``starter`` has that class. Its tests
               hold the arguments as JSON values, one a line, and the value expected as JSON. Or, where calls have
               keywords, numbers a tolerance, or a program tests the function: the JSON object of `function_text`
   processes   programs may start processes of their own, for the row or its source grants it
@@ -112,7 +112,7 @@ def build_problem(
 
 
 def set_problems(folder: Path, languages: Mapping[str, tuple[str, CodeLang]]) -> dict[str, CodeProblem]:
-    """Return the programs of a curated set by id, from the tables beside its data; those without tests are absent.
+    """Return the programs of a curated set by id, from the tables next to its data; those without tests are absent.
 
     Args:
         languages: per id the problem's group and the language that it asks for.

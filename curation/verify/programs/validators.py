@@ -1,4 +1,4 @@
-"""Input validators: programs that say whether an input keeps every rule of the statement.
+"""Input validators: programs that decide whether an input keeps every rule of the statement.
 
 Kattis' convention: the input on standard input, flags as arguments, exit code 42 where it is allowed. An assertion
 that fails, an exception, an abort are refusals too; a validator that runs out of its limits or whose box breaks has
@@ -52,7 +52,7 @@ print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(stan
 
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """What validators say of an input: allowed, refused, or None where one of them failed; in their words."""
+    """What validators report of an input: allowed, refused, or None where one of them failed; in their words."""
 
     valid: bool | None
     words: str = ""

@@ -9,7 +9,7 @@ come here.
         for ran in box.run_python("print(int(input()) + 1)", [b"1", b"2"], Limits(cpu_s=2)):
             assert ran.ending is Ending.EXITED and ran.exit_code == 0
 
-`doctor.diagnose()` tells property by property what isolation this machine gives, by trying each.
+`doctor.diagnose()` reports property by property what isolation this machine gives, by trying each.
 
 Why the box is made here and not by a kept tool, what holds each property and which test attacks it:
 docs/explanation/sandbox.md.

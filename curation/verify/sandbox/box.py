@@ -69,7 +69,7 @@ class Sandbox:
     works here; ``"none"`` (no isolation) must be named or allowed with ``allow_none``. ``tools``: a folder that
     `compile` sees, read only (precompiled headers, say), at ``seen_tools``. Raises VerifierError where no rung works.
 
-    ``rung`` and ``description`` say what was chosen and why nothing stronger; ``forks``: whether a program that asks
+    ``rung`` and ``description`` state what was chosen and why nothing stronger; ``forks``: whether a program that asks
     may start processes, which takes a user id of its own and a /proc; ``owns``: whether it changes modes and times.
     """
 
@@ -266,7 +266,7 @@ class Sandbox:
 
 
 def _ended(slot: Slot) -> bool:
-    """Tell a slot that its program is done with; return whether it can take another."""
+    """Inform a slot that its program is done with; return whether it can take another."""
     try:
         return slot.process.poll() is None and bool(slot.ask({"op": "end"}, []).get("done", False))
     except SlotError:

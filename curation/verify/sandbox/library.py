@@ -1,7 +1,7 @@
 """The compiled half of the sandbox: `inside/start.c`, built once with this machine's own C compiler, kept in the cache.
 
 Invariants: what is loaded was built from this very source, and no other user could have changed it; without it,
-programs are started by Python, more slowly and by the same system calls, and the reason is told.
+programs are started by Python, more slowly and by the same system calls, and the reason is reported.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a program may use, how it ended, and what it left: the data types of the sandbox.
 
-They say nothing about right and wrong. `Ending.BROKEN` means that the sandbox itself failed and nothing is known.
+They report nothing about right and wrong. `Ending.BROKEN` means that the sandbox itself failed and nothing is known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Ending(StrEnum):
     OUTPUT_LIMIT = "output_limit"
     """It wrote more than it may to stdout, to stderr or to files."""
     BROKEN = "broken"
-    """The sandbox failed; nothing is known about the program. ``note`` says how."""
+    """The sandbox failed; nothing is known about the program. ``note`` states how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class CompileResult:
     """What a compiler made: the file it wrote, or why it did not.
 
     ``ok`` means that it exited with 0 and wrote the file. ``log`` is stderr and stdout, the first 64 KiB of each.
-    ``artifact`` is the file's content, ``digest`` its SHA-256 in hex. ``run`` tells limits from errors
+    ``artifact`` is the file's content, ``digest`` its SHA-256 in hex. ``run`` separates limits from errors
     (``run.ending is Ending.BROKEN``: the sandbox failed, not the program).
     """
 

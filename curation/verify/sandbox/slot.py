@@ -61,7 +61,7 @@ MOST = 1 << 53
 
 
 class SlotError(Exception):
-    """The slot cannot be used any more; the text says why."""
+    """The slot cannot be used any more; the text states why."""
 
 
 class Answer(dict[str, Any]):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 REPORT = 3
 FAILED_TO_START = 70
 THREAD_STACK = 8 << 20
-"""Bytes of the stack of a thread of a Python program, unless it says otherwise; as outside."""
+"""Bytes of the stack of a thread of a Python program, unless it sets another; as outside."""
 ADDRESS_SPACE, OF_THREAD = 4 << 30, 32 << 20
 """A backstop for what is allocated between two ticks; memory and what threads take (stacks, arenas) come on top."""
 FILES, FILES_OF_TREE = 64, 256
@@ -103,7 +103,7 @@ class Library:
 def limits_of(limits: dict[str, Any], others: int) -> list[Limit]:
     """Return the limits that setrlimit(2) sets for a program, as (resource, soft, hard).
 
-    ``others``: what counts beside it, if the slot is counted alone, else 0. The stack alone may be raised, as outside:
+    ``others``: what counts next to it, if the slot is counted alone, else 0. The stack alone may be raised, as outside:
     what it takes is memory, which is watched.
     """
     memory = limits["memory_mb"] << 20
@@ -316,7 +316,7 @@ def _step(name: str, arguments: tuple[int, ...]) -> Any:
 
 
 def failed_to_start() -> NoReturn:
-    """Say why no foreign code ran, to the report pipe; when foreign code runs it is closed."""
+    """Report why no foreign code ran, to the report pipe; when foreign code runs it is closed."""
     with contextlib.suppress(OSError):
         os.write(REPORT, repr(sys.exc_info()[1]).encode()[:4096])
     os._exit(FAILED_TO_START)

@@ -64,7 +64,7 @@ def reset(folder: str) -> None:
 
 
 def empty(folder: str, within_s: float = SWEEP_S) -> None:
-    """Remove what lies in it, however deep, also what was made unreadable; nothing may run that changes it meanwhile.
+    """Remove what is in it, however deep, also what was made unreadable; nothing may run that changes it meanwhile.
 
     A folder's folders are moved up beside it before it goes, so no path is longer than two names, and nothing recurs.
     Raises OSError, TimeoutError among them, where something stays.
@@ -140,7 +140,7 @@ def used_bytes(folder: str, apart: bool) -> int:
 
 
 def _entries(folder: str, most: int) -> list[os.DirEntry[str]]:
-    """Return what lies in a folder, so many at most; nothing where the program has removed it meanwhile.
+    """Return what is in a folder, up to a limit; nothing where the program has removed it meanwhile.
 
     Raises OSError where its list of names alone is too long to be read while a program goes on adding to it.
     """

@@ -1,6 +1,6 @@
 """The small process of a slot: takes programs and tests from the judge, has them forked, reports what they used.
 
-Messages are JSON over a socket that keeps their borders, descriptors beside them (SCM_RIGHTS):
+Messages are JSON over a socket that keeps their borders, descriptors with them (SCM_RIGHTS):
 
     {"op": "python", "limits"} [source]    a process compiles the source once and forks each test: {"peak_kb": …}
     {"op": "binary", "limits"} [file]      the same for an executable file
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}
 MESSAGE, DESCRIPTORS = 1 << 16, 253
-"""Bytes of a message, and descriptors beside it: as many as the kernel takes."""
+"""Bytes of a message, and descriptors with it: as many as the kernel takes."""
 AHEAD_S, AHEAD_BYTES = 0.05, 1 << 20
 """Tests that were sent together are reported one by one once they took so long or wrote so much."""
 Starter = Callable[[bytes, list[list[int]]], Started]
@@ -378,7 +378,7 @@ class Supervisor:
 
 
 def serve(plan: Plan, library: Library | None, ruleset: int, outer: int, alone: bool, owns: bool) -> None:
-    """Say that the slot is ready, and serve."""
+    """Report that the slot is ready, and serve."""
     if plan.apart:
         move_imports()
     supervisor = Supervisor(plan, library, ruleset, outer, alone, owns)

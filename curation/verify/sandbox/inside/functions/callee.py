@@ -6,7 +6,7 @@ the submission could forge is its own return value, which it is free to choose a
 
 Standard input holds ``{"code", "setup", "entry", "calls": [[name, args, kwargs], …]}``; one line goes out per call,
 as soon as it has returned: ``{"value"}`` or ``{"error"}``, with ``{"args"}`` where the call changed its arguments.
-The first line says whether the code could be loaded. What the submission prints goes to standard error.
+The first line states whether the code could be loaded. What the submission prints goes to standard error.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _proxy(calls: _Calls, name: str) -> Any:
 
 
 class _Object:
-    """Stands for an object of the submission's class."""
+    """Replaces an object of the submission's class."""
 
     def __init__(self, calls: _Calls, name: str) -> None:
         self._of = calls, name
