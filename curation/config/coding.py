@@ -61,8 +61,8 @@ class CodeColumns(Settings):
     checker: str | None = Field(None, description="Path of a checker program (Python).")
     function: str | None = Field(
         None,
-        description="Path of the name of a function to write, also inside JSON text: `input_output.fn_name`; that of the "
-        "asserts if missing.",
+        description="Path of the name of a function to write, also inside JSON text: `input_output.fn_name`; that of "
+        "the asserts if missing.",
     )
     starter: str | None = Field(
         None, description="Path of the code that a solution begins with, or that its asserts use."
