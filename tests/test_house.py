@@ -52,6 +52,7 @@ SHARED_ROOMS = {
     "difficulty.unanswered",
     "difficulty.vote_parts",
     "embeddings",
+    "extras",
     "filters.dedup.minhash",
     "filters.dedup.sketches",
     "filters.dedup.tokens",

@@ -62,7 +62,10 @@ def classify_file(path: Path, out: Path, columns: Sequence[str], bad_rows: int =
 def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield the verdicts on each batch of a file's rows, in order, and those of them that cannot be read."""
     kind = kind_of(path)
-    first = [raw.row for raw in itertools.islice(raw_rows(path, kind), FIRST_ROWS) if raw.row is not None]
+    raws = list(itertools.islice(raw_rows(path, kind), FIRST_ROWS))
+    if not raws:
+        return
+    first = [raw.row for raw in raws if raw.row is not None]
     places = _present(first, _places(columns), columns, path)
     table = {"name": "file", "kind": kind, "path": str(path.resolve())}
     source = Source.model_validate({**table, "bad_rows": bad_rows, "columns": {"statement": places["statement"]}})
