@@ -85,6 +85,7 @@ SHARED_ROOMS = {
     "sources.kattis_statement",
     "sources.packed",
     "sources.hub",
+    "sources.places",
     "sources.remote",
     "sources.rows",
     "sources.selection",

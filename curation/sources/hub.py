@@ -15,7 +15,7 @@ from typing import Any
 
 from curation.config.base import names
 from curation.records import SourceError
-from curation.sources.tables import MissingSourceError, Place, TableState
+from curation.sources.places import MissingSourceError, Place, TableState
 from curation.storage.stages import atomic_write
 
 COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -21,8 +21,9 @@ from curation.config import Source
 from curation.config.base import names
 from curation.config.sources import Join, Quota
 from curation.records import SourceError
+from curation.sources.places import joined_place, place_of
 from curation.sources.rows import RawRow, Row, require_path, value_at
-from curation.sources.tables import joined_place, place_of, table_rows
+from curation.sources.tables import table_rows
 
 FIRST_ROWS = 1000
 """Rows in which a column must appear at least once; later rows may lack it."""

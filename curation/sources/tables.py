@@ -9,70 +9,19 @@ from __future__ import annotations
 import glob
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from curation.config.base import Names
-from curation.config.sources import Join, Source
+from curation.config.sources import Source
 from curation.records import SourceError
 from curation.sources.files import arrow_rows, raw_rows
+from curation.sources.hub import dataset_state, load_dataset
 from curation.sources.kattis import find_packages
+from curation.sources.places import MissingSourceError, Place, TableFile, TableState, joined_place, place_of
+from curation.sources.remote import fetched_files
 from curation.sources.rows import RawRow
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import file_digest
-
-
-class MissingSourceError(SourceError):
-    """A source that cannot be had: it is gone, access to it was not granted, or it cannot be reached."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A table: its files, or a data set's configurations and splits.
-
-    Example: ``Place("numina-1.5", "dataset", "AI-MO/NuminaMath-1.5")``
-    """
-
-    source: str
-    """The source that reads it: errors name it."""
-    kind: str
-    path: str
-    subset: Names | None = None
-    split: Names = "train"
-    revision: str | None = None
-    files: Names | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TableState:
-    """What a table held when it was read: a hash of its content and, of a hub set, its commit; of a joined one, too."""
-
-    digest: str
-    commit: str | None = None
-    joined_commit: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TableFile:
-    """A file on this machine, and the public URL that it was fetched from; empty if it is no copy."""
-
-    path: Path
-    url: str = ""
-
-
-def place_of(source: Source) -> Place:
-    """Return the table of a source's own rows."""
-    return _place(source.name, source)
-
-
-def joined_place(source: Source) -> Place | None:
-    """Return the second table of a source; None if it has none."""
-    return None if source.join is None else _place(source.name, source.join)
-
-
-def _place(name: str, table: Source | Join) -> Place:
-    files = None if isinstance(table, Join) else table.files
-    return Place(name, table.kind, table.path, table.subset, table.split, table.revision, files)
 
 
 def source_state(source: Source, folder: Path) -> TableState:
@@ -90,8 +39,6 @@ def source_state(source: Source, folder: Path) -> TableState:
 
 def _table_state(place: Place, folder: Path) -> TableState:
     if place.kind == "dataset":
-        from curation.sources.hub import dataset_state
-
         return dataset_state(place, folder)
     if place.kind == "kattis":
         root = _packages_folder(place, folder)
@@ -129,8 +76,6 @@ def table_files(place: Place, folder: Path) -> list[TableFile]:
         MissingSourceError: there are none.
     """
     if is_url(place.path):
-        from curation.sources.remote import fetched_files
-
         return fetched_files(place.source, place.path)
     pattern = folder / local_path(place.path)
     if pattern.is_file():
@@ -142,8 +87,6 @@ def table_files(place: Place, folder: Path) -> list[TableFile]:
 
 
 def _dataset_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None) -> Iterator[RawRow]:
-    from curation.sources.hub import load_dataset
-
     start = 1
     dataset = load_dataset(place, folder)
     if columns is not None:

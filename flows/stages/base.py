@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from curation.records import DROPPED, SourceError
-from curation.sources.tables import Place, table_files
+from curation.sources.places import Place
+from curation.sources.tables import table_files
 from curation.storage.remote import is_url
 from flows.run.run_folder import Run
 

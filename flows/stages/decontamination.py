@@ -23,7 +23,7 @@ from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSett
 from curation.policies.failure_budget import FailureBudget
 from curation.records import DropReason, RequestRefused
 from curation.sources import reading as sources
-from curation.sources.tables import place_of
+from curation.sources.places import place_of
 from curation.storage.stages import Shard, StageFolder, read_optional_shard, read_shard
 from flows.run import retries
 from flows.run.benches import as_benchmarks

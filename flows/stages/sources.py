@@ -17,9 +17,9 @@ from curation.publish.withheld import is_withheld
 from curation.records import SourceError
 from curation.sources import code_problems, problems, reading, tables
 from curation.sources.kattis import read_package
+from curation.sources.places import MissingSourceError, TableState, joined_place, place_of
 from curation.sources.rows import BadRowError, Row
 from curation.sources.selection import SelectionCounts
-from curation.sources.tables import MissingSourceError, TableState, joined_place, place_of
 from curation.storage.stages import Shard, read_json, read_table, write_json
 from flows.run.progress import warn
 from flows.run.run_folder import Run

@@ -19,8 +19,8 @@ from pydantic import ValidationError
 
 from curation.config import ProblemColumns, Source
 from curation.records import SourceError
+from curation.sources.places import MissingSourceError
 from curation.sources.reading import read_parts, read_source, source_digest
-from curation.sources.tables import MissingSourceError
 from curation.storage.remote import is_url
 from tests.curation.sources.test_quarantine import parts
 from tests.flows.conftest import Tiny, goldilocks, refusal

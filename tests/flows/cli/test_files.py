@@ -107,7 +107,7 @@ def test_a_file_without_rows_gives_a_file_without_rows(tmp_path: Path) -> None:
             "(answer): no row has `final`; there are: no, task, key.",
         ),
         ([], "(statement): no row has `problem`; there are: no, task, key."),
-        (["--map", "statement=task", "--map", "choices=key"], "row 0: `key` should be a list of options, but is '7'"),
+        (["--map", "statement=task", "--map", "choices=key"], "line 1: `key` should be a list of options, but is '7'"),
     ],
 )
 def test_a_map_that_does_not_fit_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
