@@ -3,11 +3,13 @@
 import base64
 import json
 import pickle
+import tomllib
 import zlib
+from pathlib import Path
 
 import pytest
 
-from curation.config import to_plain
+from curation.config import Source, to_plain
 from curation.config.coding import CodeColumns
 from curation.sources.code_problems import code_tables, whole_statement
 from curation.sources.rows import BadRowError
@@ -256,3 +258,27 @@ def test_packed_private_tests_of_livecodebench_are_read():
     columns = {"tests": [{"path": "public"}, {"path": "private", "origin": "private"}]}
     found = tables(columns, {"public": content, "private": packed})
     assert found.tests.select("input", "origin").rows() == [("1 2", "given"), ("1 2", "private")]
+
+
+def test_each_published_form_of_the_documentation_is_a_source():
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "sources.md").read_text()
+    block = page.partition("## Tests of code problems")[2].partition("```toml")[2].partition("```")[0]
+    sources = [Source.model_validate(to_plain(table)) for table in tomllib.loads(block)["sources"]]
+    assert [source.name for source in sources] == [
+        "mbpp",
+        "openai_humaneval",
+        "apps",
+        "code_generation_lite",
+        "packages",
+    ]
+    assert {source.domain for source in sources} == {"code"}
+    asserts, check = sources[0].code, sources[1].code
+    row = {"code": "def f(x): return x", "test_setup_code": "", "test_list": ["assert f(1) == 1"]}
+    assert code_tables(["a"], [row], asserts).judging["function"].to_list() == ["f"]
+    row = {
+        "prompt": PROMPT,
+        "entry_point": "area",
+        "canonical_solution": "    return 3\n",
+        "test": "def check(candidate): pass",
+    }
+    assert code_tables(["a"], [row], check).solutions["code"].to_list() == [PROMPT + "    return 3\n"]
