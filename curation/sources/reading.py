@@ -105,7 +105,10 @@ def read_parts(
     rows = selected_rows(source, folder, batch_rows, counts, of_joined)
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
-        raise SourceError(f"source {source.name}: {source.path} holds no rows{_taken_by(source)}.")
+        what = f"rows{_taken_by(source)}"
+        if source.kind == "kattis":
+            what = "problem package (a folder with problem.yaml and data/)"
+        raise SourceError(f"source {source.name}: {source.path} holds no {what}.")
     if source.kind != "kattis":
         check_columns(source, [placed.raw.row for placed in first if placed.raw.row is not None])
     aside = [BadRow(None, raw, raw.reason) for raw in of_joined]
