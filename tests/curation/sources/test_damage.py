@@ -268,7 +268,7 @@ print(len(sound), bad.height, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 def test_a_bad_line_of_200_mb_takes_bounded_memory(kind: str, tmp_path: Path) -> None:
     head = b"problem,answer\n" if kind == "csv" else b""
     row = json_line(*FIRST) if kind == "jsonl" else ",".join(FIRST).encode() + b"\n"
-    begin = b'"open' if kind == "csv" else b'{"problem": "open'
+    begin = b"a,b," if kind == "csv" else b'{"problem": "open'
     with (tmp_path / f"x.{kind}").open("wb") as file:
         file.write(head + row + begin)
         for _ in range(200):
