@@ -191,9 +191,11 @@ def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
                 if not reason and len(fields) != len(header):
                     which = "more" if len(fields) > len(header) else "fewer"
                     reason = f"{which} fields than the header's {len(header)}"
-                row = {name: field or None for name, field in zip(header, fields, strict=not reason)}
+                row = None if reason else {name: field or None for name, field in zip(header, fields, strict=True)}
                 raw = content.encode("utf-8", "surrogateescape")
-                yield RawRow(path, reader.line_num, raw, None if reason else row, reason)
+                taken.clear()
+                del fields, content  # a bad row may be large
+                yield RawRow(path, reader.line_num, raw, row, reason)
 
 
 def _parquet_rows(path: Path, batch_rows: int) -> Iterator[RawRow]:
