@@ -16,23 +16,20 @@ class TestColumns(Settings):
 
     path: str | None = Field(
         None,
-        description="Dotted path of a list of {input, output} objects, or of an object with a list of inputs and one "
-        "of outputs, also as JSON text; the row itself if missing.",
+        description="Dotted path of a list of {input, output} objects, of an object with a list of inputs and one of "
+        "outputs, both also as JSON text or packed as LiveCodeBench's, of a list of asserts, or of a test program; the "
+        "row itself if missing.",
     )
     inputs: str = Field("input", description="Name of the input in each object, or of the list of inputs.")
     outputs: str = Field("output", description="Name of the expected output, or of the list of expected outputs.")
     origin: str = Field("given", description="What this part is called: public, private or official.")
-    packed: Literal["json", "zlib"] = Field(
-        "json",
-        description="`zlib`: JSON that was pickled, compressed and written in base64, as LiveCodeBench has it.",
-    )
 
 
 class SolutionColumns(Settings):
     """The columns of one part of a source's solutions."""
 
     path: str = Field(
-        description="Dotted path of a list of programs, of a list of objects, or of an object of lists, also as JSON."
+        description="Dotted path of a program, a list of programs, of objects, or an object of lists, also as JSON."
     )
     code: str | None = Field(None, description="Name of the program in each object, or of the list of programs.")
     language: str | None = Field(
@@ -64,9 +61,12 @@ class CodeColumns(Settings):
     checker: str | None = Field(None, description="Path of a checker program (Python).")
     function: str | None = Field(
         None,
-        description="Path of the name of a function to write, also inside JSON text: `input_output.fn_name`.",
+        description="Path of the name of a function to write, also inside JSON text: `input_output.fn_name`; that of "
+        "the asserts if missing.",
     )
-    starter: str | None = Field(None, description="Path of the code that a solution begins with.")
+    starter: str | None = Field(
+        None, description="Path of the code that a solution begins with, or that its asserts use."
+    )
     interactive: str | None = Field(None, description="Path that is not empty if the problem is interactive.")
     input_file: tuple[str, ...] = Field(
         (), description="Paths that name a file, or a mode other than `stdio`, if files are read or written."

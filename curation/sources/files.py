@@ -1,54 +1,81 @@
-"""Rows of files by their kind: the one door to JSON lines, CSV and parquet.
+"""Rows of JSON lines, CSV and parquet files, compressed or not, each with its line.
 
-Invariants: rows come in the file's order, one at a time; a file that is missing or of another kind is one
-`SourceError`; what of it cannot be read is a `RawRow` without a row, and a `BadRowError` for who wants rows alone.
+Invariants: rows come in the file's order, a batch in memory at once, and blank lines are none; a row that cannot be
+read is a `RawRow` without a row; a file that is missing, damaged or of another kind is one `SourceError`.
 """
 
 from __future__ import annotations
 
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import IO, Any, Literal, cast
+
+import orjson
 
 from curation.records import SourceError
-from curation.sources.csv_rows import csv_rows
-from curation.sources.json_rows import json_rows
-from curation.sources.parquet_rows import parquet_rows
 from curation.sources.rows import RawRow, Row
-from curation.sources.streams import PACKINGS
+
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+LONGEST = 1 << 28
+"""Bytes of a line, and of a file that is one list."""
+DEEPEST = 300
+"""Lists and objects within one another; Python's own tools end at about 1,000."""
+_LONG_INTEGER = re.compile(rb"\d{19}")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""Bytes that are not UTF-8, as ``surrogateescape`` reads them."""
+_BOM = b"\xef\xbb\xbf"
 
 
-def raw_rows(path: Path, kind: str, batch_rows: int = 10_000, damage: str = "") -> Iterator[RawRow]:
-    """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, those that cannot be read too.
-
-    Args:
-        damage: why the file ends too early, of a copy of one that is damaged where it lies.
+def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow]:
+    """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, also those that cannot be read.
 
     Raises:
-        SourceError: the file is missing.
+        SourceError: the file is missing or damaged.
     """
-    if kind == "jsonl":
-        return json_rows(path, damage)
-    return csv_rows(path, damage) if kind == "csv" else parquet_rows(path, batch_rows)
+    import pyarrow
+
+    try:
+        if kind == "parquet":
+            yield from _parquet_rows(path, batch_rows)
+        else:
+            with _opened(path) as file:
+                yield from _csv_rows(path, file) if kind == "csv" else _json_rows(path, file)
+    except FileNotFoundError as error:
+        raise SourceError(f"{path}: there is no such file.") from error
+    except PermissionError as error:
+        raise SourceError(f"{path}: cannot be opened ({error.strerror}).") from error
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, pyarrow.ArrowException) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise SourceError(
+            f"{path}: not a readable {kind} file, or a damaged one ({reason}); fetch it again."
+        ) from error
 
 
 def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
-    """Return an iterator over the rows of one .jsonl, .parquet or .csv file, packed or not."""
+    """Return an iterator over the rows of one .jsonl, .parquet or .csv file, compressed or not."""
     return (raw.read() for raw in raw_rows(path, kind_of(path), batch_rows))
 
 
 def numbered_jsonl(path: Path) -> Iterator[tuple[int, Row]]:
     """Yield the rows of a file of JSON lines with the number of each line, from 1."""
-    return ((raw.line, raw.read()) for raw in json_rows(path))
+    return ((raw.line, raw.read()) for raw in raw_rows(path, "jsonl"))
 
 
 def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
-    """Return what a file's name says that it holds, as in a recipe's ``kind``.
+    """Return the kind of a file by its ending, as in a recipe's ``kind``.
 
     Raises:
-        SourceError: it says nothing that can be read.
+        SourceError: the ending is none that can be read.
     """
-    suffixes = [suffix for suffix in path.suffixes if suffix not in PACKINGS]
+    suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
     match suffixes[-1] if suffixes else "":
         case ".jsonl" | ".json" | ".ndjson":
             return "jsonl"
@@ -57,3 +84,141 @@ def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
         case ".parquet":
             return "parquet"
     raise SourceError(f"{path}: not a .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv file.")
+
+
+def _opened(path: Path) -> IO[bytes]:
+    match path.suffix:
+        case ".gz":
+            return cast(IO[bytes], gzip.open(path))
+        case ".bz2":
+            return bz2.open(path)
+        case ".xz":
+            return lzma.open(path)
+        case ".zst":
+            import pyarrow
+
+            return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"))
+    return path.open("rb")
+
+
+def _json_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
+    suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
+    for number, line in enumerate(iter(lambda: file.readline(LONGEST), b""), 1):
+        line = line.removeprefix(_BOM) if number == 1 else line
+        if suffixes[-1:] == [".json"] and line.lstrip()[:1] == b"[":
+            yield from _listed_rows(path, line + file.read(LONGEST))
+            return
+        if len(line) == LONGEST:
+            raise SourceError(f"{path}, line {number}: more than {LONGEST:,} bytes; write an object a line.")
+        if not line.isspace():
+            row, reason = _parsed(line)
+            yield RawRow(path, number, line, row, reason)
+
+
+def _parsed(line: bytes) -> tuple[Row | None, str]:
+    """Return the row of a line, or why it is none."""
+    try:
+        row = orjson.loads(line)
+    except ValueError as error:
+        return None, f"not JSON ({error})"
+    if not isinstance(row, dict):
+        return None, "a JSON object is wanted"
+    if line.count(b"[") + line.count(b"{") > DEEPEST and _is_deep(row):
+        return None, f"nested more than {DEEPEST} deep"
+    if _LONG_INTEGER.search(line):  # orjson makes floats of integers beyond 64 bits; json keeps their digits
+        return cast(Row, json.loads(line)), ""
+    return row, ""
+
+
+def _is_deep(value: Any, depth: int = 0) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return depth > DEEPEST or any(_is_deep(item, depth + 1) for item in inner if isinstance(item, dict | list))
+
+
+def _listed_rows(path: Path, content: bytes) -> Iterator[RawRow]:
+    """Yield the items of a file that is one list, which is held in memory."""
+    if len(content) >= LONGEST:
+        raise SourceError(f"{path}: a list of more than {LONGEST:,} bytes; write an object a line.")
+    try:
+        items = orjson.loads(content)
+        items = json.loads(content) if _LONG_INTEGER.search(content) else items
+    except ValueError as error:
+        raise SourceError(f"{path}: not a JSON list ({error}).") from error
+    for number, item in enumerate(items, 1):
+        is_row = isinstance(item, dict) and not _is_deep(item)
+        reason = "" if is_row else f"a JSON object is wanted, nested at most {DEEPEST} deep"
+        yield RawRow(path, number, None if is_row else orjson.dumps(item), item if is_row else None, reason)
+
+
+def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
+    """Yield the rows below the header; an empty field is None.
+
+    Raises:
+        SourceError: a quote is broken in a row of several lines, so that it is unknown where the next row begins.
+    """
+    csv.field_size_limit(LONGEST)
+    taken: list[str] = []
+
+    def lines(text: io.TextIOWrapper) -> Iterator[str]:
+        for line in text:
+            taken.append(line)
+            yield line
+
+    header: list[str] | None = None
+    with io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+        reader = csv.reader(lines(text), strict=True)
+        while True:
+            taken.clear()
+            fields: list[str] = []
+            reason = ""
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                reason = f"not a readable CSV row ({error})"
+            if len(taken) > 1 and reason:
+                first = reader.line_num - len(taken) + 1
+                raise SourceError(f"{path}, lines {first} to {reader.line_num}: {reason}; a quote there is not closed.")
+            content = "".join(taken)
+            if not content.isascii() and _NOT_UTF8.search(content):
+                reason = "not a readable CSV row (not UTF-8)"
+            if header is None and reason:
+                raise SourceError(f"{path}: the header is {reason}.")
+            if header is None:
+                header = fields
+            elif fields or reason:
+                if not reason and len(fields) != len(header):
+                    which = "more" if len(fields) > len(header) else "fewer"
+                    reason = f"{which} fields than the header's {len(header)}"
+                row = None if reason else {name: field or None for name, field in zip(header, fields, strict=True)}
+                raw = content.encode("utf-8", "surrogateescape")
+                taken.clear()
+                del fields, content  # a bad row may be large
+                yield RawRow(path, reader.line_num, raw, row, reason)
+
+
+def _parquet_rows(path: Path, batch_rows: int) -> Iterator[RawRow]:
+    import pyarrow.parquet
+
+    number = 1
+    with pyarrow.parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=batch_rows):
+            yield from arrow_rows(path, batch, number)
+            number += batch.num_rows
+
+
+def arrow_rows(path: Path | str, table: Any, start: int = 1) -> Iterator[RawRow]:
+    """Yield the rows of an Arrow table or batch; a row whose texts are not UTF-8, as files may hold, as a bad one."""
+    try:
+        rows = table.to_pylist()
+    except UnicodeDecodeError as error:
+        if table.num_rows == 1:
+            yield RawRow(path, start, b"", None, f"not UTF-8 ({error})")
+            return
+        half = table.num_rows // 2
+        yield from arrow_rows(path, table.slice(0, half), start)
+        yield from arrow_rows(path, table.slice(half), start + half)
+        return
+    for number, row in enumerate(rows, start):
+        yield RawRow(path, number, None, row)

@@ -1,11 +1,7 @@
-"""Data sets of the hub, and folders that `datasets` reads: found, fetched once, and named by commit and digest.
+"""Data sets of the hub, and folders that `datasets` loads; fetched once, and named by commit.
 
-Invariants:
-  - what is fetched is one commit: a branch, a tag or no revision is looked up first, and the commit is told;
-  - what was fetched of a commit is read again from this machine without asking the hub, whole or not at all;
-  - a set that is gone, gated, private or a script is one sentence that says what to do.
-
-Not here: what the rows mean (`curation.sources.problems`), and which of them are taken (`curation.sources.selection`).
+Invariants: what is fetched is one commit; what was fetched of a commit is read again without asking the hub, whole or
+not at all; a set that is gone, gated, private or a script is one sentence with what to do.
 """
 
 from __future__ import annotations
@@ -14,45 +10,33 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from gzip import BadGzipFile
 from pathlib import Path
 from typing import Any
 
 from curation.config.base import names
 from curation.records import SourceError
-from curation.sources.places import MissingSourceError, Place
-from curation.sources.streams import DAMAGE
-from curation.storage.stages import atomic_write, file_digest
+from curation.sources.places import MissingSourceError, Place, TableState
+from curation.storage.stages import atomic_write
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "csv", ".arrow": "arrow"}
-"""Who reads files by their names; so a set is read past its script, and only the files that are named are fetched."""
-
-_DAMAGE_ALONE = (*(kind for kind in DAMAGE if kind is not OSError), BadGzipFile)
-"""What nothing but a damaged file raises."""
+"""The reader of files by their endings; so a set is read without its script, and only the named files are fetched."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSet:
-    """A data set's rows, the commit that they are from, and a hash of what they are.
-
-    Example: ``LoadedSet(dataset, "31dd309567e3da778038cc87d868b6097a3ccf68", "9f1c…")``
-    """
-
-    dataset: Any
-    """`datasets.Dataset`."""
-    commit: str | None
-    """None for a folder of this machine."""
-    digest: str
+def dataset_state(place: Place, folder: Path) -> TableState:
+    """Return the commit of a hub set and what is taken of it, or the fingerprint of a folder of this machine."""
+    if (folder / place.path).exists():
+        return TableState(str(load_dataset(place, folder)._fingerprint))
+    commit = _commit_of(place)
+    return TableState(_name_of(place, commit), commit)
 
 
-def load_dataset(place: Place, folder: Path) -> LoadedSet:
-    """Return a data set: a folder relative to ``folder`` or, where there is none, of the hub.
+def load_dataset(place: Place, folder: Path) -> Any:
+    """Return the `datasets.Dataset` of a folder relative to ``folder`` or, if there is none, of the hub.
 
     Raises:
-        MissingSourceError: it cannot be had; the message says why, and what to do.
+        MissingSourceError: it cannot be had; the message states why, and what to do.
         SourceError: it has no such split, or its parts do not fit together.
     """
     import datasets
@@ -60,22 +44,19 @@ def load_dataset(place: Place, folder: Path) -> LoadedSet:
     local = folder / place.path
     datasets.disable_progress_bars()
     if (local / "dataset_info.json").exists() or (local / "dataset_dict.json").exists():
-        with_splits = _loaded(place, lambda: datasets.load_from_disk(str(local)))
-        return _as_local(_pick_splits(place, [with_splits]))
+        return _pick_splits(place, [_loaded(place, lambda: datasets.load_from_disk(str(local)))])
+    subsets = names(place.subset) or (None,)
     if local.exists():
-        return _as_local(
-            _pick_splits(place, [_by_library(place, str(local), subset, None) for subset in _subsets(place)])
-        )
+        return _pick_splits(place, [_by_library(place, str(local), subset, None) for subset in subsets])
     commit = _commit_of(place)
-    kept = _kept_file(place, commit)
-    if (found := _read_kept(kept, commit)) is not None:
+    note = Path(datasets.config.HF_DATASETS_CACHE) / "goldilocks" / f"{_name_of(place, commit)}.json"
+    if (found := _cached(note)) is not None:
         return found
-    dataset = _pick_splits(place, [_by_library(place, place.path, subset, commit) for subset in _subsets(place)])
-    return _keep(kept, dataset, commit)
-
-
-def _subsets(place: Place) -> tuple[str | None, ...]:
-    return names(place.subset) or (None,)
+    dataset = _pick_splits(place, [_by_library(place, place.path, subset, commit) for subset in subsets])
+    files = [Path(entry["filename"]) for entry in dataset.cache_files]
+    note.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write(note, json.dumps([[str(file), file.stat().st_size] for file in files]) + "\n")
+    return dataset
 
 
 def _by_library(place: Place, name: str, subset: str | None, revision: str | None) -> Any:
@@ -94,7 +75,7 @@ def _by_library(place: Place, name: str, subset: str | None, revision: str | Non
 
 
 def _pick_splits(place: Place, loaded: list[Any]) -> Any:
-    """Return the wanted splits of the configurations, one after another."""
+    """Return the wanted splits of the configurations, in order."""
     import datasets
 
     parts = []
@@ -106,10 +87,8 @@ def _pick_splits(place: Place, loaded: list[Any]) -> Any:
             if split not in dataset:
                 raise SourceError(f"{_named(place)} has no split `{split}`; it has: {', '.join(dataset)}.")
             parts.append(dataset[split])
-    if len(parts) == 1:
-        return parts[0]
     try:
-        return datasets.concatenate_datasets(parts)
+        return parts[0] if len(parts) == 1 else datasets.concatenate_datasets(parts)
     except ValueError as error:
         raise SourceError(
             f"{_named(place)}: its configurations and splits differ in their columns ({_first_line(error)}); make them "
@@ -117,12 +96,8 @@ def _pick_splits(place: Place, loaded: list[Any]) -> Any:
         ) from error
 
 
-def _as_local(dataset: Any) -> LoadedSet:
-    return LoadedSet(dataset, None, str(dataset._fingerprint))
-
-
 def _commit_of(place: Place) -> str:
-    """Return the commit of a hub set; the hub is asked only where the revision is not one already."""
+    """Return the commit of a hub set; the hub is asked only if the revision is not one already."""
     if place.revision is not None and COMMIT.fullmatch(place.revision):
         return place.revision
     from huggingface_hub import HfApi
@@ -130,39 +105,24 @@ def _commit_of(place: Place) -> str:
     return str(_loaded(place, lambda: HfApi().dataset_info(place.path, revision=place.revision)).sha)
 
 
-def _kept_file(place: Place, commit: str) -> Path:
-    """Return the note of what was fetched; it lies in the library's cache, and goes with it."""
-    import datasets
-
-    asked = [place.path, *map(list, (names(place.subset), names(place.split), names(place.files))), commit]
-    name = hashlib.blake2b(json.dumps(asked).encode(), digest_size=16).hexdigest()
-    return Path(datasets.config.HF_DATASETS_CACHE) / "goldilocks" / f"{name}.json"
+def _name_of(place: Place, commit: str) -> str:
+    """Return a hash of the commit and of what is taken of it."""
+    taken = [place.path, *map(list, (names(place.subset), names(place.split), names(place.files))), commit]
+    return hashlib.blake2b(json.dumps(taken).encode(), digest_size=16).hexdigest()
 
 
-def _keep(note: Path, dataset: Any, commit: str) -> LoadedSet:
-    """Note the files that hold a fetched set, with their sizes and their hash."""
-    files = [Path(entry["filename"]) for entry in dataset.cache_files]
-    digest = hashlib.blake2b("-".join(map(file_digest, files)).encode(), digest_size=16).hexdigest()
-    note.parent.mkdir(parents=True, exist_ok=True)
-    table = {"commit": commit, "digest": digest, "files": [[str(file), file.stat().st_size] for file in files]}
-    atomic_write(note, json.dumps(table, indent=1) + "\n")
-    return LoadedSet(dataset, commit, digest)
-
-
-def _read_kept(note: Path, commit: str) -> LoadedSet | None:
-    """Return the set that a note names; None where a file of it is gone or has another size."""
+def _cached(note: Path) -> Any:
+    """Return the set whose files a note lists; None if one is gone or has another size."""
     import datasets
 
     try:
-        table = json.loads(note.read_text(encoding="utf-8"))
-        files = [(Path(name), int(size)) for name, size in table["files"]]
-        digest = str(table["digest"])
-    except (OSError, ValueError, KeyError, TypeError):
+        files = [(Path(name), int(size)) for name, size in json.loads(note.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError):
         return None
     if not files or any(not file.is_file() or file.stat().st_size != size for file, size in files):
         return None
     parts = [datasets.Dataset.from_file(str(file)) for file, _ in files]
-    return LoadedSet(parts[0] if len(parts) == 1 else datasets.concatenate_datasets(parts), commit, digest)
+    return parts[0] if len(parts) == 1 else datasets.concatenate_datasets(parts)
 
 
 def _loaded(place: Place, load: Any) -> Any:
@@ -176,34 +136,27 @@ def _loaded(place: Place, load: Any) -> Any:
 def _what_to_do(place: Place, error: BaseException) -> str:
     import huggingface_hub.errors as hub_errors
     from datasets.exceptions import DatasetGenerationError
-    from pyarrow import ArrowInvalid
 
     chain = list(_causes(error))
-    if isinstance(error, DatasetGenerationError) and error.__cause__ is not None:
-        error = error.__cause__  # it says no more than that there was one
-    text = _first_line(error)
     page = f"https://huggingface.co/datasets/{place.path}"
-    if any(isinstance(one, hub_errors.GatedRepoError) or "gated dataset" in str(one) for one in chain):
+    if any(isinstance(cause, hub_errors.GatedRepoError) or "gated dataset" in str(cause) for cause in chain):
         return (
             f"is gated: its owners give access to those who ask. Log in at {page}, ask there, then run `hf auth login` "
             "or set HF_TOKEN, and run again."
         )
-    if any(isinstance(one, hub_errors.RevisionNotFoundError) for one in chain):
+    if any(isinstance(cause, hub_errors.RevisionNotFoundError) for cause in chain):
         return f"cannot be loaded: it has no revision `{place.revision}`; {page}/commits/main lists them."
-    if any("scripts are no longer supported" in str(one) for one in chain):
+    if any("scripts are no longer supported" in str(cause) for cause in chain):
         return (
             "cannot be loaded: it is a script, which `datasets` does not run any more; read the hub's conversion, "
             '`revision = "refs/convert/parquet"`, or its data files by `files`.'
         )
-    if any(isinstance(one, hub_errors.RepositoryNotFoundError) for one in chain):
+    if any(isinstance(cause, hub_errors.RepositoryNotFoundError) for cause in chain):
         return f"cannot be loaded: the hub has no such data set (any more), or it is private; see {page}."
-    said = f"cannot be loaded: {type(error).__name__}: {text}{'' if text.endswith('.') else '.'}"
-    if any(isinstance(one, (DatasetGenerationError, ArrowInvalid, *_DAMAGE_ALONE)) for one in chain):
-        said += (
-            " `datasets` refuses a damaged file as a whole: name its files by kind `jsonl`, `csv` or `parquet`, which "
-            "are read as far as they are sound, with `bad_rows = 100`."
-        )
-    return said
+    if isinstance(error, DatasetGenerationError) and error.__cause__ is not None:
+        error = error.__cause__  # the error itself only states that there was one
+    text = _first_line(error)
+    return f"cannot be loaded: {type(error).__name__}: {text}{'' if text.endswith('.') else '.'}"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

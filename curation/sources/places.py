@@ -1,8 +1,9 @@
-"""Where rows lie, as readers see it: a source of a recipe, or the second table of its join."""
+"""What names a table of rows, and what it held when it was read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from curation.config.base import Names
 from curation.config.sources import Join, Source
@@ -15,7 +16,7 @@ class MissingSourceError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table of rows: its files, or a data set's configurations and splits.
+    """A table: its files, or a data set's configurations and splits.
 
     Example: ``Place("numina-1.5", "dataset", "AI-MO/NuminaMath-1.5")``
     """
@@ -30,13 +31,30 @@ class Place:
     files: Names | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """What a table held when it was read: a hash of its content and, of a hub set, its commit; of a joined one, too."""
+
+    digest: str
+    commit: str | None = None
+    joined_commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A file on this machine, and the public URL that it was fetched from; empty if it is no copy."""
+
+    path: Path
+    url: str = ""
+
+
 def place_of(source: Source) -> Place:
-    """Return where a source's own rows lie."""
+    """Return the table of a source's own rows."""
     return _place(source.name, source)
 
 
 def joined_place(source: Source) -> Place | None:
-    """Return where the second table of a source lies; None where it has none."""
+    """Return the second table of a source; None if it has none."""
     return None if source.join is None else _place(source.name, source.join)
 
 

@@ -1,15 +1,11 @@
-"""Raw rows of tables as dictionaries, what of them cannot be read, and values inside them by dotted path.
-
-Not here: how files are read (`curation.sources.files`), what the columns mean (`curation.sources.problems`), and what
-becomes of rows that cannot be read (`curation.sources.quarantine`).
-"""
+"""Rows of tables as mappings, the reason of each that cannot be read, and values in them by dotted path."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,52 +20,40 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BadRowError(SourceError):
-    """One row that cannot be read, or holds a value of another type than is wanted, while those beside it are sound.
+    """One row that cannot be read or has a value of a wrong type; the message names no row."""
 
-    Args:
-        message: where it is, and what is wrong with it.
-        reason: what is wrong alone.
-    """
-
-    def __init__(self, message: str, reason: str = "") -> None:
-        super().__init__(message)
-        self.reason = public_text(reason or message)
-
-
-def too_many(source: str, most: int, raw: RawRow, reason: str) -> SourceError:
-    """Return the error of a source of which more rows cannot be read than it may have; ``raw`` is the last one."""
-    return SourceError(
-        f"source {source}: more than {most:,} rows cannot be read (the last one: {raw.place}: {reason}); mend the "
-        "source, or raise its `bad_rows`."
-    )
+    def __init__(self, message: str) -> None:
+        super().__init__(public_text(message))
 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """A row beside the bytes that it was.
+    """A row, and the bytes that it was.
 
-    Example: ``RawRow(Path("x.jsonl"), 2, b'{"q": NaN}', None, "not JSON (NaN)")``
+    Example: ``RawRow(Path("x.jsonl"), 2, b'{"q": NaN}', None, "not JSON: …")``
     """
 
     path: Path | str
-    """A text where it is a URL."""
+    """A text if it is a URL or the name of a data set."""
     line: int
-    """From 1; in a file without lines, the row's number; 0 of what is no row but the file."""
+    """From 1; the row's number in a file without lines."""
     raw: bytes | None
-    """None where it was no line of text."""
+    """None if it was no line of text."""
     row: Row | None
-    """None where it cannot be read."""
+    """None if it cannot be read."""
     reason: str = ""
     """Why it cannot be read."""
+    size: int = 0
+    """Bytes that are read for it later: those of a package's tests."""
 
     @property
     def place(self) -> str:
         """Return the file and the line, as a sentence names them."""
-        return f"{self.path}, line {self.line}" if self.line else str(self.path)
+        return f"{self.path}, line {self.line}"
 
     @property
     def content(self) -> bytes:
-        """Return its bytes; those of its JSON where it was no line of text."""
+        """Return its bytes; those of its JSON if it was no line of text."""
         return json.dumps(self.row, ensure_ascii=True, default=str).encode() if self.raw is None else self.raw
 
     def read(self) -> Row:
@@ -80,42 +64,12 @@ class RawRow:
         """
         if self.row is None:
             shown = (self.raw or b"")[:60].decode("utf-8", "replace")
-            said = f"{self.place}: {self.reason}"
-            raise BadRowError(f"{said}: {shown!r}." if shown else f"{said}.", self.reason)
+            raise BadRowError(f"{self.place}: {self.reason}{f': {shown!r}' if shown else ''}.")
         return self.row
 
 
-def numbered_rows(path: Path, rows: Iterable[Row], start: int = 1) -> Iterator[RawRow]:
-    """Yield rows that came from no lines of text, numbered from ``start``."""
-    for number, row in enumerate(rows, start):
-        yield RawRow(path, number, None, row)
-
-
-def arrow_rows(path: Path, table: Any, start: int = 1) -> Iterator[RawRow]:
-    """Yield the rows of an Arrow table or batch; one whose texts are not UTF-8, as files may hold, as a bad one."""
-    try:
-        yield from numbered_rows(path, table.to_pylist(), start)
-    except UnicodeDecodeError:
-        for at in range(table.num_rows):
-            yield _arrow_row(path, start + at, table.take([at]))
-
-
-def _arrow_row(path: Path, number: int, table: Any) -> RawRow:
-    try:
-        (raw,) = numbered_rows(path, table.to_pylist(), number)
-    except UnicodeDecodeError as error:
-        return RawRow(path, number, b"".join(map(_column_bytes, table.columns)), None, f"not UTF-8 ({error})")
-    return raw
-
-
-def _column_bytes(column: Any) -> bytes:
-    """Return the bytes that a column of one row holds, of whatever type."""
-    chunks = getattr(column, "chunks", [column])
-    return b"".join(bytes(buffer) for chunk in chunks for buffer in chunk.buffers()[-1:] if buffer is not None)
-
-
 def value_at(row: Any, path: str) -> Any:
-    """Return the value at a dotted path, None where a step is absent; numbers index lists."""
+    """Return the value at a dotted path, None if a step is missing; numbers index lists."""
     value = _walk(row, path)
     return None if value is _ABSENT else value
 
@@ -152,8 +106,12 @@ def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
     return list(paths)
 
 
-def parse_options(value: Any, where: str) -> list[str] | None:
-    """Read the options of a multiple-choice problem: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
+def parse_options(value: Any, path: str) -> list[str] | None:
+    """Return the options of a multiple-choice problem: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``.
+
+    Args:
+        path: names the value in errors.
+    """
     if value is None or value == []:
         return None
     lettered = _lettered(value[0] if isinstance(value, list) and len(value) == 1 else value)
@@ -168,10 +126,10 @@ def parse_options(value: Any, where: str) -> list[str] | None:
     if isinstance(value, list) and value and all(isinstance(option, str) and _APART.match(option) for option in value):
         value = _lettered(", ".join(value)) or value
     if not isinstance(value, list) or not all(isinstance(option, str | int | float) for option in value):
-        raise BadRowError(f"{where} should be a list of options, but is {str(value)[:80]!r}.")
+        raise BadRowError(f"`{path}` should be a list of options, but is {str(value)[:80]!r}.")
     options = [str(option) for option in value]
     if any(_SURROGATE.search(option) for option in options):
-        raise BadRowError(f"{where} holds half of a surrogate pair: {str(options)[:80]!r}.")
+        raise BadRowError(f"`{path}` holds half of a surrogate pair: {str(options)[:80]!r}.")
     return options or None
 
 

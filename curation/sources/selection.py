@@ -1,10 +1,7 @@
-"""Which rows of a source are taken: of its `where`, drawn by its quota, joined with its second table, up to its limit.
+"""The rows of a source that are taken: by its `where`, its quota, its join and its limit, in this order.
 
-In these steps, and in the source's own order. A row keeps its position in the source, however many before it are not
-taken.
-
-Invariants: the same source gives the same rows in every run and in every process; a row that cannot be read is judged
-by no expression and no quota, and goes on, for whoever sets it aside.
+Invariants: a row keeps its position in the source; the same source gives the same rows in every run and every process;
+a row that cannot be read passes every step.
 """
 
 from __future__ import annotations
@@ -12,39 +9,38 @@ from __future__ import annotations
 import hashlib
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from polars.exceptions import ColumnNotFoundError, PolarsError
 
 from curation.config import Source
 from curation.config.base import names
-from curation.config.sources import Quota
-from curation.sources.joining import FIRST_ROWS, JoinedTable, read_joined
-from curation.sources.places import place_of
-from curation.sources.rows import RawRow, Row, require_path
-from curation.sources.tables import raw_table_rows
-from curation.sources.where import RowFilter
+from curation.config.sources import Join, Quota
+from curation.records import SourceError
+from curation.sources.places import joined_place, place_of
+from curation.sources.rows import RawRow, Row, require_path, value_at
+from curation.sources.tables import table_rows
 
+FIRST_ROWS = 1000
+"""Rows in which a column must appear at least once; later rows may lack it."""
 SPACE = 1 << 64
-"""Of the numbers that rows are drawn by."""
+"""Range of the numbers that rows are drawn by."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRow:
-    """A row and its position in the source, from 0; ``raw`` where the bytes that it was are wanted.
-
-    Example: ``PlacedRow(12, {"problem": "What is 1 + 1?"})``
-    """
+class PlacedRow(NamedTuple):
+    """A row and its position in the source, from 0."""
 
     position: int
-    row: Row | None
-    """None where it cannot be read."""
-    raw: RawRow | None = None
+    raw: RawRow
 
 
 @dataclass(slots=True)
 class SelectionCounts:
-    """How many rows of a source were seen, and how many each step left, in order; a limit may end the reading."""
+    """Rows of a source that were seen, and those that each step left, in order; a limit may end the reading."""
 
     rows: int = 0
     where: int = 0
@@ -57,44 +53,45 @@ class SelectionCounts:
 
 
 def selected_rows(
-    source: Source,
-    folder: Path,
-    batch_rows: int,
-    *,
-    raw: bool = False,
-    counts: SelectionCounts | None = None,
-    of_joined: list[RawRow] | None = None,
+    source: Source, folder: Path, batch_rows: int, counts: SelectionCounts, of_joined: list[RawRow]
 ) -> Iterator[PlacedRow]:
-    """Yield the rows of a source that are taken.
+    """Yield the rows of a source that are taken, also those that cannot be read.
 
     Args:
         folder: what relative paths are relative to.
-        raw: give the bytes of each row, and the rows that cannot be read too.
         counts: is counted up while rows are read.
-        of_joined: takes the rows of the joined table that cannot be read, before the first row comes; without it they
-            end the reading.
+        of_joined: takes the rows of the joined table that cannot be read, before the first row comes.
 
     Raises:
-        BadRowError: a row of the joined table cannot be read.
         SourceError: an expression, a quota or a join that the rows do not allow.
     """
-    counts = counts if counts is not None else SelectionCounts()
-    drawn = _drawn(source, folder, batch_rows, raw=raw)
-    rows = _counted(_placed(source, folder, batch_rows, raw=raw), counts, "rows")
+    quota, drawn = source.quota, None
+    if quota is not None and quota.rows is not None:
+        drawn = draw(source.name, quota, _positions(source, folder, batch_rows))
+    rows = _counted(_placed(source, folder, batch_rows), counts, "rows")
     rows = _counted(_of_where(source, rows, batch_rows), counts, "where")
-    rows = _counted((row for row in rows if drawn is None or row.row is None or row.position in drawn), counts, "drawn")
+    if quota is not None:
+        rows = _drawn(source.name, quota, rows, drawn)
+    rows = _counted(rows, counts, "drawn")
     if source.join is not None:
         table = read_joined(source, source.join, folder, batch_rows, of_joined)
-        counts.joined_bad = len(of_joined or ())
+        counts.joined_bad = len(of_joined)
         rows = _joined(rows, table, f"source {source.name}", counts)
     yield from itertools.islice(_counted(rows, counts, "joined"), source.limit)
 
 
-def _placed(
-    source: Source, folder: Path, batch_rows: int, *, raw: bool, columns: Sequence[str] | None = None
-) -> Iterator[PlacedRow]:
-    for position, one in enumerate(raw_table_rows(place_of(source), folder, batch_rows, columns)):
-        yield PlacedRow(position, one.row if raw else one.read(), one if raw else None)
+def require_first(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> Iterator[PlacedRow]:
+    """Yield the rows; refuse them if none of the first ones has a path."""
+    rows = iter(rows)
+    first = list(itertools.islice(rows, FIRST_ROWS))
+    for path in paths:
+        require_path([one.raw.row for one in first if one.raw.row is not None], path, where)
+    yield from first
+    yield from rows
+
+
+def _placed(source: Source, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[PlacedRow]:
+    return itertools.starmap(PlacedRow, enumerate(table_rows(place_of(source), folder, batch_rows, columns)))
 
 
 def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> Iterator[PlacedRow]:
@@ -103,73 +100,206 @@ def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> I
         yield row
 
 
+class RowFilter:
+    """A SQL expression that rows must meet, as in ``problem_is_valid = 'Yes' AND source != 'synthetic'``.
+
+    A missing or null value makes a comparison null, and a row whose expression is null is not kept, as in SQL. Columns
+    have the types that their file gives them; those of a CSV file are text.
+
+    Raises:
+        SourceError: it is no expression.
+    """
+
+    def __init__(self, expression: str, where: str) -> None:
+        self.text = expression
+        self.where = f'{where}: `where = "{expression}"`'
+        try:
+            self._expression = pl.sql_expr(expression)
+            self.columns = tuple(dict.fromkeys(self._expression.meta.root_names()))
+        except PolarsError as error:
+            raise SourceError(f"{self.where} is no SQL expression ({_first_line(error)[:200]}).") from error
+        if not self.columns:
+            raise SourceError(f"{self.where} names no column.")
+        if not _asks_each_row(self._expression):
+            raise SourceError(f"{self.where} needs all rows together, but rows are read a batch at a time.")
+        self._seen: set[str] = set()
+
+    def keep(self, rows: Sequence[Row]) -> list[bool]:
+        """Return, for each row, whether the expression holds.
+
+        Raises:
+            SourceError: no row so far has a column of it, or it has no truth value.
+        """
+        for name in self.columns if rows else ():
+            if name not in self._seen:
+                hint = (
+                    f" (text is written in 'single quotes': \"{name}\" is a column)" if f'"{name}"' in self.text else ""
+                )
+                require_path(rows, name, f"{self.where}{hint}")
+                self._seen.add(name)
+        columns = ""
+        try:
+            frame = pl.DataFrame(
+                [pl.Series(name, [row.get(name) for row in rows], strict=False) for name in self.columns]
+            )
+            columns = f"; its columns are: {', '.join(map(_described, frame))}"
+            verdicts = frame.select(self._expression.alias("kept"))["kept"]
+        except (PolarsError, TypeError, ValueError) as error:
+            raise SourceError(f"{self.where} cannot be asked of its rows ({_first_line(error)}){columns}.") from error
+        if verdicts.dtype not in (pl.Boolean, pl.Null):
+            raise SourceError(f"{self.where} is {verdicts.dtype}, not true or false; compare it with something.")
+        return [bool(verdict) for verdict in verdicts]
+
+
+def _asks_each_row(expression: pl.Expr) -> bool:
+    """Return whether an expression needs only the row itself, unlike an aggregate or a window."""
+    meta = expression.meta
+    if meta.is_literal():
+        return True
+    try:
+        is_separable = meta.is_row_separable()
+    except ColumnNotFoundError:  # polars cannot decide it without the columns' types: arithmetic
+        is_separable = True
+    return is_separable and all(map(_asks_each_row, meta.pop()))
+
+
+def _described(series: pl.Series) -> str:
+    """Return a column and its type; of nested ones the paths that an expression may name."""
+    if isinstance(series.dtype, pl.Struct):
+        return ", ".join(f"{series.name}.{field.name} {field.dtype}" for field in series.dtype.fields)
+    return f"{series.name} {series.dtype}"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def _of_where(source: Source, rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[PlacedRow]:
     if source.where is None:
         yield from rows
         return
     wanted = RowFilter(source.where, f"source {source.name}")
     while batch := list(itertools.islice(rows, batch_rows)):
-        read = [placed.row for placed in batch if placed.row is not None]
-        kept = iter(wanted.keep(read))
-        yield from (placed for placed in batch if placed.row is None or next(kept))
+        kept = iter(wanted.keep([one.raw.row for one in batch if one.raw.row is not None]))
+        yield from (one for one in batch if one.raw.row is None or next(kept))
 
 
-def _joined(rows: Iterable[PlacedRow], table: JoinedTable, where: str, counts: SelectionCounts) -> Iterator[PlacedRow]:
-    rows = _with_path(rows, names(table.settings.on), f"{where}: `join.on`")
-    for placed in rows:
-        if placed.row is None:
-            yield placed
-            continue
-        counts.matched += table.has(placed.row)
-        if (row := table.beside(placed.row, f"{where}, row {placed.position}")) is not None:
-            yield replace(placed, row=row, raw=None if placed.raw is None else replace(placed.raw, row=row))
-
-
-def _with_path(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> Iterator[PlacedRow]:
-    """Yield the rows; refuse them where none of the first ones has a path."""
-    rows = iter(rows)
-    first = list(itertools.islice(rows, FIRST_ROWS))
-    for path in paths:
-        require_path([placed.row for placed in first if placed.row is not None], path, where)
-    yield from first
-    yield from rows
-
-
-def _drawn(source: Source, folder: Path, batch_rows: int, *, raw: bool) -> frozenset[int] | _Share | None:
-    """Return the positions that the quota draws; None where every row is taken."""
-    quota = source.quota
-    if quota is None or quota.rows is None:
-        return None if quota is None else _Share(source.name, quota)
+def _positions(source: Source, folder: Path, batch_rows: int) -> Iterator[int]:
+    """Yield the position of each row of the `where`."""
     columns = RowFilter(source.where, f"source {source.name}").columns if source.where is not None else ()
-    placed = _placed(source, folder, batch_rows, raw=raw, columns=sorted(columns))
-    taken = _of_where(source, (one for one in placed if one.row is not None), batch_rows)
-    return draw(source.name, quota, (one.position for one in taken))
+    placed = _placed(source, folder, batch_rows, sorted(columns))
+    taken = _of_where(source, (one for one in placed if one.raw.row is not None), batch_rows)
+    return (one.position for one in taken)
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """The positions of which a share is drawn, without any being counted."""
-
-    source: str
-    quota: Quota
-
-    def __contains__(self, position: int) -> bool:
-        share = self.quota.share
-        return share is None or _number(self.source, position) < share * SPACE
+def _drawn(
+    source: str, quota: Quota, rows: Iterable[PlacedRow], positions: frozenset[int] | None
+) -> Iterator[PlacedRow]:
+    """Yield the rows at these positions, or those of the quota's share if it needs no count."""
+    for one in rows:
+        at = one.position
+        if one.raw.row is None or (at in positions if positions is not None else _in_share(source, quota, at)):
+            yield one
 
 
 def draw(source: str, quota: Quota, positions: Iterable[int]) -> frozenset[int]:
     """Return the positions that a quota draws.
 
-    Each row has a number that follows from the source's name and its position; the smallest ones are drawn.
-    So a larger quota draws the same rows and more.
+    Each row has a number that follows from the source's name and its position, and the smallest numbers are drawn:
+    a larger quota draws the same rows and more.
     """
-    share = _Share(source, quota)
-    numbered = ((_number(source, position), position) for position in positions if position in share)
+    numbered = ((_number(source, position), position) for position in positions if _in_share(source, quota, position))
     chosen = sorted(numbered) if quota.rows is None else heapq.nsmallest(quota.rows, numbered)
     return frozenset(position for _, position in chosen)
+
+
+def _in_share(source: str, quota: Quota, position: int) -> bool:
+    return quota.share is None or _number(source, position) < quota.share * SPACE
 
 
 def _number(source: str, position: int) -> int:
     text = f"0 {source} {position}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedTable:
+    """The rows of a second table by their key, as text, each with the columns that are taken."""
+
+    settings: Join
+    rows: Mapping[Key, list[dict[str, Any]]]
+    columns: tuple[str, ...]
+
+    def add(self, row: Row, matches: Sequence[dict[str, Any]], where: str) -> Row:
+        """Return a row with what matches it.
+
+        Raises:
+            SourceError: several rows match if one is wanted, or both tables have a column of one name.
+        """
+        if self.settings.into is not None:
+            return {**row, self.settings.into: matches}
+        if len(matches) > 1:
+            raise SourceError(
+                f"{where}: {len(matches)} rows of {self.settings.path} have its key; take the first by `most = 1`, or "
+                "all by `into`."
+            )
+        added = matches[0] if matches else dict.fromkeys(self.columns)
+        twice = sorted((set(added) & set(row)) - set(names(self.settings.on)))
+        if twice:
+            raise SourceError(
+                f"{where}: {self.settings.path} has a column `{twice[0]}` too; name those that you want in "
+                "`join.columns`, or give `join.into`."
+            )
+        return {**row, **{name: value for name, value in added.items() if name not in row}}
+
+
+def read_joined(source: Source, join: Join, folder: Path, batch_rows: int, of_joined: list[RawRow]) -> JoinedTable:
+    """Read the second table of a source into memory.
+
+    Args:
+        of_joined: takes its rows that cannot be read.
+
+    Raises:
+        SourceError: it is missing, has no row with a key, or lacks a column.
+    """
+    place = joined_place(source)
+    assert place is not None
+    where = f"source {source.name}: join with {join.path}"
+    paths = names(join.key if join.key is not None else join.on)
+    by_key: dict[Key, list[dict[str, Any]]] = {}
+    columns: dict[str, None] = {}
+    placed = itertools.starmap(PlacedRow, enumerate(table_rows(place, folder, batch_rows)))
+    for _, raw in require_first(placed, [*paths, *join.columns], where):
+        if raw.row is None:
+            of_joined.append(raw)
+            continue
+        if (key := _key(raw.row, paths)) is None:
+            continue
+        matches = by_key.setdefault(key, [])
+        if join.most is None or len(matches) < join.most:
+            taken = {path.rpartition(".")[2]: value_at(raw.row, path) for path in join.columns} or dict(raw.row)
+            columns.update(dict.fromkeys(taken))
+            matches.append(taken)
+    if not by_key:
+        raise SourceError(f"{where}: it has no rows with a key.")
+    return JoinedTable(join, by_key, tuple(columns))
+
+
+def _joined(rows: Iterable[PlacedRow], table: JoinedTable, where: str, counts: SelectionCounts) -> Iterator[PlacedRow]:
+    paths = names(table.settings.on)
+    for position, raw in require_first(rows, paths, f"{where}: `join.on`"):
+        if raw.row is None:
+            yield PlacedRow(position, raw)
+            continue
+        key = _key(raw.row, paths)
+        matches = table.rows.get(key, []) if key is not None else []
+        counts.matched += bool(matches)
+        yield PlacedRow(position, replace(raw, row=table.add(raw.row, matches, f"{where}, row {position}")))
+
+
+def _key(row: Row, paths: Sequence[str]) -> Key | None:
+    values = [value_at(row, path) for path in paths]
+    return None if any(value is None for value in values) else tuple(map(str, values))

@@ -1,109 +1,115 @@
-"""Rows of a table wherever it lies: files, also behind URLs, a folder that `datasets` reads, or a data set of the hub.
+"""Rows of a table: files, also behind URLs, a folder or hub name that `datasets` loads, or Kattis packages.
 
-Invariants: rows come in the table's order; a file or data set that is missing, broken or of another kind is one
-`SourceError`, which names a file by its URL where it has one. Not here: what columns mean, and which rows are taken.
+Invariants: rows come in the table's order; a file or data set that is missing or broken is one `SourceError`.
+Not here: what columns mean, and which rows are taken.
 """
 
 from __future__ import annotations
 
 import glob
+import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from curation.sources.files import raw_rows
-from curation.sources.hub import load_dataset
-from curation.sources.places import MissingSourceError, Place
-from curation.sources.remote import RemoteFile, fetched_files
-from curation.sources.rows import RawRow, Row, arrow_rows
+from curation.config.sources import Source
+from curation.records import SourceError
+from curation.sources.files import arrow_rows, raw_rows
+from curation.sources.hub import dataset_state, load_dataset
+from curation.sources.kattis import find_packages
+from curation.sources.places import MissingSourceError, Place, TableFile, TableState, joined_place, place_of
+from curation.sources.remote import fetched_files
+from curation.sources.rows import RawRow
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import file_digest
 
 
-@dataclass(frozen=True, slots=True)
-class TableState:
-    """What a table held when it was read: a hash of its content and, of a hub set, its commit; of a joined one, too."""
-
-    digest: str
-    commit: str | None = None
-    joined_commit: str | None = None
-
-
-def table_state(place: Place, folder: Path) -> TableState:
-    """Return what a table holds: file contents, or a data set's commit and digest."""
-    if place.kind == "dataset":
-        loaded = load_dataset(place, folder)
-        return TableState(loaded.digest, loaded.commit)
-    return TableState("-".join(file_digest(path) for path in place_files(place, folder)))
-
-
-def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[Row]:
-    """Yield the rows of a table.
+def source_state(source: Source, folder: Path) -> TableState:
+    """Return what a source holds, with its joined table.
 
     Args:
-        columns: as in `raw_table_rows`.
-
-    Raises:
-        BadRowError: one cannot be read.
+        folder: what relative paths are relative to.
     """
-    return (raw.read() for raw in raw_table_rows(place, folder, batch_rows, columns))
+    own = _table_state(place_of(source), folder)
+    if (joined := joined_place(source)) is None:
+        return own
+    second = _table_state(joined, folder)
+    return TableState(f"{own.digest}+{second.digest}", own.commit, second.commit)
 
 
-def raw_table_rows(
-    place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None
-) -> Iterator[RawRow]:
-    """Yield the rows beside the bytes that they were, in order, those that cannot be read too.
+def _table_state(place: Place, folder: Path) -> TableState:
+    if place.kind == "dataset":
+        return dataset_state(place, folder)
+    if place.kind == "kattis":
+        root = _packages_folder(place, folder)
+        files = sorted(file for package in find_packages(root) for file in package.rglob("*") if file.is_file())
+        listed = "\n".join(f"{file.relative_to(root)} {file_digest(file)}" for file in files)
+        return TableState(hashlib.blake2b(listed.encode(), digest_size=16).hexdigest())
+    return TableState("-".join(file_digest(file.path) for file in table_files(place, folder)))
+
+
+def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[RawRow]:
+    """Yield the rows of a table in order, also those that cannot be read.
 
     Args:
-        columns: top-level columns that are enough, where the table's kind can read some alone; absent ones are no
-            error here.
+        columns: top-level columns that are enough; read alone if the table is a data set.
     """
     if place.kind == "dataset":
         yield from _dataset_rows(place, folder, batch_rows, columns)
-        return
-    for file in _files(place, folder):
-        for raw in raw_rows(file.path, place.kind, batch_rows, file.damage):
-            yield raw if not file.url else replace(raw, path=file.url)
+    elif place.kind == "kattis":
+        yield from _package_rows(place, folder)
+    else:
+        for file in table_files(place, folder):
+            try:
+                for raw in raw_rows(file.path, place.kind, batch_rows):
+                    yield replace(raw, path=file.url) if file.url else raw
+            except SourceError as error:
+                if not file.url:
+                    raise
+                raise SourceError(str(error).replace(str(file.path), file.url)) from error
 
 
-def place_files(place: Place, folder: Path) -> list[Path]:
+def table_files(place: Place, folder: Path) -> list[TableFile]:
     """Return the files that a table's path names, in order; of those behind URLs the copies.
 
     Raises:
         MissingSourceError: there are none.
     """
-    return [file.path for file in _files(place, folder)]
-
-
-def _files(place: Place, folder: Path) -> list[RemoteFile]:
     if is_url(place.path):
         return fetched_files(place.source, place.path)
-    return [RemoteFile("", path) for path in _local_files(place, folder)]
-
-
-def _local_files(place: Place, folder: Path) -> list[Path]:
-    pattern = local_path(place.path)
-    pattern = pattern if pattern.is_absolute() else folder / pattern
+    pattern = folder / local_path(place.path)
     if pattern.is_file():
-        return [pattern]
+        return [TableFile(pattern)]
     paths = sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
     if not paths:
         raise MissingSourceError(f"source {place.source}: no file at {pattern}; {_neighbours(pattern)}.")
-    return paths
+    return [TableFile(path) for path in paths]
 
 
-def _dataset_rows(
-    place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None
-) -> Iterator[RawRow]:
-    """Yield the rows of a data set; one that holds bytes that are no text, as its files may, without its content."""
-    path, start = Path(place.path), 1
-    dataset = load_dataset(place, folder).dataset
+def _dataset_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None) -> Iterator[RawRow]:
+    start = 1
+    dataset = load_dataset(place, folder)
     if columns is not None:
         wanted = [name for name in dataset.column_names if name in columns]
         dataset = dataset.select_columns(wanted or dataset.column_names[:1])  # rows of no column are no rows
     for table in dataset.with_format("arrow").iter(batch_size=batch_rows):
-        yield from arrow_rows(path, table, start)
+        yield from arrow_rows(place.path, table, start)
         start += table.num_rows
+
+
+def _package_rows(place: Place, folder: Path) -> Iterator[RawRow]:
+    """Yield a row per package, its folder as `package`; its tests are read when the row becomes a problem."""
+    for package in find_packages(_packages_folder(place, folder)):
+        size = sum(file.stat().st_size for file in (package / "data").rglob("*") if file.is_file())
+        content = (package / "problem.yaml").read_bytes()
+        yield RawRow(package / "problem.yaml", 1, content, {"package": package}, size=size)
+
+
+def _packages_folder(place: Place, folder: Path) -> Path:
+    root = folder / place.path
+    if not root.is_dir():
+        raise SourceError(f"source {place.source}: there is no folder {root}.")
+    return root
 
 
 def _neighbours(path: Path) -> str:

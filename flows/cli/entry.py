@@ -238,6 +238,9 @@ def page(
     ] = "",
 ) -> None:
     """Look at a run in a browser: its funnel, rows, attempts and difficulty, its disputed labels, its training."""
+    from curation.extras import require_extra
+
+    require_extra("page", "the page")
     from flows.page.serving import serve_page
 
     serve_page(folder, host, port, prefix)

@@ -16,10 +16,11 @@ from curation.filters.statements import classify
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError
 from curation.response_formats import LOOSE, checked_format
-from curation.sources.files import kind_of, raw_rows, read_rows
-from curation.sources.problems import FIRST_ROWS, read_choices, read_texts
-from curation.sources.quarantine import QUARANTINE, read_parts
+from curation.sources.files import kind_of, raw_rows
+from curation.sources.problems import read_choices, read_texts
+from curation.sources.reading import QUARANTINE, read_parts
 from curation.sources.rows import Row, require_path
+from curation.sources.selection import FIRST_ROWS
 from curation.storage.stages import atomic_replace, require_other_place, require_outside, write_parquet
 from curation.thinking import OPEN, ThinkingTags
 from curation.verify.pairs import verify_pairs
@@ -60,24 +61,17 @@ def classify_file(path: Path, out: Path, columns: Sequence[str], bad_rows: int =
 
 def _classified(path: Path, columns: Sequence[str], bad_rows: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield the verdicts on each batch of a file's rows, in order, and those of them that cannot be read."""
-    if not bad_rows:
-        rows, total, places = read_rows(path), 0, _places(columns)
-        while batch := list(itertools.islice(rows, BATCH)):
-            places = places if total else _present(batch, places, columns, path)
-            yield (
-                classify(_frame(batch, places, range(total, total + len(batch)), path)).drop("rule"),
-                pl.DataFrame(schema=QUARANTINE),
-            )
-            total += len(batch)
-        return
     kind = kind_of(path)
-    first = [raw.row for raw in itertools.islice(raw_rows(path, kind), FIRST_ROWS) if raw.row is not None]
+    raws = list(itertools.islice(raw_rows(path, kind), FIRST_ROWS))
+    if not raws:
+        return
+    first = [raw.row for raw in raws if raw.row is not None]
     places = _present(first, _places(columns), columns, path)
     table = {"name": "file", "kind": kind, "path": str(path.resolve())}
     source = Source.model_validate({**table, "bad_rows": bad_rows, "columns": {"statement": places["statement"]}})
 
     def build(rows: list[Row], positions: Sequence[int]) -> pl.DataFrame:
-        return classify(_frame(rows, places, positions, path, numbered=False)).drop("rule")
+        return classify(_frame(rows, places, positions)).drop("rule")
 
     for part in read_parts(source, Path.cwd(), BATCH, build):
         sound = part.built.with_columns(_row=pl.Series(part.positions, dtype=pl.Int64))
@@ -193,15 +187,12 @@ def _present(batch: Sequence[Row], places: Mapping[str, str], columns: Sequence[
     return dict(places)
 
 
-def _frame(
-    batch: Sequence[Row], places: Mapping[str, str], positions: Sequence[int], path: Path, numbered: bool = True
-) -> pl.DataFrame:
+def _frame(batch: Sequence[Row], places: Mapping[str, str], positions: Sequence[int]) -> pl.DataFrame:
     """Return the fields of some rows; their positions are their ids where they have none."""
     columns: dict[str, list[Any]] = {
-        field: (read_choices if field == "choices" else read_texts)(column, batch, str(path), positions)
-        for field, column in places.items()
+        field: (read_choices if field == "choices" else read_texts)(column, batch) for field, column in places.items()
     }
-    if numbered and all(name is None for name in columns["id"]):
+    if all(name is None for name in columns["id"]):
         columns["id"] = [str(position) for position in positions]
     kinds = {name: pl.List(pl.String()) if name == "choices" else pl.String() for name in columns}
     return pl.DataFrame(columns, schema=kinds)

@@ -236,7 +236,10 @@ def serve_reward(
     ] = "any",
 ) -> None:
     """Serve the judge over HTTP: rewards of responses, as the problems were measured, until interrupted."""
+    from curation.extras import require_extra
     from curation.scoring import ScoringSettings
+
+    require_extra("page", "the reward service")
     from flows.cli.reward_service import serve_rewards
 
     settings = ScoringSettings(thinking=thinking, response_format=response_format, workers=workers)

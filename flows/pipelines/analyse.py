@@ -20,6 +20,7 @@ import polars as pl
 
 from curation.config import Bench, LiveModel, TorchModel, VllmModel
 from curation.config.loading import parse_settings
+from curation.extras import require_extra
 from curation.records import ConfigError, Domain
 from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
@@ -79,6 +80,7 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
         StoreError: the run kept no trajectory, or is not finished.
         ConfigError: its problems are programs, or it was analysed with other figures.
     """
+    require_extra("plots", "`goldilocks analyse`")
     from training.evaluation.directions import principal_directions  # needs torch
 
     recipe, home = read_run(run)

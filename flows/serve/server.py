@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from curation.extras import require_extra
 from curation.records import GoldilocksError
 from flows.serve.access import Guard, keys_of_environment
 from flows.serve.processes import TOKEN, end_with_parent
@@ -125,6 +126,7 @@ class ServerWithPage:
             await self._server(scope, receive, send)
             return
         if self._page is None:
+            require_extra("page", "the page")
             from flows.page.app import make_app
 
             parents = {folder.parent for folder in self._folders}

@@ -9,7 +9,7 @@ import polars as pl
 
 from curation.records import DROPPED, SourceError
 from curation.sources.places import Place
-from curation.sources.tables import place_files
+from curation.sources.tables import table_files
 from curation.storage.remote import is_url
 from flows.run.run_folder import Run
 
@@ -42,6 +42,6 @@ def require_not_written(run: Run, place: Place, home: Path) -> None:
     if is_url(place.path):
         return
     is_folder = place.kind in ("dataset", "kattis")
-    for path in [home / place.path] if is_folder else place_files(place, home):
+    for path in [home / place.path] if is_folder else [file.path for file in table_files(place, home)]:
         if any(path.resolve().is_relative_to((run.folder / own).resolve()) for own in ("stages", "curated")):
             raise SourceError(f"{path} is written by this run and cannot be its source too; give another --out.")

@@ -22,7 +22,7 @@ from curation.filters import decontamination
 from curation.filters.decontamination.overlap import BenchmarkIndex, OverlapSettings
 from curation.policies.failure_budget import FailureBudget
 from curation.records import DropReason, RequestRefused
-from curation.sources import problems as sources
+from curation.sources import reading as sources
 from curation.sources.places import place_of
 from curation.storage.stages import Shard, StageFolder, read_optional_shard, read_shard
 from flows.run import retries

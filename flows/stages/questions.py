@@ -18,7 +18,7 @@ from curation.publish import review
 from curation.questions import QUESTIONS, overlaps
 from curation.questions.doubtful_verdicts import REVIEWED
 from curation.questions.rewriting import ambiguous_ids
-from curation.sources import problems as sources
+from curation.sources import reading as sources
 from curation.storage.stages import read_shard, read_table
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people

@@ -13,17 +13,14 @@ import polars as pl
 
 from curation.config import Recipe, Source
 from curation.licenses import UNKNOWN, conflict
-from curation.programs import execution_matrix
 from curation.publish.withheld import is_withheld
-from curation.records import DROPPED, SourceError
-from curation.sources import code_problems, problems, quarantine
-from curation.sources.kattis import Package, find_packages
-from curation.sources.places import MissingSourceError, joined_place, place_of
+from curation.records import SourceError
+from curation.sources import code_problems, problems, reading, tables
+from curation.sources.kattis import read_package
+from curation.sources.places import MissingSourceError, TableState, joined_place, place_of
 from curation.sources.rows import BadRowError, Row
 from curation.sources.selection import SelectionCounts
-from curation.sources.streams import CUT
-from curation.sources.tables import TableState
-from curation.storage.stages import Shard, file_digest, read_json, read_table, write_json
+from curation.storage.stages import Shard, read_json, read_table, write_json
 from flows.run.progress import warn
 from flows.run.run_folder import Run
 from flows.run.runner import Work
@@ -42,32 +39,26 @@ def read_sources(job: StageRun) -> StageResult:
     folder = job.open(version, settings, digests={name: state.digest for name, state in states.items()})
     counts = {source.name: SelectionCounts() for source in sources}
     parts = (part for source in sources for part in _parts(source, run, counts[source.name]))
-    if any(source.bad_rows for source in sources):
-        parts = ((rows, partial(_with_bad_rows, work)) for rows, work in parts)
     result = job.compute(folder, parts, total=None)
     if not result.reused:
         write_states(result.folder, states, counts)
         for source in sources:
-            if source.join is not None and not counts[source.name].matched:
-                told = f"source {source.name}: no row of it has a match in {source.join.path}; look at `on` and `key`"
-                warn(run.folder, SOURCES.name, told)
-            if (bad := counts[source.name].joined_bad) and source.join is not None:
-                of = f"{bad:,} {'row' if bad == 1 else 'rows'} of {source.join.path}, joined with source {source.name}"
-                told = f"{of}, cannot be read and {'is' if bad == 1 else 'are'} set aside: {quarantine.TABLE}"
-                warn(run.folder, SOURCES.name, told)
-        if any(source.bad_rows for source in sources):
-            _warn_of_damage(run, result.folder)
+            _warn_of_join(run, source, counts[source.name])
     check_licenses(recipe, result.folder)
     return result
 
 
-def _warn_of_damage(run: Run, folder: Path) -> None:
-    """Say which files ended too early: their last row alone is set aside, and a checksum comes behind all rows."""
-    aside = read_table(folder, quarantine.TABLE, ["source", "file", "reason"])
-    damaged = aside.filter(pl.col("reason").str.starts_with(CUT)).unique(maintain_order=True)
-    for source, file, reason in damaged.iter_rows():
-        told = f"source {source}: {file}: {reason}; rows before may be altered, those behind are missing"
-        warn(run.folder, SOURCES.name, told)
+def _warn_of_join(run: Run, source: Source, counts: SelectionCounts) -> None:
+    """Warn of a joined table that matches nothing, and of its rows that are set aside."""
+    if source.join is None:
+        return
+    if not counts.matched:
+        text = f"source {source.name}: no row of it has a match in {source.join.path}; look at `on` and `key`"
+        warn(run.folder, SOURCES.name, text)
+    if bad := counts.joined_bad:
+        of = f"{bad:,} {'row' if bad == 1 else 'rows'} of {source.join.path}, joined with source {source.name}"
+        text = f"{of}, cannot be read and {'is' if bad == 1 else 'are'} set aside: {reading.TABLE}"
+        warn(run.folder, SOURCES.name, text)
 
 
 STATES = "sources.json"
@@ -122,140 +113,76 @@ def read_again(source: Source, run: Run) -> Iterator[Mapping[str, pl.DataFrame]]
 
 
 def source_state(source: Source, folder: Path) -> TableState:
-    """Return the digest of a source's content, of packages that of all their files, and a hub set's commit.
-
-    Raises:
-        SourceError: there is no folder of packages.
-    """
-    if source.kind != "kattis":
-        with _naming_the_way_out(source):
-            return problems.source_state(source, folder)
-    root = folder / source.path
-    if not root.is_dir():
-        raise SourceError(f"source {source.name}: there is no folder {root}.")
-    files = sorted(file for package in find_packages(root) for file in package.rglob("*") if file.is_file())
-    digests = [f"{file.relative_to(root)} {file_digest(file)}" for file in files]
-    return TableState(execution_matrix.text_digest("\n".join(digests)))
+    """Return the digest of a source's content, and a hub set's commit."""
+    with _naming_the_way_out(source):
+        return tables.source_state(source, folder)
 
 
 def require_source(source: Source, folder: Path) -> None:
-    """Refuse a source that is not there or not as the recipe says, by reading its first rows."""
-    if source.kind == "kattis":
-        refused: list[code_problems.RefusedPackage] | None = [] if source.bad_rows else None
-        next(code_problems.read_packages(folder / source.path, f"source {source.name}", 1, refused=refused), None)
-    elif source.bad_rows:
-        with _naming_the_way_out(source):
-            next(_parts_with_quarantine(source, folder, problems.FIRST_ROWS, SelectionCounts()))
-    else:
-        with _naming_the_way_out(source):
-            problems.check_source(source, folder)
-            if source.domain == "code":
-                positions, rows = next(problems.read_batches(source, folder, 1))
-                _problems_of_rows(source, rows, positions)
+    """Refuse a source that is missing or not as the recipe states, by reading its first rows."""
+    with _naming_the_way_out(source):
+        if source.kind == "kattis":
+            source = source.model_copy(update={"limit": 1 + source.bad_rows})
+        reading.check_source(source, folder, partial(_built, source))
 
 
 def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[int, Work]]:
-    """Yield rows and work per shard of a source."""
-    if source.kind == "kattis":
-        yield from _packages(source, run)
-    elif source.bad_rows:
-        yield from _parts_with_quarantine(source, run.recipe_folder, run.recipe.shard_rows, counts)
-    elif source.domain == "code":
-        with _naming_the_way_out(source):
-            for positions, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows, counts):
-                yield len(rows), partial(_problems_of_rows, source, rows, positions)
-    else:
-        with _naming_the_way_out(source):
-            for positions, rows in problems.read_batches(source, run.recipe_folder, run.recipe.shard_rows, counts):
-                yield len(rows), partial(_all_kept, problems.problem_rows(source, rows, positions))
+    """Yield rows and work per shard of a source; bad rows are found before any work.
 
-
-def _with_bad_rows(work: Work) -> Shard:
-    """Return a shard with tables of bad rows, empty where its source has none: all shards of a run have the same."""
-    shard = work()
-    empty = {"dropped": pl.DataFrame(schema=DROPPED), quarantine.TABLE: pl.DataFrame(schema=quarantine.QUARANTINE)}
-    return replace(shard, tables={**empty, **shard.tables})
+    All shards of a run have the same tables: those of bad rows are written if any source may have some.
+    """
+    sets_aside = any(one.bad_rows for one in run.recipe.read_sources)
+    with _naming_the_way_out(source):
+        batches = reading.read_parts(source, run.recipe_folder, run.recipe.shard_rows, partial(_built, source), counts)
+        for part in batches:
+            aside = {"dropped": part.dropped, reading.TABLE: part.quarantine} if sets_aside else {}
+            yield part.rows, partial(replace, part.built, rows_in=part.rows, tables={**part.built.tables, **aside})
 
 
 @contextmanager
 def _naming_the_way_out(source: Source) -> Iterator[None]:
-    """Add to the error of a row that cannot be read, or of a source that is gone, how a run goes on without it."""
+    """Add to the error of a source that is gone how a run goes on without it."""
     try:
         yield
-    except BadRowError as error:
-        way_out = f"Mend it, or set `bad_rows = 100` for source {source.name}, and up to 100 such rows are set aside."
-        raise SourceError(f"{error} {way_out}") from error
     except MissingSourceError as error:
-        way_out = f'To go on without it, set `left_out = ["{source.name}"]`; the card will say so.'
+        way_out = f'To go on without it, set `left_out = ["{source.name}"]`; the card will state it.'
         raise SourceError(f"{error} {way_out}") from error
 
 
-def _parts_with_quarantine(
-    source: Source, folder: Path, batch_rows: int, counts: SelectionCounts
-) -> Iterator[tuple[int, Work]]:
-    """Yield rows and work per shard of a source whose bad rows are set aside; they are found before any work."""
-
-    def build(rows: list[Row], positions: Sequence[int]) -> Shard:
-        if source.domain == "code":
-            return _problems_of_rows(source, rows, positions)
-        return _all_kept(problems.problem_rows(source, rows, positions))
-
-    for part in quarantine.read_parts(source, folder, batch_rows, build, counts):
-        tables = {**part.built.tables, "dropped": part.dropped, quarantine.TABLE: part.quarantine}
-        yield part.rows, partial(Shard, part.rows, tables, notes=part.built.notes)
-
-
-def _all_kept(frame: pl.DataFrame) -> Shard:
-    return Shard(frame.height, {"kept": frame})
-
-
-def _problems_of_rows(source: Source, rows: list[Row], positions: Sequence[int]) -> Shard:
-    columns = source.code
-    assert columns is not None
-    place = f"source {source.name} ({source.path})"
-    texts = problems.read_texts(source.columns.statement, rows, place, positions)
-    statements = [
-        code_problems.whole_statement(text, row, columns, f"{place}, row {number}")
-        for number, text, row in zip(positions, texts, rows, strict=True)
-    ]
+def _built(source: Source, rows: Sequence[Row], positions: Sequence[int]) -> Shard:
+    """Return the tables of some rows of a source."""
+    if source.kind == "kattis":
+        return _problems_of_packages(source, rows, positions)
+    if source.code is None:
+        return Shard(len(rows), {"kept": problems.problem_rows(source, rows, positions)})
+    texts = problems.read_texts(source.columns.statement, rows)
+    statements = [code_problems.whole_statement(text, row, source.code) for text, row in zip(texts, rows, strict=True)]
     frame = problems.problem_rows(source, rows, positions, statements)
-    given = frame["id"].to_list(), rows, columns, place, positions, source.processes
-    return _with_tables(frame, code_problems.code_tables(*given))
+    return _with_tables(frame, code_problems.code_tables(frame["id"].to_list(), rows, source.code, source.processes))
 
 
-def _packages(source: Source, run: Run) -> Iterator[tuple[int, Work]]:
-    start = 0
-    place = f"source {source.name}"
-    folder = run.recipe_folder / source.path
-    refused: list[code_problems.RefusedPackage] | None = [] if source.bad_rows else None
-    for batch in code_problems.read_packages(folder, place, run.recipe.shard_rows, source.limit, refused):
-        yield len(batch), partial(_problems_of_packages, source, batch, start)
-        start += len(batch)
-    if refused:
-        dropped, table = quarantine.refused_packages(source, run.recipe_folder, refused, start)
-        empty = _problems_of_packages(source, [], start)
-        tables = {**empty.tables, "dropped": dropped, quarantine.TABLE: table}
-        yield len(refused), partial(Shard, len(refused), tables)
-
-
-def _problems_of_packages(source: Source, packages: list[Package], start: int) -> Shard:
-    rows = [code_problems.package_row(package) for package in packages]
+def _problems_of_packages(source: Source, rows: Sequence[Row], positions: Sequence[int]) -> Shard:
+    try:
+        packages = [read_package(row["package"]) for row in rows]
+    except SourceError as error:
+        raise BadRowError(str(error)) from error
+    described = [code_problems.package_row(package) for package in packages]
     statements = []
-    for package, row in zip(packages, rows, strict=True):
+    for package, row in zip(packages, described, strict=True):
         samples = code_problems.format_samples(package)
         statements.append(f"{row['statement']}\n\n{samples}".rstrip() if row["statement"] is not None else None)
     mapped = source.model_copy(
         update={"columns": source.columns.model_copy(update={"meta": ("name", "title", "source"), "answer": None})}
     )
-    frame = problems.problem_rows(mapped, rows, range(start, start + len(rows)), statements)
-    licenses = pl.Series("license", [row["license"] or source.license for row in rows], pl.String)
-    tables = code_problems.package_tables(frame["id"].to_list(), packages, source.processes)
-    return _with_tables(frame.with_columns(licenses), tables)
+    frame = problems.problem_rows(mapped, described, positions, statements)
+    licenses = pl.Series("license", [row["license"] or source.license for row in described], pl.String)
+    code = code_problems.package_tables(frame["id"].to_list(), packages, source.processes)
+    return _with_tables(frame.with_columns(licenses), code)
 
 
-def _with_tables(frame: pl.DataFrame, tables: code_problems.CodeTables) -> Shard:
-    notes = {"other_languages": sum(tables.other_languages.values()), "unreadable_tests": tables.unreadable}
-    code_tables = {TESTS_TABLE: tables.tests, SOLUTIONS_TABLE: tables.solutions, JUDGING_TABLE: tables.judging}
+def _with_tables(frame: pl.DataFrame, code: code_problems.CodeTables) -> Shard:
+    notes = {"other_languages": sum(code.other_languages.values()), "unreadable_tests": code.unreadable}
+    code_tables = {TESTS_TABLE: code.tests, SOLUTIONS_TABLE: code.solutions, JUDGING_TABLE: code.judging}
     return Shard(frame.height, {"kept": frame, **code_tables}, notes=notes)
 
 

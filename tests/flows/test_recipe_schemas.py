@@ -10,9 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.config import Recipe
+from curation.config import Recipe, Source
 from curation.records import PROBLEM, GoldilocksError
 from curation.sources import code_problems, problems
+from curation.sources.reading import read_parts
+from curation.sources.rows import Row
 from flows.cli.plan import stated_plan
 from flows.cli.rehearse import rehearse
 from flows.run.recipe import load_recipe
@@ -36,11 +38,16 @@ def recipes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Recipe,
     return made
 
 
+def read_rows(source: Source, folder: Path) -> tuple[list[int], list[Row]]:
+    (part,) = read_parts(source, folder, 100, lambda rows, _: rows)
+    return part.positions, part.built
+
+
 @pytest.mark.parametrize(("name", "source"), EVERY_SOURCE, ids=[f"{name}:{source}" for name, source in EVERY_SOURCE])
 def test_a_source_is_read_in_its_own_schema(name: str, source: str, recipes: dict[str, tuple[Recipe, Path]]) -> None:
     recipe, folder = recipes[name]
     (wanted,) = (one for one in recipe.sources if one.name == source)
-    ((positions, rows),) = problems.read_batches(wanted, folder, 100)
+    positions, rows = read_rows(wanted, folder)
     frame = problems.problem_rows(wanted, rows, positions)
     assert frame.schema == PROBLEM
     assert frame["statement"].null_count() == 0
@@ -50,7 +57,7 @@ def test_a_source_is_read_in_its_own_schema(name: str, source: str, recipes: dic
         assert frame["answer"].null_count() == 0
         return
     assert wanted.code is not None
-    tables = code_problems.code_tables(frame["id"].to_list(), rows, wanted.code, source, positions)
+    tables = code_problems.code_tables(frame["id"].to_list(), rows, wanted.code)
     assert tables.tests.height >= 6
     assert tables.tests["output"].null_count() == 0
     right = tables.solutions.filter(pl.col("right"))
@@ -60,7 +67,7 @@ def test_a_source_is_read_in_its_own_schema(name: str, source: str, recipes: dic
 
 def test_numina_s_proofs_and_faulty_rows_are_not_read(recipes: dict[str, tuple[Recipe, Path]]) -> None:
     recipe, folder = recipes[MATH]
-    ((positions, rows),) = problems.read_batches(recipe.sources[0], folder, 100)
+    positions, rows = read_rows(recipe.sources[0], folder)
     assert positions == [0, 3, 4, 5]
     assert {row["question_type"] for row in rows} == {"math-word-problem", "MCQ"}
 
@@ -68,9 +75,9 @@ def test_numina_s_proofs_and_faulty_rows_are_not_read(recipes: dict[str, tuple[R
 def test_codeforces_has_its_submissions_beside_it(recipes: dict[str, tuple[Recipe, Path]]) -> None:
     recipe, folder = recipes["codeforces_code"]
     wanted = recipe.sources[0]
-    ((positions, rows),) = problems.read_batches(wanted, folder, 100)
+    _, rows = read_rows(wanted, folder)
     assert wanted.code is not None
-    tables = code_problems.code_tables(["a"], rows, wanted.code, "codeforces", positions)
+    tables = code_problems.code_tables(["a"], rows, wanted.code)
     assert tables.solutions.select("lang", "right").rows() == [("python", True), ("python", True), ("python", False)]
     assert tables.other_languages == {"Python 2": 1}
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from curation.extras import has_extra
+
 PANELS: Mapping[str, tuple[str, Sequence[str]]] = {
     "pass_rate": ("pass rate", ("evaluation/pass_rate", "sampled/pass_rate", "batch/pass_rate")),
     "texts": ("nats a token", ("evaluation/answer_logprob", "policy/answer_logprob")),
@@ -29,11 +31,14 @@ PANELS: Mapping[str, tuple[str, Sequence[str]]] = {
 
 
 def draw_plots(rows: Sequence[Mapping[str, float]], folder: Path) -> list[Path]:
-    """Write one PNG per panel, for those that have data; return their paths."""
+    """Write one PNG per panel, for those that have data; return their paths. Without the extra `plots` a note alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not has_extra("plots"):
+        (folder / "README.txt").write_text("No plots were drawn: the extra `plots` is not installed.\n")
+        return []
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, (unit, curves) in PANELS.items():
         series = {curve: [(row["step"], row[curve]) for row in rows if curve in row] for curve in curves}

@@ -21,6 +21,7 @@ from typing import Any
 
 import polars as pl
 
+from curation.extras import has_extra
 from curation.publish.cards.facts import CardFacts, FunnelRow, is_regraded, most_correct, stage_title, values_of
 from curation.publish.cards.words import (
     COLUMN_WORDS,
@@ -48,18 +49,19 @@ Z95 = 1.959963984540054
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
-    """Write README.md and plots/ into the folder of the curated set; return the path of README.md.
+    """Write README.md and, with the extra `plots`, plots/ into the folder of a set; return the path of README.md.
 
     Raises:
         StoreError: a row of the funnel does not add up.
     """
-    from curation.publish.cards.plots import draw_funnel, draw_pass_rates
-
     _check(facts)
-    (folder / "plots").mkdir(parents=True, exist_ok=True)
-    draw_funnel(facts, folder / "plots" / "funnel.png")
-    if facts.rates:
-        draw_pass_rates(facts, folder / "plots" / "pass_rates.png")
+    if has_extra("plots"):
+        from curation.publish.cards.plots import draw_funnel, draw_pass_rates
+
+        (folder / "plots").mkdir(parents=True, exist_ok=True)
+        draw_funnel(facts, folder / "plots" / "funnel.png")
+        if facts.rates:
+            draw_pass_rates(facts, folder / "plots" / "pass_rates.png")
     path = folder / "README.md"
     path.write_bytes(render(facts).encode())
     return path
@@ -88,6 +90,7 @@ def render(facts: CardFacts) -> str:
     }
     text = environment.get_template("card.md.j2").render(
         facts=facts,
+        has_plots=has_extra("plots"),
         header=_header(facts),
         rows_read=facts.funnel[0].rows_in if facts.funnel else 0,
         funnel=_funnel(facts.funnel),

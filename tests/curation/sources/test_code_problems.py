@@ -1,13 +1,23 @@
 """Code sources: the schemas of the public data sets, unpacked; what is packed otherwise is one clear sentence."""
 
+import base64
 import json
+import pickle
+import tomllib
+import zlib
+from pathlib import Path
 
 import pytest
 
-from curation.config import to_plain
+from curation.config import Source, to_plain
 from curation.config.coding import CodeColumns
-from curation.records import SourceError
 from curation.sources.code_problems import code_tables, whole_statement
+from curation.sources.rows import BadRowError
+from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import judge_programs
+from curation.verify.programs.problem import CodeVerdict, Submission
+from curation.verify.programs.tables import build_problem
+from curation.verify.programs.tools import Runner
 
 LANGUAGES = {"2": "cpp", "3": "python"}
 CODE_CONTESTS = {
@@ -52,7 +62,7 @@ CODEFORCES = {
 
 def tables(columns, *rows):
     """The tables of some rows named a, b, …."""
-    return code_tables("abcdef"[: len(rows)], rows, CodeColumns(**to_plain(columns)), "source s")
+    return code_tables("abcdef"[: len(rows)], rows, CodeColumns(**to_plain(columns)))
 
 
 def contest_row(**more):
@@ -87,7 +97,7 @@ def test_code_contests():
 def test_the_right_to_start_processes_is_the_source_s():
     rows = [contest_row(), contest_row()]
     assert tables(CODE_CONTESTS, *rows).judging["processes"].to_list() == [False] * 2
-    whole = code_tables("ab", rows, CodeColumns(**to_plain(CODE_CONTESTS)), "source s", processes=True)
+    whole = code_tables("ab", rows, CodeColumns(**to_plain(CODE_CONTESTS)), processes=True)
     assert whole.judging["processes"].to_list() == [True] * 2
 
 
@@ -128,7 +138,7 @@ def test_codeforces_statement_comes_together_from_its_parts():
         "interaction_format": None,
         "input_mode": "stdio",
     }
-    text = whole_statement(row["description"], row, CodeColumns(**to_plain(CODEFORCES)), "s")
+    text = whole_statement(row["description"], row, CodeColumns(**to_plain(CODEFORCES)))
     assert text.startswith("Add two numbers.\n\n## Input\n\nTwo integers.\n\n## Output")
     assert "Note" not in text
     assert text.endswith("Input:\n```\n1 2\n```\nOutput:\n```\n3\n```")
@@ -156,21 +166,119 @@ def test_submissions_with_verdicts():
 @pytest.mark.parametrize(
     ("columns", "row", "words"),
     [
-        (APPS, {"input_output": "not json", "solutions": ""}, "row 0: `input_output` is text, but not JSON"),
+        (
+            APPS,
+            {"input_output": "not json", "solutions": ""},
+            "text, but neither JSON nor packed JSON",
+        ),
         (APPS, {"input_output": {"inputs": ["1"], "outputs": []}}, "as many `inputs` as `outputs`"),
-        (APPS, {"input_output": 7}, "neither a list of objects nor an object of lists: 7"),
+        (APPS, {"input_output": 7}, "neither a list of objects, nor an object of lists, nor asserts: 7"),
         (APPS, {"input_output": "", "solutions": 7}, "`solutions` does not hold programs"),
         (TACO, {"input_output": "", "solutions": "", "time_limit": "soon"}, "is not a number with a unit"),
         (TACO, {"input_output": "", "solutions": "", "memory_limit": "3 acres"}, "megabytes"),
     ],
 )
 def test_what_is_packed_otherwise_is_one_sentence(columns, row, words):
-    with pytest.raises(SourceError, match=r"^source s, row 0") as caught:
+    with pytest.raises(BadRowError) as caught:
         tables(columns, row)
     assert words in str(caught.value)
 
 
 def test_the_same_statement_twice_in_a_shard_keeps_the_first_tables():
     columns = CodeColumns(**to_plain(CODE_CONTESTS))
-    found = code_tables(["a", "a"], [contest_row(), contest_row(time_limit=None)], columns, "s")
+    found = code_tables(["a", "a"], [contest_row(), contest_row(time_limit=None)], columns)
     assert found.judging["time_limit_s"].to_list() == [2.5]
+
+
+MBPP = {"tests": [{"path": "test_list"}], "solutions": [{"path": "code"}], "starter": "test_setup_code"}
+HUMANEVAL = {
+    "tests": [{"path": "test"}],
+    "solutions": [{"path": "canonical_solution"}],
+    "function": "entry_point",
+    "starter": "prompt",
+}
+PROMPT = 'import math\n\ndef area(r):\n    """Return the area."""\n'
+
+
+def judged(found, code):
+    """The verdict of the sandbox on a program, by the tables of the one problem that was read."""
+    (judging,) = found.judging.rows(named=True)
+    pairs = found.tests.select("input", "output").rows()
+    problem = build_problem("a", pairs, judging)
+    with Runner(1) as runner:
+        (result,) = judge_programs(runner, [(problem, Submission(CodeLang.PYTHON, code))])
+    return result.verdict
+
+
+def test_asserts_of_mbpp_become_calls_if_json_can_hold_them():
+    row = {"code": "def f(x, k):\n    return x[:k]", "test_setup_code": "", "test_list": ["assert f([1, 2], 1) == [1]"]}
+    found = tables(MBPP, row)
+    assert found.tests.select("input", "output").rows() == [("[1, 2]\n1", "[1]")]
+    assert found.judging["function"].to_list() == ["f"]
+    assert found.solutions["code"].to_list() == [row["code"]]
+    assert judged(found, row["code"]) is CodeVerdict.AC
+    assert judged(found, "def f(x, k): return x") is CodeVerdict.WA
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["assert f((1, 2)) == (1, 2)", "assert math.isclose(f(0.5), 0.5)", "assert f({1: 2}) == {1: 2}", "assert not f(0)"],
+)
+def test_other_asserts_of_mbpp_become_a_test_program(test):
+    row = {"code": "def f(x): return x", "test_setup_code": "import math", "test_list": [test]}
+    found = tables(MBPP, row)
+    assert found.tests.is_empty()
+    packed = json.loads(found.judging["function"][0])
+    assert (packed["entry"], packed["program"], packed["setup"]) == ("f", test, "import math")
+    assert judged(found, row["code"]) is CodeVerdict.AC
+    assert judged(found, "def f(x): return [x]") is CodeVerdict.WA
+
+
+def test_check_of_humaneval_is_a_test_program_and_its_solution_a_whole_one():
+    row = {
+        "prompt": PROMPT,
+        "entry_point": "area",
+        "canonical_solution": "    return math.pi * r * r\n",
+        "test": "\n\ndef check(candidate):\n    assert abs(candidate(1) - 3.14159) < 1e-3\n",
+    }
+    found = tables(HUMANEVAL, row)
+    assert found.solutions["code"].to_list() == [PROMPT + row["canonical_solution"]]
+    assert judged(found, found.solutions["code"][0]) is CodeVerdict.AC
+    assert judged(found, "def area(r): return 3 * r") is CodeVerdict.WA
+
+
+def test_asserts_that_call_nothing_are_a_bad_row():
+    with pytest.raises(BadRowError, match="the asserts call no function"):
+        tables(MBPP, {"code": "x", "test_setup_code": "", "test_list": ["assert 1 == 1"]})
+
+
+def test_packed_private_tests_of_livecodebench_are_read():
+    content = json.dumps([{"input": "1 2", "output": "3"}])
+    packed = base64.b64encode(zlib.compress(pickle.dumps(content))).decode()
+    columns = {"tests": [{"path": "public"}, {"path": "private", "origin": "private"}]}
+    found = tables(columns, {"public": content, "private": packed})
+    assert found.tests.select("input", "origin").rows() == [("1 2", "given"), ("1 2", "private")]
+
+
+def test_each_published_form_of_the_documentation_is_a_source():
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "sources.md").read_text()
+    block = page.partition("## Tests of code problems")[2].partition("```toml")[2].partition("```")[0]
+    sources = [Source.model_validate(to_plain(table)) for table in tomllib.loads(block)["sources"]]
+    assert [source.name for source in sources] == [
+        "mbpp",
+        "openai_humaneval",
+        "apps",
+        "code_generation_lite",
+        "packages",
+    ]
+    assert {source.domain for source in sources} == {"code"}
+    asserts, check = sources[0].code, sources[1].code
+    row = {"code": "def f(x): return x", "test_setup_code": "", "test_list": ["assert f(1) == 1"]}
+    assert code_tables(["a"], [row], asserts).judging["function"].to_list() == ["f"]
+    row = {
+        "prompt": PROMPT,
+        "entry_point": "area",
+        "canonical_solution": "    return 3\n",
+        "test": "def check(candidate): pass",
+    }
+    assert code_tables(["a"], [row], check).solutions["code"].to_list() == [PROMPT + "    return 3\n"]

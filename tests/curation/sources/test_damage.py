@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import bz2
-import contextlib
 import gzip
 import io
 import json
 import lzma
 import subprocess
 import sys
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +21,8 @@ import zstandard
 
 from curation.config import ProblemColumns, Source
 from curation.records import SourceError
-from curation.sources.problems import problem_rows, read_source
-from curation.sources.quarantine import MOST_KEPT, Part, read_parts
+from curation.sources.problems import problem_rows
+from curation.sources.reading import MAX_KEPT, Part, read_parts, read_source
 from curation.sources.rows import Row
 
 FIRST, LAST = ("What is 1 + 1?", "2"), ("What is 2 + 2?", "4")
@@ -58,11 +55,12 @@ def check(wanted: Source, folder: Path, said: str | None, read: tuple[str, str] 
     sound, bad = set_aside(wanted, folder)
     assert sound == [FIRST, *([read] if read else []), LAST]
     assert [said in reason for reason in bad["reason"]] == ([] if said is None else [True]), bad["reason"].to_list()
+    strict = wanted.model_copy(update={"bad_rows": 0})
     if said is None:
-        assert len(pl.concat(read_source(wanted, folder, 100))) == len(sound)
+        assert len(pl.concat(read_source(strict, folder, 100))) == len(sound)
     else:
-        with pytest.raises(SourceError) as caught:
-            list(read_source(wanted, folder, 100))
+        with pytest.raises(SourceError, match="or set `bad_rows = 100` for source s") as caught:
+            list(read_source(strict, folder, 100))
         assert said.partition(" (")[0] in str(caught.value)
         assert "\n" not in str(caught.value)
     return bad
@@ -74,12 +72,12 @@ def json_line(problem: Any, answer: Any) -> bytes:
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 JSON_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
-    "NUL byte": (b'{"problem": "q\x00", "answer": "1"}\n', "a NUL byte", None),
+    "NUL byte": (b'{"problem": "q\x00", "answer": "1"}\n', "not JSON", None),
     "NUL escaped": (json_line("q\0", "1"), None, ("q\0", "1")),
     "NUL in the answer": (json_line("q", "\0"), None, ("q", "\0")),
-    "half a pair": (b'{"problem": "q\\ud800", "answer": "1"}\n', "half of a surrogate pair", None),
-    "half a pair as bytes": (b'{"problem": "q\xed\xa0\x80", "answer": "1"}\n', "not UTF-8", None),
-    "latin-1": (b'{"problem": "caf\xe9", "answer": "1"}\n', "not UTF-8", None),
+    "half a pair": (b'{"problem": "q\\ud800", "answer": "1"}\n', "surrogate in string", None),
+    "half a pair as bytes": (b'{"problem": "q\xed\xa0\x80", "answer": "1"}\n', "not valid UTF-8", None),
+    "latin-1": (b'{"problem": "caf\xe9", "answer": "1"}\n', "not valid UTF-8", None),
     "an object": (json_line("q", {"a": 1}), "`answer` should be text, but is dict", None),
     "a list": (json_line("q", ["1"]), "`answer` should be text, but is a list", None),
     "a number": (json_line("q", 7), None, ("q", "7")),
@@ -101,7 +99,7 @@ JSON_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "no object": (b'"text"\n', "a JSON object is wanted", None),
     "a number alone": (b"5\n", "a JSON object is wanted", None),
     "null": (b"null\n", "a JSON object is wanted", None),
-    "a mark": (b"\xef\xbb\xbf" + json_line("q", "1"), "a byte order mark", None),
+    "a mark": (b"\xef\xbb\xbf" + json_line("q", "1"), "not JSON", None),
     "CRLF": (json_line("q", "1").replace(b"\n", b"\r\n"), None, ("q", "1")),
     "a separator of lines": (b'{"problem": "q\xe2\x80\xa8r", "answer": "1"}\n', None, ("q\u2028r", "1")),
     "two objects": (json_line("q", "1").rstrip() + json_line("q", "1"), "not JSON", None),
@@ -117,7 +115,7 @@ def test_a_line_of_json(name: str, fault: str, tmp_path: Path) -> None:
     content = json_line(*FIRST) + line + json_line(*LAST)
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     bad = check(sources(name, "jsonl"), tmp_path, said, read)
-    assert [*bad["raw"]] == ([line[:MOST_KEPT]] if said else [])
+    assert [*bad["raw"]] == ([line[:MAX_KEPT]] if said else [])
     assert all(("the first 1,048,576 are kept" in reason) == (fault == "long") for reason in bad["reason"])
     assert [*bad["line"]] == ([2] if said else [])
 
@@ -131,7 +129,6 @@ CSV_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "text behind a quote": (b'"q"r,1\n', "not a readable CSV row", None),
     "a mark": (b"\xef\xbb\xbfq,1\n", None, ("\ufeffq", "1")),
     "CRLF": (b"q,1\r\n", None, ("q", "1")),
-    "a quote that never closes": (b'"q,1\n', "a quote that never closes", None),
     "a blank line": (b"\n", None, None),
     "lines within": (b'"q\n1,2\n""r""",1\n', None, ('q\n1,2\n"r"', "1")),
 }
@@ -148,23 +145,11 @@ def test_a_row_of_csv(name: str, fault: str, tmp_path: Path) -> None:
     assert [*bad["raw"]] == ([line] if said else [])
 
 
-def test_a_quote_that_closes_at_another_row_takes_no_other_row_with_it(tmp_path: Path) -> None:
-    rows = [f'"What is {i} + 1, and why?",{i}\n'.encode() for i in range(500)]
-    rows[5] = b'"open,1\n'
-    rows[200] = b'"open too,1\n'
-    rows[499] = b'"open at the end,1\n'
-    (tmp_path / "x.csv").write_bytes(b"problem,answer\n" + b"".join(rows))
-    sound, bad = set_aside(sources("x.csv", "csv"), tmp_path, batch_rows=100)
-    assert [answer for _, answer in sound] == [str(i) for i in range(500) if i not in (5, 200, 499)]
-    assert bad["line"].to_list() == [7, 202, 501]
-    assert bad["raw"].to_list() == [rows[5], rows[200], rows[499]]
-
-
-def test_the_halves_of_a_broken_text_of_two_lines_are_no_rows(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_bytes(b'problem,answer\na,1\n"b,\nc"d,2\ne,5\n')
-    sound, bad = set_aside(sources("x.csv", "csv"), tmp_path)
-    assert sound == [("a", "1"), ("e", "5")]
-    assert bad["line"].to_list() == [3, 4]
+@pytest.mark.parametrize("broken", [b'"open,1\n', b'"open,1\n"closed,2\n', b'"b,\nc"d,2\n'])
+def test_a_broken_quote_that_hides_where_rows_begin_is_refused(broken: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"problem,answer\na,1\n" + broken + b"e,5\n")
+    with pytest.raises(SourceError, match=r"x\.csv, lines 3 to [45]: .*a quote there is not closed"):
+        set_aside(sources("x.csv", "csv"), tmp_path)
 
 
 def arrow_file(values: Any, kind: Any) -> bytes:
@@ -202,135 +187,47 @@ def test_a_row_of_parquet(fault: str, tmp_path: Path) -> None:
     assert bad["reason"].str.contains("`answer` should be text, but is a list").to_list() == [True]
 
 
-def test_the_rows_of_a_damaged_row_group_are_counted_one_by_one(tmp_path: Path) -> None:
+CONTENT = b"".join(json_line(f"What is {i} + {i * 2654435761 % 2**32}?", str(i)) for i in range(3000))
+
+
+def damaged_parquet() -> bytes:
+    """A file whose second row group is overwritten."""
+    sink = io.BytesIO()
     rows = pl.DataFrame({"problem": [f"What is {i} + {i * 7919}?" for i in range(900)], "answer": ["1"] * 900})
-    rows.write_parquet(tmp_path / "x.parquet", row_group_size=300, compression="zstd", statistics=False)
-    content = bytearray((tmp_path / "x.parquet").read_bytes())
-    group = pyarrow.parquet.ParquetFile(tmp_path / "x.parquet").metadata.row_group(1).column(0)
+    rows.write_parquet(sink, row_group_size=300, compression="zstd", statistics=False)
+    group = pyarrow.parquet.ParquetFile(sink).metadata.row_group(1).column(0)
     start = group.dictionary_page_offset or group.data_page_offset
+    content = bytearray(sink.getvalue())
     content[start : start + group.total_compressed_size] = b"\xff" * group.total_compressed_size
-    (tmp_path / "x.parquet").write_bytes(content)
-    sound, bad = set_aside(sources("x.parquet", "parquet", bad_rows=300), tmp_path, batch_rows=70)
-    assert [statement for statement, _ in sound] == [*rows["problem"][:300], *rows["problem"][600:]]
-    assert bad["line"].to_list() == list(range(301, 601))
-    assert bad["reason"].str.contains("row group 1 of a parquet file cannot be read").all()
-    with pytest.raises(SourceError, match="more than 299 rows cannot be read"):
-        set_aside(sources("x.parquet", "parquet", bad_rows=299), tmp_path)
-
-
-ROWS = [(f"What is {i} + {i * 2654435761 % 2**32}?", str(i)) for i in range(30_000)]
-"""So many that a part of them fills a block of bzip2."""
-CONTENT = {
-    "jsonl": b"".join(json_line(*row) for row in ROWS),
-    "csv": b"problem,answer\n" + "".join(f"{question},{answer}\n" for question, answer in ROWS).encode(),
-}
-PACKERS: dict[str, tuple[Callable[[bytes], bytes], Callable[[], Any]]] = {
-    "gz": (lambda content: gzip.compress(content, 1), lambda: zlib.decompressobj(31)),
-    "bz2": (lambda content: bz2.compress(content, 1), bz2.BZ2Decompressor),
-    "xz": (lambda content: lzma.compress(content, preset=0), lzma.LZMADecompressor),
-    "zst": (zstandard.compress, lambda: zstandard.ZstdDecompressor().decompressobj()),
-}
-
-
-def unpacked(broken: bytes, packing: str) -> bytes:
-    """What of a packed file can be had, a byte at a time."""
-    reader, found = PACKERS[packing][1](), b""
-    head = len(broken) - 5000
-    pieces = [broken[:head], *(broken[at : at + 1] for at in range(head, len(broken)))]
-    with contextlib.suppress(zlib.error, OSError, lzma.LZMAError, zstandard.ZstdError):
-        for piece in pieces:
-            found += reader.decompress(piece)
-    return found
-
-
-@pytest.mark.parametrize("packing", PACKERS)
-@pytest.mark.parametrize("kind", ["jsonl", "csv"])
-@pytest.mark.parametrize("cut", [4000, 3])
-def test_a_packed_file_is_read_up_to_its_cut(packing: str, kind: str, cut: int, tmp_path: Path) -> None:
-    broken = PACKERS[packing][0](CONTENT[kind])[:-cut]
-    name = f"x.{kind}.{packing}"
-    (tmp_path / name).write_bytes(broken)
-    (tmp_path / f"y.{kind}.{packing}").write_bytes(PACKERS[packing][0](CONTENT[kind][:50_000].rpartition(b"\n")[0]))
-    had = unpacked(broken, packing)
-    whole = had.count(b"\n") - (kind == "csv")
-    assert 10_000 < whole <= 30_000
-    sound, bad = set_aside(sources(f"?.{kind}.{packing}", kind), tmp_path, batch_rows=10_000)
-    assert sound[:whole] == ROWS[:whole]
-    assert sound[whole:] == ROWS[: len(sound) - whole]  # of the file behind it
-    assert len(sound) - whole > 500
-    assert bad["raw"].to_list() == [had[had.rfind(b"\n") + 1 :]]
-    assert bad["file"].to_list() == [name]
-    assert "the file cannot be read to its end" in bad["reason"][0]
-    with pytest.raises(SourceError, match=rf"{name}, line [0-9]+: the file cannot be read to its end"):
-        list(read_source(sources(name, kind), tmp_path, 10_000))
-
-
-def test_a_file_that_is_damaged_in_its_archive_is_read_up_to_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("x.jsonl", CONTENT["jsonl"])
-    content = bytearray((tmp_path / "x.zip").read_bytes())
-    content[-5000:-4900] = b"\xff" * 100
-    (tmp_path / "x.zip").write_bytes(content)
-    url = f"zip://x.jsonl::{tmp_path / 'x.zip'}"
-    for _ in range(2):  # fetched, and kept
-        sound, bad = set_aside(sources(url, "jsonl", bad_rows=5000), tmp_path, batch_rows=10_000)
-        assert sound[:20_000] == ROWS[:20_000]  # the last ones may be what the damage made of the text
-        assert ["the file cannot be read to its end" in reason for reason in bad["reason"]][-1]
-        assert bad["file"].to_list()[-1].startswith("zip://x.jsonl::")
-    with pytest.raises(SourceError, match=r"zip://x\.jsonl::.*, line [0-9]+: "):
-        list(read_source(sources(url, "jsonl"), tmp_path, 10_000))
-    (tmp_path / "x.zip").write_bytes(content[:-3000])
-    with pytest.raises(SourceError, match="File is not a zip file"):
-        set_aside(sources(url, "jsonl"), tmp_path)
-
-
-def test_a_checksum_that_does_not_fit_is_told(tmp_path: Path) -> None:
-    packed = bytearray(gzip.compress(CONTENT["jsonl"][:1000].rpartition(b"\n")[0] + b"\n"))
-    packed[-8] ^= 1
-    (tmp_path / "x.jsonl.gz").write_bytes(packed)
-    sound, bad = set_aside(sources("x.jsonl.gz", "jsonl"), tmp_path)
-    assert sound == ROWS[: len(sound)]
-    assert "CRC check failed" in bad["reason"][0]
+    return bytes(content)
 
 
 FILES: dict[str, tuple[str, bytes, str]] = {
-    "no gzip": ("gz.jsonl.gz", CONTENT["jsonl"][:500], "Not a gzipped file"),
-    "no gzip of csv": ("gz.csv.gz", CONTENT["csv"][:500], "Not a gzipped file"),
+    "a cut gzip": ("x.jsonl.gz", gzip.compress(CONTENT)[:-400], "damaged"),
+    "a gzip of another checksum": ("x.jsonl.gz", gzip.compress(CONTENT)[:-8] + bytes(8), "CRC check failed"),
+    "a cut bzip2": ("x.jsonl.bz2", bz2.compress(CONTENT)[:-400], "damaged"),
+    "a cut xz": ("x.jsonl.xz", lzma.compress(CONTENT)[:-400], "damaged"),
+    "a cut zstandard": ("x.jsonl.zst", zstandard.compress(CONTENT)[:-400], "damaged"),
+    "no gzip": ("x.jsonl.gz", CONTENT[:500], "Not a gzipped file"),
     "no parquet": ("x.parquet", b"PAR1" + b"x" * 100, "not a readable parquet file"),
-    "a parquet file without its footer": ("x.parquet", raw_strings(b"q")[:-40], "not a readable parquet file"),
     "an empty parquet file": ("x.parquet", b"", "not a readable parquet file"),
-    "UTF-16": ("x.jsonl", CONTENT["jsonl"][:500].decode().encode("utf-16"), "UTF-16"),
-    "a header of UTF-16": ("x.csv", CONTENT["csv"][:500].decode().encode("utf-16"), "not UTF-8), which is the header"),
-    "a header with an open quote": (
-        "x.csv",
-        b'"problem,answer\nq,1\n',
-        "a quote that never closes), which is the header",
-    ),
+    "a parquet file without its footer": ("x.parquet", raw_strings(b"q")[:-40], "not a readable parquet file"),
+    "a parquet file with a damaged row group": ("x.parquet", damaged_parquet(), "damaged"),
+    "a header of UTF-16": ("x.csv", CONTENT[:500].decode().encode("utf-16"), "the header is not a readable CSV row"),
+    "a header with an open quote": ("x.csv", b'"problem,answer\nq,1\n', "a quote there is not closed"),
     "a list that is cut": ("x.json", b'[{"problem": "q", "answer": "1"}, {"pro', "not a JSON list"),
 }
 
 
 @pytest.mark.parametrize("fault", FILES)
-def test_a_file_that_cannot_be_read_is_one_row_beside_sound_files(fault: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused_in_one_sentence(fault: str, tmp_path: Path) -> None:
     name, content, said = FILES[fault]
     kind = {"json": "jsonl"}.get(name.split(".")[1], name.split(".")[1])
-    ending = name.partition(".")[2]
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(SourceError, match="no row of it can be read"):
-        set_aside(sources(name, kind), tmp_path)
-    for at, row in ((0, FIRST), (9, LAST)):
-        path = tmp_path / f"{'az'[at > 0]}{at}.{ending}"
-        table = pl.DataFrame([dict(zip(("problem", "answer"), row, strict=True))])
-        if kind == "parquet":
-            table.write_parquet(path)
-        else:
-            write = table.write_csv if kind == "csv" else table.write_json if ending == "json" else table.write_ndjson
-            text = write()
-            path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
-    check(sources(f"*.{ending}", kind), tmp_path, said)
+    with pytest.raises(SourceError, match=said) as caught:
+        set_aside(sources(name, kind, bad_rows=1000), tmp_path)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_a_list_is_read_item_by_item(tmp_path: Path) -> None:
@@ -370,7 +267,7 @@ print(len(sound), bad.height, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 def test_a_bad_line_of_200_mb_takes_bounded_memory(kind: str, tmp_path: Path) -> None:
     head = b"problem,answer\n" if kind == "csv" else b""
     row = json_line(*FIRST) if kind == "jsonl" else ",".join(FIRST).encode() + b"\n"
-    begin = b'"open' if kind == "csv" else b'{"problem": "open'
+    begin = b"a,b," if kind == "csv" else b'{"problem": "open'
     with (tmp_path / f"x.{kind}").open("wb") as file:
         file.write(head + row + begin)
         for _ in range(200):
@@ -380,4 +277,4 @@ def test_a_bad_line_of_200_mb_takes_bounded_memory(kind: str, tmp_path: Path) ->
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     sound, bad, megabytes = map(int, done.stdout.split())
     assert (sound, bad) == (1001, 1)
-    assert megabytes < 1500
+    assert megabytes < 1600  # the csv module holds 4 bytes a character of a field

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import json
-import lzma
 import os
 import subprocess
 import sys
@@ -18,7 +16,7 @@ import pytest
 
 from curation.config import Source, to_plain
 from curation.records import SourceError
-from curation.sources.problems import read_source
+from curation.sources.reading import read_source
 from tests.curation.sources.hub_of_files import HubOfFiles, HubSet
 
 OLD, NEW, CONVERTED = ("0" * 39 + "1", "0" * 39 + "2", "0" * 39 + "3")
@@ -28,7 +26,7 @@ import json, sys
 from pathlib import Path
 from curation.config import Source, to_plain
 from curation.records import GoldilocksError
-from curation.sources.problems import read_source, source_state
+from curation.sources.reading import read_source, source_state
 for settings in json.loads(sys.argv[1]):
     source = Source.model_validate(to_plain({"name": "s", "kind": "dataset", **settings}))
     try:
@@ -129,41 +127,19 @@ def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
     assert "`files` are of one kind" in of_two_kinds["error"]
 
 
-LINES = b"".join(json.dumps({"problem": f"What is {n} + {n * n}?", "answer": n}).encode() + b"\n" for n in range(900))
-
-
-def damaged_parquet() -> bytes:
-    whole = bytearray(parquet(*(f"What is {n} + {n * n}?" for n in range(900))))
-    whole[4:200] = bytes(255 - byte for byte in whole[4:200])
-    return bytes(whole)
-
-
-DAMAGED: list[tuple[str, bytes, str]] = [
-    ("a.jsonl.gz", gzip.compress(LINES)[:-500], "EOFError: Compressed file ended before the end-of-stream marker"),
-    ("b.jsonl.gz", gzip.compress(LINES)[:-8] + bytes(8), "BadGzipFile: CRC check failed"),
-    ("c.jsonl.bz2", bz2.compress(LINES)[:-500], "EOFError: Compressed file ended before the end-of-stream marker"),
-    ("d.jsonl.xz", lzma.compress(LINES)[:-500], "EOFError: Compressed file ended before the end-of-stream marker"),
-    ("e.jsonl.xz", lzma.compress(LINES)[:90] + bytes(500), "LZMAError: Corrupt input data"),
-    ("f.jsonl", LINES + b'{"problem": NaN', "cannot be loaded: "),
-    ("g.csv", b"problem,answer\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
-    ("h.parquet", damaged_parquet(), "cannot be loaded: "),
-    ("i.parquet", damaged_parquet()[:-20], "Parquet magic bytes not found in footer"),
-]
-
-
-def test_a_damaged_file_that_the_library_refuses_is_told_with_the_way_round(tmp_path: Path) -> None:
+def test_a_damaged_file_that_the_library_refuses_is_one_sentence(tmp_path: Path) -> None:
+    content = json.dumps({"problem": "What is 1 + 1?"}).encode() + b"\n"
+    damaged = (("a.jsonl.gz", gzip.compress(content * 900)[:-50]), ("b.jsonl", content + b'{"problem": NaN'))
     folders = []
-    for name, content, _ in DAMAGED:
+    for name, written in (*damaged, ("c.parquet", parquet("x")[:-20])):
         folders.append(tmp_path / name[0])
         folders[-1].mkdir()
-        (folders[-1] / name).write_bytes(content)
+        (folders[-1] / name).write_bytes(written)
     with HubOfFiles({}) as hub:
         errors = [found["error"] for found in read_each(hub, tmp_path, [{"path": str(folder)} for folder in folders])]
-    for error, folder, (_, _, said) in zip(errors, folders, DAMAGED, strict=True):
+    for error, folder in zip(errors, folders, strict=True):
         assert error.startswith(f"source s: data set {folder} cannot be loaded: ")
-        assert said in error, error
         assert "An error occurred while generating the dataset" not in error
-        assert "refuses a damaged file as a whole: name its files by kind `jsonl`, `csv` or `parquet`" in error
         assert "\n" not in error
 
 

@@ -10,9 +10,8 @@ import pytest
 
 from curation.config import Source
 from curation.records import DROPPED, SourceError
-from curation.sources.quarantine import QUARANTINE, Part, read_parts
-from curation.sources.rows import BadRowError
-from curation.sources.selection import SelectionCounts, selected_rows
+from curation.sources.reading import QUARANTINE, Part, read_parts
+from curation.sources.selection import SelectionCounts
 
 COLUMNS = {"statement": "problem", "answer": "answers.0.value"}
 
@@ -63,6 +62,6 @@ def test_a_joined_table_of_bad_rows_alone_ends_the_run(tmp_path: Path) -> None:
         parts(joined_source(tmp_path, 10), tmp_path)
 
 
-def test_without_a_quarantine_the_first_one_stops_the_reading(tmp_path: Path) -> None:
-    with pytest.raises(BadRowError, match=r"join with y\.jsonl: .*y\.jsonl, line 9"):
-        list(selected_rows(joined_source(tmp_path, 2), tmp_path, 4))
+def test_without_a_budget_the_first_one_stops_the_reading(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"y\.jsonl, line 9: .*set `bad_rows = 100` for source s"):
+        parts(joined_source(tmp_path, 2, bad_rows=0), tmp_path)

@@ -17,7 +17,7 @@ import pytest
 
 from curation.config import Source, to_plain
 from curation.records import PROBLEM, SourceError, problem_id
-from curation.sources.problems import check_source, read_source, source_digest
+from curation.sources.reading import check_source, read_source, source_digest
 
 GSM8K = [
     {"question": "Ann has 3 bags of 6. How many?", "answer": "3 * 6 = <<3*6=18>>18\n#### 18"},
@@ -229,9 +229,9 @@ def test_a_column_may_come_later_but_not_never(tmp_path: Path) -> None:
         ({"solution": "turns.5"}, "no row has `turns.5`"),
         ({"lang": "meta.lang"}, "no row has `meta.lang`"),
         ({"meta": ["meta.level", "uid"]}, "no row has `uid`"),
-        ({"answer": "turns"}, "row 0: `turns` should be text, but is a list; name one of its items, as in `turns.0`"),
-        ({"answer": "meta"}, "row 0: `meta` should be text, but is dict: \"{'level': 3}\""),
-        ({"choices": "answer"}, "row 0: `answer` should be a list of options, but is '18'"),
+        ({"answer": "turns"}, "line 1: `turns` should be text, but is a list; name one of its items, as in `turns.0`"),
+        ({"answer": "meta"}, "line 1: `meta` should be text, but is dict: \"{'level': 3}\""),
+        ({"choices": "answer"}, "line 1: `answer` should be a list of options, but is '18'"),
     ],
 )
 def test_a_wrong_column_is_one_error_that_lists_what_was_there(
@@ -242,14 +242,14 @@ def test_a_wrong_column_is_one_error_that_lists_what_was_there(
     for ask in (lambda: check_source(wanted, tmp_path), lambda: read(wanted, tmp_path)):
         with pytest.raises(SourceError) as caught:
             ask()
-        assert str(caught.value).startswith("source sheet (x.jsonl)")
+        assert str(caught.value).startswith("source sheet")
         assert said in str(caught.value)
 
 
 def test_a_wrong_value_is_named_by_its_row(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"problem": f"p{i}", "answer": "1"} for i in range(5)]
     lines(tmp_path / "x.jsonl", [*rows, {"problem": "q", "answer": ["1", "2"]}])
-    with pytest.raises(SourceError, match=r"row 5: `answer` should be text, but is a list.*\['1', '2'\]"):
+    with pytest.raises(SourceError, match=r"line 6: `answer` should be text, but is a list.*\['1', '2'\]"):
         read(source("jsonl", "x.jsonl", {"answer": "answer"}), tmp_path, batch_rows=2)
 
 
@@ -301,7 +301,7 @@ def test_what_holds_no_rows_is_refused(tmp_path: Path) -> None:
 def test_a_broken_file_of_a_source(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b'{"problem": "p"}\n' * 9)[:-9])
     (tmp_path / "x.jsonl").write_text('{"problem": "p"}\n{"problem": \n')
-    with pytest.raises(SourceError, match=r"x\.jsonl\.gz, line 10: the file cannot be read to its end"):
+    with pytest.raises(SourceError, match=r"x\.jsonl\.gz: not a readable jsonl file, or a damaged one"):
         read(source("jsonl", "x.jsonl.gz"), tmp_path)
     with pytest.raises(SourceError, match=r"x\.jsonl, line 2: not JSON"):
         read(source("jsonl", "x.jsonl"), tmp_path)
@@ -359,7 +359,7 @@ DIGEST = """
 import sys
 from pathlib import Path
 from curation.config import Source
-from curation.sources.problems import source_digest
+from curation.sources.reading import source_digest
 print(source_digest(Source(name="s", kind="dataset", path=sys.argv[2]), Path(sys.argv[1])))
 """
 

@@ -13,22 +13,21 @@ import pytest
 
 from curation.config import ProblemColumns, Source
 from curation.records import DROPPED, SourceError
-from curation.sources.files import raw_rows, read_rows
+from curation.sources.files import raw_rows
 from curation.sources.problems import problem_rows
-from curation.sources.quarantine import QUARANTINE, Part, read_parts, refused_packages
-from curation.sources.rows import BadRowError, Row
-from curation.verify.pairs import read_pairs
+from curation.sources.reading import QUARANTINE, Part, read_parts
+from curation.sources.rows import Row
 
 SOUND = b'{"problem": "What is 1 + %d?", "answer": "%d"}\n'
 BAD: dict[str, tuple[bytes, str]] = {
     "broken": (b'{"problem": "What is\n', "not JSON"),
-    "nan": (b'{"problem": "What is 2?", "answer": NaN}\n', "NaN is no JSON number"),
-    "infinity": (b'{"problem": "What is 2?", "answer": -Infinity}\n', "-Infinity is no JSON number"),
-    "surrogate": (b'{"problem": "What is \\ud800?", "answer": "2"}\n', "half of a surrogate pair"),
+    "nan": (b'{"problem": "What is 2?", "answer": NaN}\n', "not JSON"),
+    "infinity": (b'{"problem": "What is 2?", "answer": -Infinity}\n', "not JSON"),
+    "surrogate": (b'{"problem": "What is \\ud800?", "answer": "2"}\n', "not JSON"),
     "long and half": (b'{"n": 12345678901234567890, "problem": "\\udc00"}\n', "not JSON"),
-    "long and nan": (b'{"n": 12345678901234567890, "problem": NaN}\n', "NaN is no JSON number"),
-    "nul": (b'{"problem": "What is 2\x00?", "answer": "2"}\n', "a NUL byte"),
-    "mark": (b'\xef\xbb\xbf{"problem": "What is 2?", "answer": "2"}\n', "a byte order mark"),
+    "long and nan": (b'{"n": 12345678901234567890, "problem": NaN}\n', "not JSON"),
+    "nul": (b'{"problem": "What is 2\x00?", "answer": "2"}\n', "not JSON"),
+    "mark": (b'\xef\xbb\xbf{"problem": "What is 2?", "answer": "2"}\n', "not JSON"),
     "bytes": (b'{"problem": "What is \xff?"}\n', "not JSON"),
     "list": (b'["What is 2?", "2"]\n', "a JSON object is wanted"),
     "type": (b'{"problem": ["What is 2?"], "answer": "2"}\n', "`problem` should be text, but is a list"),
@@ -122,58 +121,7 @@ def test_what_is_no_rows_fault_ends_the_run(tmp_path: Path) -> None:
         parts(source("y.jsonl"), tmp_path)
 
 
-def test_a_package_that_cannot_be_read_is_set_aside_with_its_problem_yaml(tmp_path: Path) -> None:
-    broken = tmp_path / "p" / "hello"
-    broken.mkdir(parents=True)
-    (broken / "problem.yaml").write_bytes(b"name: [")
-    wanted = source("p", kind="kattis", columns=ProblemColumns(), bad_rows=1)
-    refused = [(broken, "no YAML")]
-    dropped, table = refused_packages(wanted, tmp_path, refused, 4)
-    assert table.rows(named=True) == [
-        {"source": "s", "row": 4, "file": "p/hello/problem.yaml", "line": 1, "reason": "no YAML", "raw": b"name: ["}
-    ]
-    assert dropped["evidence"].to_list() == ["p/hello/problem.yaml, line 1: no YAML"]
-    with pytest.raises(SourceError, match="more than 1 rows cannot be read"):
-        refused_packages(wanted, tmp_path, refused * 2, 4)
-
-
 def test_integers_beyond_64_bits_keep_their_digits(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(b'{"n": 123456789012345678901234567890}\n')
     (raw,) = raw_rows(tmp_path / "x.jsonl", "jsonl")
     assert raw.row == {"n": 123456789012345678901234567890}
-
-
-LINES = ("broken", "nan", "surrogate", "nul", "mark", "bytes")
-"""One bad line of each kind, for every reader of JSON lines."""
-
-
-@pytest.mark.parametrize("name", LINES)
-def test_every_reader_of_lines_refuses_it_by_file_line_and_reason(name: str, tmp_path: Path) -> None:
-    line, said = BAD[name]
-    sound = b'{"gold": "1", "pred": "1"}\n'
-    (tmp_path / "x.jsonl").write_bytes(sound + line + sound)
-    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(sound + line + sound))
-    for path in (tmp_path / "x.jsonl", tmp_path / "x.jsonl.gz"):
-        for read in (read_rows, read_pairs):
-            with pytest.raises(BadRowError, match=rf"{path.name}, line 2: .*{said}"):
-                list(read(path))
-
-
-@pytest.mark.parametrize("name", LINES)
-def test_a_data_set_of_such_a_file_is_refused_or_read_and_never_cut(name: str, tmp_path: Path) -> None:
-    """`datasets` reads the file with a reader of its own: what it refuses ends the run, `on_bad_row` or not."""
-    sound = b'{"problem": "What is 2 + 2?", "answer": "4"}\n'
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "train.jsonl").write_bytes(sound + BAD[name][0] + sound)
-    wanted = source("data", kind="dataset", columns=ProblemColumns(statement="problem", answer="answer"))
-    if name in READ_BY_DATASETS:
-        (part,) = parts(wanted, tmp_path)
-        assert part.rows == 3
-        assert part.quarantine.height == READ_BY_DATASETS[name]
-    else:
-        with pytest.raises(SourceError, match="data set data cannot be loaded"):
-            parts(wanted, tmp_path)
-
-
-READ_BY_DATASETS = {"nan": 0, "bytes": 1}
-"""Bad lines that `datasets` reads, and how many rows of them are set aside here."""

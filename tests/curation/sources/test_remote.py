@@ -20,8 +20,7 @@ from pydantic import ValidationError
 from curation.config import ProblemColumns, Source
 from curation.records import SourceError
 from curation.sources.places import MissingSourceError
-from curation.sources.problems import read_source, source_digest
-from curation.sources.quarantine import read_parts
+from curation.sources.reading import read_parts, read_source, source_digest
 from curation.storage.remote import is_url
 from tests.curation.sources.test_quarantine import parts
 from tests.flows.conftest import Tiny, goldilocks, refusal
@@ -191,7 +190,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 def test_a_bad_row_is_named_by_its_url(memory: MemoryFileSystem, tmp_path: Path) -> None:
     memory.pipe("/rows/bad.jsonl", TEXT.encode() + b"{\n")
-    with pytest.raises(SourceError, match=r"^memory:///?rows/bad\.jsonl, line 6: not JSON"):
+    with pytest.raises(SourceError, match=r"^source s: memory:///?rows/bad\.jsonl, line 6: not JSON"):
         statements(source("memory://rows/bad.jsonl"), tmp_path)
     (part,) = parts(source("memory://rows/bad.jsonl", bad_rows=100), tmp_path)
     assert part.quarantine["file"].to_list() == ["memory:///rows/bad.jsonl"]

@@ -227,8 +227,8 @@ def test_options_in_their_three_shapes(value: Any, options: list[str] | None) ->
 
 @pytest.mark.parametrize("value", ["A) 1 B) 2", 5, [["1"], ["2"]], [{"text": "1"}]])
 def test_options_of_another_shape_are_refused(value: Any) -> None:
-    with pytest.raises(SourceError, match=r"row 3: `opts` should be a list of options, but is "):
-        parse_options(value, "row 3: `opts`")
+    with pytest.raises(SourceError, match=r"`opts` should be a list of options, but is "):
+        parse_options(value, "opts")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from curation.config import Source, to_plain
 from curation.config.sources import Quota
 from curation.records import SourceError
-from curation.sources.problems import read_source, source_digest
-from curation.sources.quarantine import read_parts
+from curation.sources.reading import read_parts, read_source, source_digest
 from curation.sources.selection import SelectionCounts, draw, selected_rows
 
 ROWS = [
@@ -73,15 +72,15 @@ def test_a_where_in_every_kind_of_file(kind: str, tmp_path: Path) -> None:
         ("problem_is_valid = 'Yes'", "no row has `problem_is_valid`; there are: problem, answer, valid"),
         ("level + 1", "is Int64, not true or false"),
         ("1 = 1", "names no column"),
-        ("MAX(level) > 3", "says one thing of all rows together"),
-        ("level = MAX(level)", "says one thing of all rows together"),  # another row for each size of a batch
-        ("level % 2 = 0 AND ROW_NUMBER() OVER (ORDER BY level) < 9", "says one thing of all rows together"),
+        ("MAX(level) > 3", "needs all rows together"),
+        ("level = MAX(level)", "needs all rows together"),  # another row for each size of a batch
+        ("level % 2 = 0 AND ROW_NUMBER() OVER (ORDER BY level) < 9", "needs all rows together"),
         ("valid > 3", "cannot be asked of its rows (cannot compare string with numeric type (i32)); its columns are: "),
         ("level = '3'", "; its columns are: level Int64."),
         ("meta.kin = 'a'", "; its columns are: meta.kind String."),
         (
             'valid = "Yes"',
-            "(text stands in 'single quotes': \"Yes\" is a column): no row has `Yes`; there are: problem",
+            "(text is written in 'single quotes': \"Yes\" is a column): no row has `Yes`; there are: problem",
         ),
     ],
 )
@@ -139,10 +138,10 @@ def test_steps_are_counted(tmp_path: Path) -> None:
     lines(tmp_path / "x.jsonl", ROWS)
     counts = SelectionCounts()
     wanted = source(where="valid = 'Yes'", quota={"rows": 6}, limit=4)
-    assert len(list(selected_rows(wanted, tmp_path, 5, counts=counts))) == 4
+    assert len(list(selected_rows(wanted, tmp_path, 5, counts, []))) == 4
     assert (counts.drawn, counts.joined) == (4, 4)
     everything = SelectionCounts()
-    list(selected_rows(wanted.model_copy(update={"limit": None}), tmp_path, 5, counts=everything))
+    list(selected_rows(wanted.model_copy(update={"limit": None}), tmp_path, 5, everything, []))
     assert everything == SelectionCounts(rows=30, where=15, drawn=6, joined=6)
 
 
@@ -169,7 +168,10 @@ def joined(folder: Path, join: Mapping[str, Any], **settings: Any) -> list[dict[
     lines(folder / "x.jsonl", STATEMENTS)
     lines(folder / "programs.jsonl", PROGRAMS)
     table = {"path": "programs.jsonl", "on": "id", "key": "problem_id", **join}
-    return [dict(placed.row or {}) for placed in selected_rows(source(join=table, **settings), folder, 2)]
+    return [
+        dict(placed.raw.row or {})
+        for placed in selected_rows(source(join=table, **settings), folder, 2, SelectionCounts(), [])
+    ]
 
 
 def test_matching_rows_become_a_list(tmp_path: Path) -> None:
@@ -190,14 +192,14 @@ def test_rows_with_a_match_are_counted(tmp_path: Path) -> None:
     join = {"path": "programs.jsonl", "on": "id", "into": "solutions"}
     for key, matched in (("problem_id", 2), ("lang", 0)):
         counts = SelectionCounts()
-        list(selected_rows(source(join={**join, "key": key}), tmp_path, 2, counts=counts))
+        list(selected_rows(source(join={**join, "key": key}), tmp_path, 2, counts, []))
         assert (counts.joined, counts.matched) == (3, matched)
 
 
 def test_the_one_matching_row_stands_beside(tmp_path: Path) -> None:
     found = joined(tmp_path, {"columns": ["lang", "size"], "most": 1})
     assert [(row["lang"], row["size"]) for row in found] == [("python", 3), ("cpp", 5), (None, None)]
-    with pytest.raises(SourceError, match=r"row 0: 2 rows of programs.jsonl have '1/A' as their key; take the first"):
+    with pytest.raises(SourceError, match=r"row 0: 2 rows of programs.jsonl have its key; take the first"):
         joined(tmp_path, {"columns": ["lang"]})
     lines(tmp_path / "twice.jsonl", [{"id": "1/A", "answer": "7"}])
     with pytest.raises(SourceError, match="has a column `answer` too; name those that you want"):
@@ -209,7 +211,7 @@ def test_keys_of_two_columns_are_compared_as_text(tmp_path: Path) -> None:
     lines(tmp_path / "z.jsonl", [{"contest_id": "1566", "index": "A", "note": "x"}])
     join = {"path": "z.jsonl", "on": ["contest", "index"], "key": ["contest_id", "index"]}
     wanted = source(path="y.jsonl", columns={}, join={**join, "columns": ["note"]})
-    (row,) = [placed.row for placed in selected_rows(wanted, tmp_path, 2)]
+    (row,) = [placed.raw.row for placed in selected_rows(wanted, tmp_path, 2, SelectionCounts(), [])]
     assert row is not None
     assert row["note"] == "x"
     with pytest.raises(ValidationError, match="as many columns"):

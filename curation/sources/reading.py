@@ -1,0 +1,210 @@
+"""Sources in batches of Problems; rows that cannot be read are set aside, up to the source's ``bad_rows``.
+
+Invariants:
+  - sound + bad = rows of the batch, and a row's position counts both, so that it is that of the file;
+  - a bad row is one that cannot be read, or that alone cannot be built; it is dropped for ``bad_row`` with its file and
+    line, and kept with its bytes in the `QUARANTINE` schema;
+  - more bad rows than the source may have end the reading, those of its joined table with them, and so does a source of
+    which no row can be read;
+  - a bad row of a joined table is no row of the source: it is in the `QUARANTINE` table of the first batch only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
+
+import polars as pl
+
+from curation.config import Source
+from curation.records import DROPPED, DropReason, SourceError, problem_id
+from curation.sources.problems import check_columns, problem_rows
+from curation.sources.rows import BadRowError, RawRow, Row
+from curation.sources.selection import FIRST_ROWS, PlacedRow, SelectionCounts, selected_rows
+from curation.sources.tables import source_state
+
+Built = TypeVar("Built")
+Build = Callable[[list[Row], Sequence[int]], Built]
+"""Makes something of rows and their positions in the source."""
+
+STAGE = "sources"
+TABLE = "quarantine"
+"""Of the stage's folder: ``quarantine/00000.parquet`` and on, a file a shard."""
+
+QUARANTINE = pl.Schema(
+    {
+        "source": pl.String(),
+        "row": pl.Int64(),  # position in the source, from 0; null of a row of its joined table
+        "file": pl.String(),  # relative to the recipe's folder if it is in it; or a URL
+        "line": pl.Int64(),  # from 1; of a parquet file or a data set, the row's number
+        "reason": pl.String(),
+        "raw": pl.Binary(),  # the line as it was, its first `MAX_KEPT` bytes; of what has no lines, the row as JSON
+    }
+)
+MAX_KEPT = 1 << 20
+"""Bytes of a bad row that are kept; the rest is in the file."""
+BATCH_BYTES = 64 << 20
+"""A batch ends when what is read later for its rows exceeds this: the tests of packages."""
+
+
+class BadRow(NamedTuple):
+    """A row that is set aside; of a joined table it has no position."""
+
+    position: int | None
+    raw: RawRow
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[Built]):
+    """A batch of a source's rows: what was built of the sound ones, and the bad ones twice, as dropped and in full."""
+
+    rows: int
+    built: Built
+    positions: list[int]
+    """Of the sound rows, in the source."""
+    dropped: pl.DataFrame
+    quarantine: pl.DataFrame
+
+
+def source_digest(source: Source, folder: Path) -> str:
+    """Return a hash of what the source holds."""
+    return source_state(source, folder).digest
+
+
+def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
+    """Yield the source's rows as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order."""
+    return (part.built for part in read_parts(source, folder, batch_rows, partial(problem_rows, source)))
+
+
+def check_source(source: Source, folder: Path, build: Build[object] | None = None) -> None:
+    """Read the first rows of a source, and refuse one that is missing, is empty, or lacks a column."""
+    limit = min(source.limit or FIRST_ROWS, FIRST_ROWS)
+    few = source.model_copy(update={"limit": limit})
+    next(read_parts(few, folder, limit, build if build is not None else partial(problem_rows, source)))
+
+
+def read_parts(
+    source: Source, folder: Path, batch_rows: int, build: Build[Built], counts: SelectionCounts | None = None
+) -> Iterator[Part[Built]]:
+    """Yield the source's rows, ``batch_rows`` at a time, built by ``build``.
+
+    Args:
+        folder: what relative paths are relative to.
+        counts: is counted up while rows are read.
+
+    Raises:
+        SourceError: the source is empty or lacks a column, or more rows are bad than it may have, or all.
+    """
+    of_joined: list[RawRow] = []
+    counts = counts if counts is not None else SelectionCounts()
+    rows = selected_rows(source, folder, batch_rows, counts, of_joined)
+    first = list(itertools.islice(rows, FIRST_ROWS))
+    if not first:
+        what = f"rows{_taken_by(source)}"
+        if source.kind == "kattis":
+            what = "problem package (a folder with problem.yaml and data/)"
+        raise SourceError(f"source {source.name}: {source.path} holds no {what}.")
+    if source.kind != "kattis":
+        check_columns(source, [placed.raw.row for placed in first if placed.raw.row is not None])
+    aside = [BadRow(None, raw, raw.reason) for raw in of_joined]
+    bad_rows = sound_rows = 0
+    for batch in _batches(itertools.chain(first, rows), batch_rows):
+        bad = {at: placed.raw.reason for at, placed in enumerate(batch) if placed.raw.row is None}
+        built, sound = _build(batch, bad, build)
+        own = [BadRow(*batch[at], bad[at]) for at in sorted(bad)]
+        aside += own
+        bad_rows += len(aside)
+        if bad_rows > source.bad_rows:
+            raise _too_many(source, aside[source.bad_rows - bad_rows])
+        sound_rows += len(sound)
+        dropped, table = _dropped(source, _table(source, folder, own)), _table(source, folder, aside)
+        yield Part(len(batch), built, [batch[at].position for at in sound], dropped, table)
+        aside = []
+    if not sound_rows:
+        raise SourceError(f"source {source.name}: no row of it can be read (the last one: {dropped['evidence'][-1]}).")
+
+
+def _batches(rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[list[PlacedRow]]:
+    batch: list[PlacedRow] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += row.raw.size
+        if len(batch) == batch_rows or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built]) -> tuple[Built, list[int]]:
+    """Build the sound rows of a batch; return the result and their indices, and add the others to ``bad``."""
+    sound = {at: placed.raw.row for at, placed in enumerate(batch) if placed.raw.row is not None}
+    try:
+        return build(list(sound.values()), [batch[at].position for at in sound]), list(sound)
+    except BadRowError:
+        for at, row in sound.items():
+            try:
+                build([row], [batch[at].position])
+            except BadRowError as error:
+                bad[at] = str(error)
+    kept = {at: row for at, row in sound.items() if at not in bad}
+    return build(list(kept.values()), [batch[at].position for at in kept]), list(kept)
+
+
+def _taken_by(source: Source) -> str:
+    """Return which rows were looked for, if not all."""
+    steps = [f"`{name}`" for name in ("where", "quota", "join") if getattr(source, name) is not None]
+    return f" that its {' and '.join(steps)} take{'s'[len(steps) != 1 :]}" if steps else ""
+
+
+def _too_many(source: Source, bad: BadRow) -> SourceError:
+    """Return the error of a source with more bad rows than it may have; ``bad`` is the first one too many."""
+    said = f"{bad.raw.place}: {bad.reason.rstrip('.')}"
+    if source.bad_rows:
+        return SourceError(
+            f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {said}); mend the "
+            "source, or raise its `bad_rows`."
+        )
+    shown = "" if bad.raw.row is not None else f": {(bad.raw.raw or b'')[:60].decode('utf-8', 'replace')!r}"
+    way_out = f"Mend it, or set `bad_rows = 100` for source {source.name}, and up to 100 such rows are set aside."
+    return SourceError(f"source {source.name}: {said}{shown}. {way_out}")
+
+
+def _table(source: Source, folder: Path, bad: Sequence[BadRow]) -> pl.DataFrame:
+    """Return bad rows in the `QUARANTINE` schema."""
+    rows = []
+    for position, raw, reason in bad:
+        path, content = raw.path, raw.content
+        if len(content) > MAX_KEPT:
+            reason = f"{reason} (of its {len(content):,} bytes the first {MAX_KEPT:,} are kept)"
+        file = path.relative_to(folder) if isinstance(path, Path) and path.is_relative_to(folder) else path
+        rows.append((source.name, position, str(file), raw.line, reason, content[:MAX_KEPT]))
+    return pl.DataFrame(rows, schema=QUARANTINE, orient="row")
+
+
+def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
+    """Return the bad rows as dropped ones; with no statement, the id is that of their bytes, or file and line."""
+    ids = [
+        problem_id(raw.decode("utf-8", "replace") or f"{file}, line {line}", None, source.domain)
+        for raw, file, line in quarantine.select("raw", "file", "line").iter_rows()
+    ]
+    named: dict[str, pl.Expr | pl.Series] = {
+        "id": pl.Series(ids, dtype=pl.String),
+        "group": pl.Series(ids, dtype=pl.String),
+        "domain": pl.lit(str(source.domain)),
+        "source": pl.col("source"),
+        "row": pl.col("row"),
+        "license": pl.lit(source.license),
+        "weight": pl.lit(source.weight),
+        "stage": pl.lit(STAGE),
+        "reason": pl.lit(str(DropReason.BAD_ROW)),
+        "evidence": pl.format("{}, line {}: {}", "file", "line", "reason"),
+    }
+    missing = {name: pl.lit(None, dtype=kind) for name, kind in DROPPED.items()}
+    return quarantine.select(**{**missing, **named}).cast(DROPPED)
