@@ -59,7 +59,8 @@ def _curate(run: Run, path: Path, overrides: list[str]) -> Path:
         return curate(path, run.folder, overrides)
     from flows.loop import CURATION
 
-    curated: Path = CURATION[run.recipe.flow].with_options(retries=0)(path, run.folder, overrides)
+    curated = CURATION[run.recipe.flow].with_options(retries=0)(path, run.folder, overrides)
+    assert curated is not None, "only a deployment's run is passed over"
     return curated
 
 

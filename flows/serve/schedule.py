@@ -11,6 +11,7 @@ every pipeline does.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> PinnedDeployme
 
     cron, pins = recipe.schedule.cron, Pins({"recipe": path.absolute(), "out": folder, "overrides": None})
     return PinnedDeployment(
-        pinned(CURATION[recipe.flow], pins, lambda: version_name(recipe.name, folder)),
+        pinned(CURATION[recipe.flow], pins, partial(version_name, recipe.name, folder)),
         recipe.name,
         pins.defaults(),
         {
@@ -97,7 +98,7 @@ def _event_deployment(
         parameters=values,
     )
     return PinnedDeployment(
-        pinned(scheduled_flow, pins, lambda: version_name(recipe.name, folder)),
+        pinned(scheduled_flow, pins, partial(version_name, recipe.name, folder)),
         recipe.name,
         pins.defaults(),
         {

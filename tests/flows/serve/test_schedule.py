@@ -12,6 +12,7 @@ from curation.records import ConfigError, GoldilocksError
 from flows.publish.versions import latest
 from flows.run.run_folder import open_run
 from flows.serve.serving import serve_recipes, serving_api
+from flows.serve.unfinished import ANNOUNCED
 from tests.flows.conftest import KEYS, Tiny
 from tests.flows.serve.cron_chain import scheduled
 from tests.waiting import PATIENCE_S
@@ -118,7 +119,7 @@ def test_a_run_that_nobody_watches_announces_a_new_version_once(
     assert version is not None
     served.announce_version(open_run(out), version)
     assert len(told) == 1, "announced already"
-    (out / served.ANNOUNCED).unlink()  # as if the run had been killed before it said so
+    (out / ANNOUNCED).unlink()  # as if the run had been killed before it said so
     served.announce_version(open_run(out), version)
     assert len(told) == 2
 
