@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
-from curation.config import Recipe
 from curation.storage.stages import Shard
 from curation.verify.math_judge import Judge
 
@@ -67,19 +66,3 @@ def computing_on(runner: ShardRunner) -> Iterator[None]:
         yield
     finally:
         _running.reset(token)
-
-
-@contextmanager
-def runner_of(recipe: Recipe) -> Iterator[None]:
-    """Have the recipe's runner compute shards for the length of the block.
-
-    Raises:
-        ConfigError: the runner is not installed, or cannot be reached.
-    """
-    if recipe.runner == "local":
-        yield
-        return
-    from flows.run.runner_ray import ray_runner
-
-    with ray_runner() as runner, computing_on(runner):
-        yield

@@ -23,7 +23,7 @@ from pathlib import Path
 from curation.storage.stages import read_table
 from flows.run.pipeline import run_pipeline, run_stage
 from flows.run.run_folder import Run, new_run
-from flows.run.runner import runner_of
+from flows.run.runner_ray import runner_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES

@@ -19,7 +19,8 @@ from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
-from flows.run.runner import LocalRunner, computing_on, current_runner, runner_of
+from flows.run.runner import LocalRunner, computing_on, current_runner
+from flows.run.runner_ray import runner_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
