@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from curation.public_urls import public_text
-from curation.storage.locks import lock_folder
 from flows.cli.as_json import print_json
 from flows.pipelines.by_recipe import check_inputs, pipeline_of
 from flows.pipelines.curating import curate
@@ -25,7 +24,6 @@ from flows.run.history import last_command
 from flows.run.pipeline import read_result
 from flows.run.recipe import unpinned_lines, unused_lines
 from flows.run.run_folder import Run, new_run
-from flows.run.spreading import spreading
 from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training, training_lines
 from flows.serve.server import user_api
@@ -45,10 +43,7 @@ def run_recipe(
     if dry:
         _print_plan(run)
         return None
-    check_inputs(run)
-    with lock_folder(run.folder):
-        run.save()
-        curated = _curate(run, path, overrides)
+    curated = _curate(run, path.absolute(), list(overrides))
     if as_json:
         print_json(status_table(run.folder))
         return curated
@@ -58,15 +53,15 @@ def run_recipe(
     return curated
 
 
-def _curate(run: Run, path: Path, overrides: Sequence[str]) -> Path:
-    """Run the recipe's pipeline and return the set's folder; a flow where the user has a Prefect API."""
-    with spreading(run.recipe):
-        if user_api() is None:
-            return curate(path.absolute(), run.folder, overrides)
-        from flows.pipelines.under_prefect import flow_of
+def _curate(run: Run, path: Path, overrides: list[str]) -> Path:
+    """Run the recipe's pipeline and return the set's folder; a flow run if the user has a Prefect API."""
+    if user_api() is None:
+        return curate(path, run.folder, overrides)
+    from flows.loop import CURATION
 
-        flow = flow_of(run.recipe).with_options(flow_run_name=run.recipe.name)
-        return flow(recipe=path.absolute(), out=run.folder, overrides=list(overrides))
+    curated = CURATION[run.recipe.flow].with_options(retries=0)(path, run.folder, overrides)
+    assert curated is not None, "only a deployment's run is passed over"
+    return curated
 
 
 def show_status(folder: Path) -> None:

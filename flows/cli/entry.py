@@ -264,6 +264,7 @@ def train(
     from flows.run.training import check as check_by
     from flows.run.training import default_folder, from_attempts, needs_ranks, train_apart
     from flows.run.training import train as train_by
+    from flows.serve.server import user_api
 
     if data is not None:
         overrides = from_attempts(recipe if resume is None else None, overrides or [], data)
@@ -273,6 +274,11 @@ def train(
     changes, resumes = overrides or [], resume is not None
     folder = resume or out or default_folder(recipe, changes)
     errors.resumes(folder)
+    if recipe is not None and not resumes and user_api() is not None:
+        from flows.train import train as train_flow
+
+        typer.echo(train_flow.with_options(retries=0)(recipe.absolute(), folder, changes))
+        return
     apart = needs_ranks(recipe, folder, changes, resume=resumes)
     typer.echo((train_apart if apart else train_by)(recipe, folder, changes, resume=resumes))
 

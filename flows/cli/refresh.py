@@ -11,11 +11,12 @@ from flows.serve.server import user_api
 
 def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
     """Refresh the set of a run, print the result and return it; a flow where the user has a Prefect API."""
+    result: RefreshResult | None = None
     if user_api() is not None:
-        from flows.pipelines.under_prefect import refresh_flow
+        from flows.refresh import refresh as refresh_flow
 
-        result = refresh_flow.with_options(flow_run_name=folder.absolute().name)(folder, policy, attempts)
-    else:
+        result = refresh_flow.with_options(retries=0)(folder, policy, attempts)
+    if result is None:  # without a Prefect API, or the flow saw that this checkpoint was used before
         result = refresh(folder, policy, attempts)
     console = SafeConsole()
     for line in summarise_refresh(result):

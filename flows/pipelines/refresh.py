@@ -35,6 +35,7 @@ from flows.pipelines.refresh_decisions import judged_shards, merged_decisions
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish import curated_set
+from flows.publish.artifacts import show_in_prefect
 from flows.publish.versions import (
     Cause,
     RefreshedRun,
@@ -48,7 +49,6 @@ from flows.publish.versions import (
 from flows.run import retries
 from flows.run.funnel import status
 from flows.run.history import recorded
-from flows.run.observer import current_observer
 from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
@@ -294,7 +294,7 @@ def _show(published: _PublishedRun, version: Version) -> RefreshResult:
     curated = curated_set.republish(published.run, version, published.results)
     stages = status(run, pipeline_of(run.recipe), version.verifier)
     funnel = [stage.row for stage in stages if stage.finished and stage.is_shown]
-    current_observer().published(published.run.recipe.name, curated, funnel)
+    show_in_prefect(published.run.recipe.name, curated, funnel)
     return RefreshResult(version, True, _count_reasons(run.place / CHOSEN), version.cost)
 
 

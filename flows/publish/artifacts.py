@@ -10,20 +10,26 @@ import base64
 from collections.abc import Sequence
 from pathlib import Path
 
-from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
-
 from curation.publish.cards import FunnelRow
 from flows.publish.versions import CHANGELOG
+from flows.run.tasks import in_flow_run
 
 PLOTS = ("funnel", "pass_rates")
 
 
-def show_set(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
-    """Create the artifacts of a published set.
+def show_in_prefect(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
+    """Create the artifacts of a published set if this is part of a Prefect flow run.
 
     Args:
         curated: the published folder.
     """
+    if in_flow_run():
+        _show_set(name, curated, funnel)
+
+
+def _show_set(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
+    from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
+
     rows = [{"stage": row.title, "in": row.rows_in, "kept": row.kept, "dropped": row.dropped} for row in funnel]
     create_table_artifact(table=rows, key=artifact_key("funnel", name), description=f"Funnel of {name}")
     card = (curated / "README.md").read_text(encoding="utf-8")
@@ -45,6 +51,8 @@ def show_changelog(name: str, curated: Path) -> None:
     """Create the artifact of the set's changelog, where it has one."""
     path = curated / CHANGELOG
     if path.exists():
+        from prefect.artifacts import create_markdown_artifact
+
         text = path.read_text(encoding="utf-8")
         create_markdown_artifact(markdown=text, key=artifact_key("changelog", name), description=f"Changelog of {name}")
 

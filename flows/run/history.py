@@ -21,9 +21,9 @@ from typing import Any
 
 from curation.public_urls import public_text
 from curation.storage.locks import is_locked
-from flows.run.observer import Item, Work
 from flows.run.progress import tell
 from flows.run.stage import StageResult
+from flows.run.tasks import Item, Work
 
 FILE = "history.jsonl"
 FINISHED, FAILED = "finished", "failed"

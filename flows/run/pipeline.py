@@ -10,10 +10,10 @@ from curation.records import Domain, StoreError
 from curation.storage.stages import read_manifest
 from flows.run import mirroring, monitoring
 from flows.run.history import timed
-from flows.run.observer import Item, Work, current_observer
 from flows.run.policy_session import keep_open, kept_models, model_key
 from flows.run.run_folder import Run
 from flows.run.stage import Results, Stage, StageResult, StageRun
+from flows.run.tasks import Item, Work, as_task
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None
     Args:
         results: of the stages before them, if they are not the first.
     """
-    results, observer = results or Results(), current_observer()
+    results = results or Results()
     enabled, is_outermost = [item for item in items if item.enabled(run)], kept_models() is None
     with keep_open() as models:
         for number, item in enumerate(enabled):
-            result = observer.around(item, timed(run.folder, item, _work_of(item, run, results)))()
+            result = as_task(item, timed(run.folder, item, _work_of(item, run, results)))()
             results = results.plus(result) if result is not None else results
             if result is not None and not result.reused:
                 row = result.manifest

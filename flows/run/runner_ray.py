@@ -27,6 +27,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from curation.config import Recipe
 from curation.records import AttemptKey, ConfigError
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, MathJudge
@@ -34,7 +35,7 @@ from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
 from flows.run.judge_ray import SpreadJudge
-from flows.run.runner import Made
+from flows.run.runner import Made, computing_on
 
 AHEAD = 2
 """Shards sent for each core of the cluster: one to work on and one to go on with."""
@@ -88,6 +89,20 @@ class RayRunner:
 
 def _compute(work: Callable[[], Made]) -> Made:
     return work()
+
+
+@contextmanager
+def runner_of(recipe: Recipe) -> Iterator[None]:
+    """Have the recipe's runner compute shards for the length of the block.
+
+    Raises:
+        ConfigError: the runner is not installed, or cannot be reached.
+    """
+    if recipe.runner == "local":
+        yield
+        return
+    with ray_runner() as runner, computing_on(runner):
+        yield
 
 
 @contextmanager

@@ -8,7 +8,7 @@ compares the deployment in the API with the registered one. A run that is refuse
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -83,8 +83,12 @@ class PinnedDeployment:
         return {"name": self.name, "parameters": self.parameters, "entrypoint_type": module, **self.arguments}
 
 
-def pinned(flow: Flow[Any, Any], pins: Pins) -> Flow[Any, Any]:
-    """Return a flow that runs with pinned parameters only."""
+def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flow[Any, Any]:
+    """Return a flow that runs with pinned parameters only.
+
+    Args:
+        run_name: names its runs, without reading any of their parameters.
+    """
     original = flow.fn
     entrypoint, signature = f"{original.__module__}.{original.__name__}", inspect.signature(original, eval_str=True)
 
@@ -102,6 +106,7 @@ def pinned(flow: Flow[Any, Any], pins: Pins) -> Flow[Any, Any]:
     return Flow(
         run,
         name=flow.name,
+        flow_run_name=run_name,
         retries=flow.retries,
         retry_delay_seconds=flow.retry_delay_seconds,
         persist_result=flow.persist_result,

@@ -23,7 +23,7 @@ from pathlib import Path
 from curation.storage.stages import read_table
 from flows.run.pipeline import run_pipeline, run_stage
 from flows.run.run_folder import Run, new_run
-from flows.run.spreading import spreading
+from flows.run.runner_ray import runner_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
@@ -63,7 +63,7 @@ class Took:
 def timed(work: Callable[[Run], tuple[float, object]], recipe: Path, runner: str, rows: int) -> Took:
     """Time the work in a fresh folder; before it, on Ray, do the same work once on a few rows in two shards."""
     overrides, first_s = [f"runner={runner}"], 0.0
-    with tempfile.TemporaryDirectory() as name, spreading(new_run(recipe, overrides, Path(name)).recipe):
+    with tempfile.TemporaryDirectory() as name, runner_of(new_run(recipe, overrides, Path(name)).recipe):
         if runner == "ray":
             first_s, _ = work(new_run(recipe, [*overrides, "sources.0.limit=4", "shard_rows=2"], Path(name) / "warm"))
         return Took(first_s, *work(new_run(recipe, [*overrides, f"shard_rows={rows}"], Path(name) / "run")))

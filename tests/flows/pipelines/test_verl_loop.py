@@ -105,8 +105,9 @@ def test_a_grader_by_verl_is_killed_and_resumed_and_its_set_trains_and_is_refres
 
 def scheduled(run: Path, trainer: Path, version: int) -> None:
     """What is started on a set's new version, and then on its model."""
-    from flows.serve.schedule import scheduled_refresh, scheduled_training
+    from flows.refresh import refresh
+    from flows.train import train_stage
 
-    scheduled_training(run, version, trainer)
+    train_stage(run, version, trainer)
     told = checkpoint(run, version)
-    scheduled_refresh(run, Path(told["policy"]), Path(told["attempts"]))
+    refresh(run, Path(told["policy"]), Path(told["attempts"]))

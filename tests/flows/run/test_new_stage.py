@@ -20,10 +20,11 @@ from flows.cli.plan import plan_recipe
 from flows.pipelines.by_recipe import PIPELINES
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
-from flows.pipelines.under_prefect import PrefectPage
+from flows.run import pipeline
 from flows.run.pipeline import Pipeline
 from flows.run.run_folder import Run, open_run
 from flows.run.stage import CODE, MATH, Stage, StageResult, StageRun
+from flows.run.tasks import as_task
 from flows.stages.base import split_rows
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.near_dedup import NEAR_DEDUP
@@ -77,14 +78,13 @@ def test_a_stage_in_the_list_is_everywhere(
     tiny_recipe: Path, tmp_path: Path, under_prefect: str, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks: list[tuple[str, str]] = []
-    around = PrefectPage.around
 
-    def noted(page: PrefectPage, item: Any, work: Callable[[], StageResult | None]) -> Any:
-        task = around(page, item, work)
+    def noted(item: Any, work: Callable[[], StageResult | None]) -> Any:
+        task: Any = as_task(item, work)
         tasks.append((task.name, str(task.task_run_name)))
         return task
 
-    monkeypatch.setattr(PrefectPage, "around", noted)
+    monkeypatch.setattr(pipeline, "as_task", noted)
     run = Tiny(tiny_recipe, tmp_path / "run")
     dry = goldilocks("run", tiny_recipe, "--dry", "--out", run.folder)
     assert "\n  products: none\n" in dry.out

@@ -20,7 +20,7 @@ from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.pipeline import run_pipeline
 from flows.run.run_folder import new_run
 from flows.run.runner import LocalRunner, computing_on, current_runner
-from flows.run.spreading import spreading
+from flows.run.runner_ray import runner_of
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.programs import PROGRAMS
 from flows.stages.references import REFERENCES
@@ -59,7 +59,7 @@ def filtered(inputs: Path, out: Path, runner: str) -> dict[str, bytes]:
         rows = [{"q": f"What is {n} times {n % 7} plus 1?", "a": f"{n * (n % 7) + 1}"} for n in range(1000)]
         write_jsonl(inputs / "sums.jsonl", rows)
     run = new_run(recipe, [f"runner={runner}"], out)
-    with spreading(run.recipe):
+    with runner_of(run.recipe):
         run_pipeline(run, (SOURCES, STATEMENTS, REFERENCES))
     stages = out / "stages"
     return {str(file.relative_to(stages)): file.read_bytes() for file in stages.rglob("*") if file.is_file()}
@@ -100,7 +100,7 @@ def ran(inputs: Path, out: Path, runner: str) -> dict[str, object]:
         draw = random.Random(5)
         write_jsonl(inputs / "lists.jsonl", [row_of(task, draw, tests=2, right=2, wrong=1) for task in TASKS[:4]])
     run = new_run(recipe, [f"runner={runner}"], out)
-    with spreading(run.recipe):
+    with runner_of(run.recipe):
         matrix = run_pipeline(run, (SOURCES, PROGRAMS, EXECUTION_MATRIX))[EXECUTION_MATRIX]
     files = {file for file in out.rglob("*.parquet") if not file.is_relative_to(matrix.folder / "runs")}
     told: dict[str, object] = {str(file.relative_to(out)): file.read_bytes() for file in files}

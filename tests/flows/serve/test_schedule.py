@@ -12,6 +12,7 @@ from curation.records import ConfigError, GoldilocksError
 from flows.publish.versions import latest
 from flows.run.run_folder import open_run
 from flows.serve.serving import serve_recipes, serving_api
+from flows.serve.unfinished import ANNOUNCED
 from tests.flows.conftest import KEYS, Tiny
 from tests.flows.serve.cron_chain import scheduled
 from tests.waiting import PATIENCE_S
@@ -102,23 +103,24 @@ def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_run_that_nobody_watches_announces_a_new_version_once(
     tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
 ) -> None:
-    import flows.serve.schedule as served
+    import flows.serve.flow_runs as served
+    from flows.curate_math import curate_math
 
     told: list[tuple[str, dict[str, Any]]] = []
     monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: told.append((event, payload)))
     out = tiny_copy.folder.parent / "fresh"
     for _ in range(2):
-        served.scheduled_math(tiny_copy.recipe, out)
+        curate_math(tiny_copy.recipe, out)
     ((event, payload),) = told
     assert event == "goldilocks.curated"
     assert payload["version"] == 1
     assert payload["folder"] == str(out)
     version = latest(out)
     assert version is not None
-    served._announce(open_run(out), version)
+    served.announce_version(open_run(out), version)
     assert len(told) == 1, "announced already"
-    (out / served.ANNOUNCED).unlink()  # as if the run had been killed before it said so
-    served._announce(open_run(out), version)
+    (out / ANNOUNCED).unlink()  # as if the run had been killed before it said so
+    served.announce_version(open_run(out), version)
     assert len(told) == 2
 
 
@@ -129,7 +131,8 @@ class Killed(BaseException):
 def test_what_a_killed_run_published_is_announced_by_the_next(
     tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
 ) -> None:
-    import flows.serve.schedule as served
+    import flows.serve.flow_runs as served
+    from flows.curate_math import curate_math
 
     def dies(**_: object) -> None:
         raise Killed
@@ -138,22 +141,23 @@ def test_what_a_killed_run_published_is_announced_by_the_next(
     out = tiny_copy.folder.parent / "fresh"
     monkeypatch.setattr(served, "emit_event", dies)
     with pytest.raises(Killed):
-        served.scheduled_math(tiny_copy.recipe, out)
+        curate_math(tiny_copy.recipe, out)
     assert latest(out) is not None, "published, and not announced"
     monkeypatch.setattr(served, "emit_event", lambda payload, **_: told.append(payload))
-    served.scheduled_math(tiny_copy.recipe, out)
+    curate_math(tiny_copy.recipe, out)
     assert [one["version"] for one in told] == [1]
 
 
 def test_what_was_there_before_the_first_scheduled_run_is_not_announced(
     tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
 ) -> None:
-    import flows.serve.schedule as served
+    import flows.serve.flow_runs as served
+    from flows.curate_math import curate_math
 
     told: list[dict[str, Any]] = []
     monkeypatch.setattr(served, "emit_event", lambda payload, **_: told.append(payload))
     assert latest(tiny_copy.folder) is not None
-    served.scheduled_math(tiny_copy.recipe, tiny_copy.folder)
+    curate_math(tiny_copy.recipe, tiny_copy.folder)
     assert told == []
 
 

@@ -112,7 +112,11 @@ def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: s
         assert start_unfinished(client, served, datetime.now(UTC)) is not None
         assert start_unfinished(client, served, datetime.now(UTC)) is None, "it is on its way"
         deployment = client.read_deployment_by_name("train-stage/tiny")
-        (run,) = [one for one in client.read_flow_runs() if one.deployment_id == deployment.id]
+        (run,) = [
+            one
+            for one in client.read_flow_runs()
+            if one.deployment_id == deployment.id and one.parameters["folder"] == str(folder)
+        ]
         assert run.parameters["rounds"] == 2
         client.set_flow_run_state(run.id, Running(), force=True)
         assert close_lost_runs(client, known) == 1

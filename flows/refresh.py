@@ -1,0 +1,43 @@
+"""The refresh flow: a new checkpoint judges again what has become uncertain, and the set gets its next version.
+
+prefect deploy flows/refresh.py:refresh
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+from prefect import flow, get_run_logger
+
+from curation.storage.stages import atomic_write
+from flows.pipelines.refresh import RefreshResult, summarise_refresh
+from flows.pipelines.refresh import refresh as refresh_set
+from flows.run.run_folder import open_run
+from flows.serve.flow_runs import PATIENT, RETRY_S, announce_version, gpus, run_name
+from flows.serve.unfinished import REFRESHED
+
+
+@flow(name="refresh", flow_run_name=run_name, retries=PATIENT, retry_delay_seconds=RETRY_S, persist_result=False)
+def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult | None:
+    """Judge again what a new checkpoint made uncertain, and announce a new version of the set.
+
+    Args:
+        folder: the run folder of the set.
+        policy: the checkpoint's folder, or a TOML file with a policy.
+        attempts: the trainer's attempts, as evidence of what changed.
+    """
+    folder, policy = folder.absolute(), policy.absolute()
+    log, mark = get_run_logger(), policy.parent / REFRESHED
+    if mark.exists():
+        log.info("the set was judged again by %s before", policy)
+        return None
+    with gpus(open_run(folder)) if policy.is_dir() else nullcontext():
+        result = refresh_set(folder, policy, attempts)
+    for line in summarise_refresh(result):
+        log.info(line)
+    if result.is_new or result.is_repeated:  # the refresh that made it may have been killed before it announced it
+        announce_version(open_run(folder), result.version)
+    if policy.parent.parent == folder / "training":
+        atomic_write(mark, f"{result.version.number}\n")
+    return result

@@ -1,0 +1,123 @@
+"""What the flows share: the name of a flow run, its hold on the GPUs, and the events that start the next flow.
+
+A run emits `goldilocks.curated` only if there is a version of the set that was not announced before, so a cron that
+finds nothing new starts nothing. A version that a run published and was killed before it emitted the event is announced
+by the next run. Locks that end with their holder decide who may run (the folder's, that of its training, the machine's
+GPU slots), never Prefect's own limits, which a killed holder keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from prefect import get_run_logger
+from prefect.events import emit_event
+from prefect.runtime import deployment, flow_run
+
+from curation.records import GoldilocksError, StoreError
+from curation.storage.locks import lock_folder
+from curation.storage.stages import atomic_write
+from flows.pipelines.curating import open_curation
+from flows.publish.versions import Version, latest, summary
+from flows.run.recipe import load_recipe
+from flows.run.run_folder import Run, new_run, open_run, stage_model
+from flows.serve.gpu_slots import gpu_slot
+from flows.serve.unfinished import ANNOUNCED, FIRST, announced_version, checkpoint
+
+CURATED, CHECKPOINT = "goldilocks.curated", "goldilocks.checkpoint"
+"""Events: a set has a new version; a stage of training has a new model."""
+
+RETRIES, RETRY_S = 2, 30
+PATIENT = 40
+"""Retries of a refresh: it must wait while a run of the pipeline holds the folder, for nothing starts it again."""
+
+
+def run_name() -> str:
+    """Return the name of this flow run: of the recipe, and of the set's version that it starts from."""
+    given: dict[str, Any] = flow_run.get_parameters()
+    try:
+        folder, path = given.get("folder"), given.get("recipe")
+        if folder is not None:
+            return version_name(open_run(Path(folder)).recipe.name, Path(folder))
+        name = load_recipe(Path(str(path)), given.get("overrides") or []).name
+        return version_name(name, Path(given.get("out") or Path("runs") / name))
+    except GoldilocksError as error:  # the flow itself reports it
+        return str(error).partition("\n")[0][:80]
+
+
+def version_name(name: str, folder: Path) -> str:
+    """Return a set's name with its newest version, as in ``my-math v3``; v0 before the first."""
+    newest = latest(folder)
+    return f"{name} v{newest.number if newest is not None else 0}"
+
+
+@contextmanager
+def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) -> Iterator[Run | None]:
+    """Open a run for the length of the block; yield None if a deployment's run finds the folder in use."""
+    run = new_run(recipe, overrides or [], out)
+    if deployment.id is not None and is_in_use(run.folder):
+        yield None
+        return
+    with open_curation(run):
+        _begin_announcing(run)
+        with gpus(run) if needs_gpus(run) else nullcontext():
+            yield run
+        newest = latest(run.folder)
+        # also what an earlier run published and was killed before it announced; a refresh announces its own
+        if newest is not None and newest.origin == "run" and announce_version(run, newest):
+            get_run_logger().info(summary(newest))
+
+
+def is_in_use(folder: Path) -> bool:
+    """Return whether another process holds a folder, and log that this run is passed over if so."""
+    try:
+        with lock_folder(folder):
+            return False
+    except StoreError as busy:
+        get_run_logger().info("passed over: %s", busy)
+        return True
+
+
+def gpus(run: Run) -> AbstractContextManager[int]:
+    """Hold one of the machine's GPU slots; wait and log who holds them if none is free."""
+    return gpu_slot(run.recipe.schedule.gpus, get_run_logger().info)
+
+
+def needs_gpus(run: Run) -> bool:
+    """Return whether a model of the recipe's difficulty stages runs on this machine."""
+    return any(stage_model(run.recipe, part).kind == "vllm" for part in run.parts)
+
+
+def announce_version(run: Run, version: Version) -> bool:
+    """Emit the event of a new version, once, and return whether it was emitted now.
+
+    A mark in the run folder holds the number of the last version that was announced.
+    """
+    if announced_version(run.folder) >= version.number:
+        return False
+    payload = {"folder": str(run.folder), "version": version.number, "made_on": version.made_on}
+    emit_event(event=CURATED, resource=resource("set", run.recipe.name), payload=payload)
+    atomic_write(run.folder / ANNOUNCED, f"{version.number}\n")
+    return True
+
+
+def announce_checkpoint(folder: Path, version: int) -> None:
+    """Emit the event of a trained model."""
+    name = open_run(folder).recipe.name
+    emit_event(event=CHECKPOINT, resource=resource("checkpoint", name), payload=checkpoint(folder, version))
+
+
+def resource(kind: str, name: str) -> dict[str, str]:
+    """Return the resource of an event."""
+    return {"prefect.resource.id": f"goldilocks.{kind}.{name}", "prefect.resource.name": name}
+
+
+def _begin_announcing(run: Run) -> None:
+    """Mark what was published before the folder's first flow run as announced: it starts nothing by itself."""
+    if not (run.folder / ANNOUNCED).exists():
+        newest = latest(run.folder)
+        for mark in (FIRST, ANNOUNCED):
+            atomic_write(run.folder / mark, f"{newest.number if newest is not None else 0}\n")

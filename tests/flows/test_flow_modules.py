@@ -1,0 +1,51 @@
+"""The flows as a Prefect user finds them: by file and name, with typed parameters, and named runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from curation.records import ConfigError
+from tests.flows.conftest import Tiny
+
+FLOWS = ["curate_math", "curate_code", "train", "refresh", "loop"]
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_a_flow_is_deployed_by_its_file_and_name(name: str) -> None:
+    from prefect.flows import load_flow_from_entrypoint
+
+    import flows
+
+    path = Path(flows.__file__).parent / f"{name}.py"
+    found = load_flow_from_entrypoint(f"{path}:{name}")
+    assert found.name == name.replace("_", "-")
+    properties = found.parameters.properties
+    assert {"folder", "policy"} <= set(properties) or {"recipe", "out", "overrides"} <= set(properties)
+
+
+def test_a_flow_run_is_named_after_recipe_and_version(tiny_copy: Tiny, under_prefect: str) -> None:
+    from prefect.client.orchestration import get_client
+
+    from flows.curate_math import curate_math
+
+    state = curate_math(tiny_copy.recipe, tiny_copy.folder, return_state=True)
+    assert state.is_completed()
+    with get_client(sync_client=True) as client:
+        run = client.read_flow_run(state.state_details.flow_run_id)
+    assert run.name == "tiny v1"
+
+
+def test_the_loop_needs_a_trainer_and_resumes_where_it_was(tiny_copy: Tiny, under_prefect: str) -> None:
+    from flows.loop import loop
+    from flows.serve.unfinished import REFRESHED, training_folder
+
+    once = loop.with_options(retries=0)
+    with pytest.raises(ConfigError, match=r"name its recipe in schedule\.train"):
+        once(tiny_copy.recipe, tiny_copy.folder)
+    stage = training_folder(tiny_copy.folder, 1)
+    (stage / "model").mkdir(parents=True)
+    (stage / "model" / "config.json").write_text("{}")
+    (stage / REFRESHED).write_text("1\n")  # version 1 was trained on, and its model changed nothing
+    assert once(tiny_copy.recipe, tiny_copy.folder, ['schedule.train="train.toml"']) == tiny_copy.folder / "curated"
