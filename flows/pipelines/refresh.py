@@ -54,12 +54,11 @@ from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model
-from flows.run.stage import VERIFIER_RETRIES, Kind, Results, Stage, StageResult, StageRun, shard_counts
+from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempts_of, stopping_rule
-from flows.stages.label_shards import keep_labels
+from flows.stages.labels import keep_labels
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
-from flows.stages.verdicts import verdicts_of
 
 CHOSEN = "chosen"
 """In the folder of a version: the problems that were judged again for it."""
@@ -130,12 +129,11 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
 
 
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
-    """Sample and judge the selected problems; what the verifier fails on at once again, for there is no next run."""
-    part = run.parts[-1]
-    stages = attempts_of(part), verdicts_of(part), doubtful_verdicts_of(part)
-    results = run_pipeline(run, stages, Results((selected,)))
-    while retries.plan_round(results[verdicts_of(part)].folder, VERIFIER_RETRIES.rounds):
-        results = run_pipeline(run, stages, Results((selected,)))
+    """Sample and judge the selected problems; what failed at once again, for there is no next run."""
+    attempts, votes = attempts_of(run.parts[-1]), doubtful_verdicts_of(run.parts[-1])
+    results = run_pipeline(run, (attempts, votes), Results((selected,)))
+    while retries.plan_round(results[attempts].folder, attempts.retries.rounds):
+        results = run_pipeline(run, (attempts, votes), Results((selected,)))
     return results
 
 
@@ -168,7 +166,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshPa
 def _cancel_retries(published: _PublishedRun) -> None:
     """Take back what the next run of the pipeline would judge again: the set is the refresh's from here on."""
     run, verifier = published.run, published.results.decisions[-1].folder.name
-    verdicts = [verdicts_of(part).folder_in(run, verifier) for part in run.parts]
+    verdicts = [attempts_of(part).folder_in(run, verifier) for part in run.parts]
     for folder in (*(result.folder for result in published.results.filters), *verdicts):
         retries.cancel_round(folder)
 

@@ -27,7 +27,7 @@ from flows.run.run_folder import difficulty_stage, verdicts_of_people
 from flows.run.stage import Results, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, rule_of_shard, stopping_rule
 from flows.stages.decisions import decide_with_reviews
-from flows.stages.label_shards import label_shards
+from flows.stages.labels import label_shards
 from flows.stages.questions import final_verdicts
 
 _STORED = [name for name in versions.KEPT.names() if name != "published"]
@@ -100,7 +100,7 @@ def _write_merged(place: Path, run: RefreshedRun, parts: RefreshParts, results: 
     """Write old and new decisions shard by shard, and return what the new ones cost."""
     part = run.parts[-1]
     verifier = results[final_verdicts(run, part)].folder.name
-    store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part)
+    store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
     opened = label_shards(run, parts.results, verifier) if run.recipe.weighs_labels else nullcontext()
     cost = dict.fromkeys(("problems", "attempts", "tokens", "kept_rates"), 0)
     with opened as labels:

@@ -36,7 +36,7 @@ from flows.run.run_folder import PARTS, Run, as_written, stage_model
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.export import EXPORT, PUBLISHED
-from flows.stages.label_shards import keep_labels
+from flows.stages.labels import keep_labels
 from flows.stages.sources import SOURCES, read_states
 
 OLD = ".old-curated"
@@ -53,7 +53,7 @@ def publish(run: Run, results: Results) -> Path:
     verifier failed on is left to the next run (`flows.run.retries`).
     """
     last = results.decisions[-1]
-    table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1]))
+    table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1], last.folder.name))
     if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
     version = versions.settle_version(run, table, last.folder.name)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -134,15 +133,14 @@ class SamplingSession:
             tables["priors"] = priors
         return Shard(len(names), tables, kept_rows=len(names), notes=notes)
 
-    @contextmanager
-    def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        """Yield what samples the shards with refused problems again, in a round of retries."""
+    def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
+        """Make ready to sample these shards again, which have refused problems, in a round of retries."""
         self._round = round_number
         if self._sampled is not None:
             self._session.run(self._end())
-        self._session.open()
-        self._begin(retries.shards_before(self._folder.folder, round_number))
-        yield self.shard
+        if shards:
+            self._session.open()
+            self._begin(shards)
 
     async def _learn(self, learner: PriorLearner) -> None:
         """Sample the anchor in full, and learn the other problems' priors from it."""

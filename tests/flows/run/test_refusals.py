@@ -152,7 +152,7 @@ def test_a_wrong_key_is_no_outcome(poisoned: Tiny, tmp_path: Path) -> None:
 
 def test_a_run_in_which_nothing_is_refused_has_no_trace_of_it(poisoned: Tiny) -> None:
     assert poisoned.run().status == 0
-    (folder,) = (poisoned.folder / "stages").glob("*-stage1-attempts")
+    (folder,) = (poisoned.folder / "verdicts" / "stage1").iterdir()
     assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["counts", "shards", "verdicts"]
     assert read_table(folder, "counts").schema == {
         "problem": pl.String, "attempts": pl.Int32, "is_decided": pl.Boolean
