@@ -20,6 +20,14 @@ stored; the rule still says which of them count. Nothing here decides on a probl
 
 Where most responses are of no use (`curation.difficulty.unanswered`) whoever listens is told, once: early where that is
 certain, else at the end. A stored attempt counts by its answer alone.
+
+A problem in the sampler's hands: `SamplingRequest` before, `OpenProblem` meanwhile, `SampledProblem` afterwards.
+
+The records of `curation.difficulty.sampling`, which says what becomes of them.
+
+How far sampling has come: the figures behind the progress line and ``metrics.jsonl``. Counts only.
+
+Between the sampler and the tables: its verdicts as rows, and the answers of attempts that are stored already.
 """
 
 from __future__ import annotations
@@ -27,19 +35,201 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import OpenProblem, SampledProblem, SamplingRequest
-from curation.difficulty.progress import SamplingProgress
+import polars as pl
+
+from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
 from curation.difficulty.unanswered import ResponseTally, UselessResponses
 from curation.policies.failure_budget import FailureBudget
-from curation.records import COUNTED_OUTCOMES, Completion, DropReason, Outcome, Policy, RequestRefused
-from curation.storage.attempts import AttemptStore
+from curation.records import (
+    COUNTED_OUTCOMES,
+    VERDICT,
+    AttemptKey,
+    Completion,
+    DropReason,
+    Outcome,
+    Policy,
+    PromptRequest,
+    RequestRefused,
+)
+from curation.storage.attempts import REFUSAL, AttemptStore
 from curation.verify.classes import keep_classes
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingRequest:
+    """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
+
+    ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`;
+    ``rule`` stops this problem, the sampler's where absent.
+
+    Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
+    """
+
+    request: PromptRequest
+    reference: str
+    letter: str | None = None
+    stored_answers: Mapping[int, str | None] = field(default_factory=dict)
+    rule: StoppingRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SampledProblem:
+    """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
+
+    ``is_decided`` says that sampling stopped of its own accord: there may be more attempts to be had. ``refused`` is
+    the index at which it ended because that attempt was refused, and why.
+    """
+
+    problem: str
+    reference: str
+    verdicts: Mapping[int, Verdict]
+    is_decided: bool
+    new_attempts: int  # attempts made for it now, needed or not
+    new_tokens: int  # … and their tokens, as far as the policy counts them
+    refused: tuple[int, RequestRefused] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class OpenProblem:
+    """A problem from its first request to its stop: what was asked, what came, what was judged."""
+
+    sampling_request: SamplingRequest
+    rule: StoppingRule
+    tally: OutcomeTally = field(default_factory=OutcomeTally)
+    next: int = 0  # the first index that has not been asked for
+    limit: int = 0  # indices below it are needed whatever comes
+    answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
+    missing: set[int] = field(default_factory=set)  # indices that the policy does not have
+    refused: dict[int, RequestRefused] = field(default_factory=dict)  # indices that will not be answered
+    cut_off: set[int] = field(default_factory=set)  # those that ended for want of room
+    running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
+    verdict_by_answer: dict[str | None, Verdict] = field(default_factory=dict)
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    is_judging: bool = False
+    is_stopped: bool = False
+    new_attempts: int = 0
+    new_tokens: int = 0
+
+    @property
+    def request(self) -> PromptRequest:
+        """Return the problem as the policy sees it."""
+        return self.sampling_request.request
+
+    def take(self, limit: int) -> int | None:
+        """Return the next index below the limit that is still to be asked for, and count it as asked for."""
+        while self.next < limit:
+            index = self.next
+            self.next += 1
+            if index not in self.answers:
+                return index
+        return None
+
+
+@dataclass(slots=True)
+class SamplingProgress:
+    """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them.
+
+    ``servers`` is how the servers fare, of a policy that has some: `curation.policies.client.ServerClient.health`.
+    """
+
+    problems: int = 0
+    attempts: int = 0
+    aborted: int = 0
+    skipped: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    in_flight: int = 0
+    servers: Mapping[str, float] = field(default_factory=dict)
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    total: int | None = None
+
+    def carry_on(self, before: SamplingProgress) -> None:
+        """Count from what an earlier part of the stage made and took; its problems are counted again as they pass."""
+        self.attempts, self.tokens = before.attempts, before.tokens
+        self.aborted, self.seconds = before.aborted, before.seconds
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Return the sampled tokens per second since sampling began."""
+        return self.tokens / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def eta_s(self) -> float | None:
+        """Return the seconds left if the rest takes as long as what is done; None while that is unknown."""
+        if self.total is None or not self.problems:
+            return None
+        return self.seconds * (self.total - self.problems) / self.problems
+
+    def row(self) -> dict[str, object]:
+        """Return the figures as a JSON object."""
+        eta = self.eta_s
+        return {
+            "problems": self.problems,
+            "total": self.total,
+            "attempts": self.attempts,
+            "skipped": self.skipped,
+            "aborted": self.aborted,
+            "tokens": self.tokens,
+            "tokens_per_s": round(self.tokens_per_s, 1),
+            "in_flight": self.in_flight,
+            **self.servers,
+            "kept": self.kept,
+            "dropped": dict(self.dropped),
+            "seconds": round(self.seconds, 2),
+            "eta_s": None if eta is None else round(eta, 1),
+        }
+
+
+def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
+    """Return the verdicts in the `VERDICT` schema, in the order of ``sampled`` and by index."""
+    rows = [
+        (
+            result.problem,
+            index,
+            result.reference,
+            verdict.outcome.value,
+            verdict.answer,
+            verdict.answer_class,
+            verdict.method,
+        )
+        for result in sampled
+        for index, verdict in sorted(result.verdicts.items())
+    ]
+    columns = ("problem", "index", "reference", "outcome", "answer", "answer_class", "method")
+    same = {"policy": key.policy, "prompt": key.prompt, "sampling": key.sampling, "verifier": verifier}
+    frame = pl.DataFrame(rows, schema={name: VERDICT[name] for name in columns}, orient="row")
+    return frame.with_columns(pl.lit(value).alias(name) for name, value in same.items()).select(VERDICT.names())
+
+
+def refusal_frame(sampled: Iterable[SampledProblem]) -> pl.DataFrame:
+    """Return the refusals at which sampling ended, in the `REFUSAL` schema."""
+    rows = [
+        (result.problem, result.refused[0], result.refused[1].kind, result.refused[1].reason)
+        for result in sampled
+        if result.refused is not None
+    ]
+    return pl.DataFrame(rows, schema=REFUSAL, orient="row")
+
+
+def stored_answers(
+    store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge
+) -> dict[str, dict[int, str | None]]:
+    """Return the final answers of the stored attempts below ``attempts``, by problem and index.
+
+    `SamplingRequest.stored_answers` takes those of one problem.
+    """
+    answers: dict[str, dict[int, str | None]] = {}
+    rows = store.read(problems, ["problem", "index", "text", "answer", "finish"]).filter(pl.col("index") < attempts)
+    for problem, index, text, answer, finish in rows.iter_rows():
+        answers.setdefault(problem, {})[index] = judge.final_answer(Response(text, answer, finish))
+    return answers
+
 
 VERSION = "sampling@1"
 

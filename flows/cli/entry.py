@@ -354,11 +354,14 @@ def refresh(
     attempts: Annotated[
         Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts that training made since.")
     ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Publish by a far weaker checkpoint too, and an empty set.")
+    ] = False,
 ) -> None:
     """Judge again, with a new checkpoint, what has become uncertain, and publish the set's next version."""
     from flows.cli.refresh import refresh_run
 
-    refresh_run(folder, policy, attempts)
+    refresh_run(folder, policy, attempts, accept=accept)
 
 
 @app.command(short_help="Run recipes on their schedules, until interrupted.")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.difficulty.failed_verdicts import has_failed
+from curation.difficulty.pass_rates import has_failed
 from curation.policies.excerpt import excerpt
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order, scan_table

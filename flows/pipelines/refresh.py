@@ -1,7 +1,7 @@
 """The refresh: a new checkpoint judges again what has become uncertain, and the set gets its next version.
 
-First an anchor is judged, which tells how strong the checkpoint is (`curation.difficulty.anchor`). Problems are chosen
-by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage, with the same
+First an anchor is judged, which tells how strong the checkpoint is; a far weaker one ends the refresh there. Problems
+are chosen by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage, with the same
 band; all others keep their pass rate with its policy and its day. Everything of a refresh lies in the folder of the
 version that it makes (`flows.publish.versions`); one that was killed goes on there when it is started again.
 """
@@ -26,12 +26,12 @@ from curation.difficulty.refresh import (
     uncertain_of_part,
 )
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
-from curation.records import PASS_RATE, StoreError
+from curation.records import PASS_RATE, PolicyError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import Shard, StageFolder, atomic_write, file_digest, read_shard
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.refresh_anchor import AnchorResult, anchor_result
-from flows.pipelines.refresh_decisions import judged_shards, merged_decisions
+from flows.pipelines.refresh_decisions import MergedDecisions, judged_shards, merged_decisions
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish import curated_set
@@ -93,13 +93,17 @@ class _PublishedRun:
     before: Version | None
 
 
-def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
+def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
     """Judge again what has become uncertain, publish the next version, and return what it took and what changed.
 
     Args:
         folder: of a finished run.
         policy: a checkpoint's folder, or a TOML file with a table ``policy`` as in a recipe.
         attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
+        accept: publish also by a policy that is far weaker than the one before, and an empty set.
+
+    Raises:
+        PolicyError: the policy is far weaker, or leaves nothing in the set; nothing was published.
     """
     folder = folder.absolute()
     with lock_folder(folder), recorded(folder, "refresh"), keep_labels():
@@ -118,6 +122,9 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         parts = RefreshParts(run, published.results, newest.number, trained)
         with keep_open():
             anchor = measure_anchor(run, published, parts)
+            is_weak = anchor is not None and anchor.is_far_weaker
+            if anchor is not None and is_weak and not accept:
+                raise PolicyError(_refusal(policy_of(run), "is far weaker than the policy before it", anchor))
             selected = choose_problems(run, published, parts, attempts, anchor)
             if not selected.manifest.kept:
                 return RefreshResult(newest, False, {}, {}, anchor=anchor)
@@ -125,7 +132,19 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
                 atomic_write(run.place / DISPUTED, disputes.read_text(encoding="utf-8"))
             _cancel_retries(published)
             results = _judge(run, selected)
-        return replace(_publish(run, published, parts, results), anchor=anchor)
+        with merged_decisions(run, parts, results, policy_of(run), accuses=not is_weak) as merged:
+            if not accept and not merged.table.select(pl.col("published").any()).collect().item():
+                raise PolicyError(_refusal(policy_of(run), "leaves no problem in the set", anchor))
+            return replace(_publish(run, published, results, merged), anchor=anchor)
+
+
+def _refusal(policy: str, why: str, anchor: AnchorResult | None) -> str:
+    """Return why a refresh ends before it publishes, with the anchor's figures."""
+    figures = "".join(f"\n  {line}" for line in anchor.lines) if anchor is not None else ""
+    return (
+        f"{policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
+        f"trained; `--accept` publishes all the same.{figures}"
+    )
 
 
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
@@ -276,14 +295,11 @@ def policy_of(run: RefreshedRun) -> str:
     return open_policy(stage_model(run.recipe, run.parts[-1]), run.recipe_folder).key.policy
 
 
-def _publish(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts, results: Results) -> RefreshResult:
-    """Decide on the new verdicts, make the next version of old and new decisions, and publish it."""
+def _publish(run: RefreshedRun, published: _PublishedRun, results: Results, merged: MergedDecisions) -> RefreshResult:
+    """Make the next version of old and new decisions, and publish it."""
     policy, selected = policy_of(run), results.problems
     verifier = results[final_verdicts(run, run.parts[-1])].folder.name
-    with merged_decisions(run, parts, results, policy) as merged:
-        version = settle_version(
-            run, merged.table, verifier, Cause("refresh", policy, published.newest.root, merged.cost)
-        )
+    version = settle_version(run, merged.table, verifier, Cause("refresh", policy, published.newest.root, merged.cost))
     if version.number == published.newest.number:
         return RefreshResult(version, False, _count_reasons(selected.folder), merged.cost)
     return _show(published, version)

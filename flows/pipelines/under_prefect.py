@@ -47,7 +47,9 @@ def flow_of(recipe: Recipe) -> Flow[Any, Path]:
 
 
 @flow(name="refresh", persist_result=False)
-def refresh_flow(folder: Path, policy: Path, attempts: Path | None = None) -> refresh.RefreshResult:
+def refresh_flow(
+    folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False
+) -> refresh.RefreshResult:
     """Run `flows.pipelines.refresh.refresh` as a flow of its own."""
     with observed_by(PrefectPage()):
-        return refresh.refresh(folder, policy, attempts)
+        return refresh.refresh(folder, policy, attempts, accept=accept)

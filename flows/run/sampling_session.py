@@ -19,11 +19,16 @@ from types import TracebackType
 import polars as pl
 
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.priors import LearntPriors, as_priors
-from curation.difficulty.progress import SamplingProgress
-from curation.difficulty.sampling import Sampler
-from curation.difficulty.sampling_tables import refusal_frame, stored_answers, verdict_frame
+from curation.difficulty.sampling import (
+    SampledProblem,
+    Sampler,
+    SamplingProgress,
+    SamplingRequest,
+    refusal_frame,
+    stored_answers,
+    verdict_frame,
+)
 from curation.difficulty.unanswered import CUT_OFF, UselessResponses
 from curation.option_letters import option_letter
 from curation.policies.failure_budget import FailureBudget

@@ -22,7 +22,7 @@ import polars as pl
 from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, pass_rates, sampling
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
-from curation.difficulty.failed_verdicts import has_failed, is_doubtful, replace_failed
+from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_failed
 from curation.difficulty.priors import as_priors
 from curation.option_letters import option_letter
 from curation.records import DECISION, VERDICT, AttemptKey, StoreError

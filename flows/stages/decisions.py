@@ -16,9 +16,8 @@ import polars as pl
 from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, label_trust, pass_rates
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
-from curation.difficulty.failed_verdicts import failed_verdicts
 from curation.difficulty.label_trust import suspect_labels
-from curation.difficulty.refusals import hold_refused
+from curation.difficulty.pass_rates import failed_verdicts, hold_refused
 from curation.publish import review
 from curation.storage.stages import Shard, read_optional_shard, read_shard
 from flows.run.lookup import rows_of
@@ -135,7 +134,7 @@ def decide_with_reviews(
     Args:
         rule: by which the attempts stopped.
         by_votes: whether the band's rule of votes decides; else no label is suspected here.
-        failures: `curation.difficulty.failed_verdicts.failed_verdicts` of the problems.
+        failures: `curation.difficulty.pass_rates.failed_verdicts` of the problems.
     """
     decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
     if by_votes and all(verdict.answer is None for verdict in reviews.values()):

@@ -21,9 +21,8 @@ import polars as pl
 from curation.config import LabelSettings
 from curation.difficulty import label_trust
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
-from curation.difficulty.label_check import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
-from curation.difficulty.label_votes import label_votes, source_votes
-from curation.difficulty.vote_parts import VoteParts
+from curation.difficulty.label_trust import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
+from curation.difficulty.label_votes import VoteParts, label_votes, source_votes
 from curation.records import VERDICT, DropReason
 from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import read_manifest, read_optional_shard, read_shard, read_table
@@ -80,7 +79,7 @@ def weighing(
     """Learn what everyone's answers say of references, and whether that decides; votes lie in files until the end.
 
     By the rule `posterior`, where planted wrong references show that votes do better, those that votes accuse reach
-    `drop_above`, and no other (`curation.difficulty.label_check`). By `auto` votes themselves decide then.
+    `drop_above`, and no other (`curation.difficulty.label_trust`). By `auto` votes themselves decide then.
 
     Args:
         verdicts: the folders of each stage's verdicts.
@@ -365,7 +364,7 @@ class PlantedLabels:
 def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels | None:
     """Return what the rule by which a finished run believes references finds of planted wrong ones.
 
-    None where too few problems have votes (`curation.difficulty.label_check`).
+    None where too few problems have votes (`curation.difficulty.label_trust`).
 
     Args:
         filters: the results of the run's filters.

@@ -10,14 +10,13 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.item_response import fit
-from curation.difficulty.observations import rollout_counts
-from curation.difficulty.posteriors import pass_rate_posteriors
+from curation.difficulty.item_response import fit, rollout_counts
 from curation.difficulty.priors import (
     LearntPriors,
     agreement_prior,
     as_priors,
     learn_priors,
+    pass_rate_posteriors,
     problem_priors,
     replay,
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.difficulty.progress import SamplingProgress
+from curation.difficulty.sampling import SamplingProgress
 from curation.records import problem_id
 from curation.storage.stages import read_table
 from flows.run.sampling_session import progress_phrase

@@ -61,10 +61,10 @@ def test_wrong_references_are_dropped_queued_and_told(posterior_run: Tiny) -> No
 
 def test_a_second_run_makes_nothing_again_and_another_threshold_no_attempt(posterior_run: Tiny, tmp_path: Path) -> None:
     copy = posterior_run.copy(tmp_path)
-    labels = {path: path.read_bytes() for path in (copy.folder / "labels").rglob("*.parquet")}
+    labels = {path: path.read_bytes() for path in (copy.folder / "decisions").glob("*/*/labels/*.parquet")}
     assert labels
     assert copy.run("labels.drop_above=1.0").status == 0
-    assert {path: path.read_bytes() for path in (copy.folder / "labels").rglob("*.parquet")} == labels
+    assert {path: path.read_bytes() for path in labels} == labels
     assert copy.table("dropped").filter(reason="suspected_wrong_label").is_empty()
     assert {name_of(3), name_of(7)} <= set(published(copy.folder, "disputed")["id"])
 
