@@ -33,6 +33,7 @@ Invariant: the order of rows changes nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, log
@@ -42,6 +43,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from curation.config.sources import PriorAttempts
 from curation.records import GoldilocksError
 
 Array = NDArray[np.float64]
@@ -205,6 +207,45 @@ def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tupl
     placed = problems.alias("problem").to_frame().join(domain_of, on="problem", how="left", maintain_order="left")
     for (domain,), part in placed.group_by("domain", maintain_order=True):
         yield domain, counts.join(part.select("problem"), on="problem", how="semi"), part["problem"]
+
+
+def prior_counts(problems: pl.DataFrame, stated: Mapping[str, Sequence[PriorAttempts]]) -> pl.DataFrame:
+    """Return the pass rates that came with the rows as problem, policy, correct and judged.
+
+    A share of n attempts counts as the nearest number of correct ones; a row without a value has no such attempts.
+
+    Args:
+        problems: id, source and meta of `PROBLEM` rows.
+        stated: by source.
+
+    Raises:
+        GoldilocksError: a value is no share, or no number of attempts.
+    """
+    rows = []
+    named = problems.filter(pl.col("source").is_in(list(stated)) & pl.col("meta").is_not_null())
+    for problem, source, meta in named.select("id", "source", "meta").iter_rows():
+        kept = json.loads(meta)
+        for prior in stated[source]:
+            values = [kept.get(path) for path in prior.paths]
+            if any(value is None or str(value).strip().lower() in _NOTHING for value in values):
+                continue
+            try:
+                first, *rest = (float(value) for value in values)
+            except (TypeError, ValueError):
+                first, rest = -1.0, []
+            total = int(rest[0]) if rest else prior.attempts
+            correct = round(first if rest else first * prior.attempts)
+            if not 0 <= correct <= total:
+                raise GoldilocksError(
+                    f"source {source}, problem {problem}: `{'`, `'.join(prior.paths)}` is {values!r:.80}, which is no "
+                    "pass rate; name other columns in `prior_attempts`, or leave it out."
+                )
+            rows.append((problem, prior.policy, correct, total))
+    return pl.DataFrame(rows, schema=_COUNTS, orient="row")
+
+
+_NOTHING = ("", "n/a", "nan", "none", "null")
+_COUNTS = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judged": pl.Int64}
 
 
 def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:

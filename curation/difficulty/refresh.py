@@ -6,8 +6,8 @@ all attempts of all policies follows how strong the checkpoint is, how far its s
 probability fresh attempts of its own would decide on each problem otherwise than it was decided
 (`curation.difficulty.item_response`), corrected by what the anchor's own attempts came to: where others' attempts tell
 little of this policy, little is concluded from them. A problem of which that is at least the threshold of
-`curation.difficulty.refresh_forecast` is judged again, whatever its old decision. Where there is no anchor, the old pass rates count as they are: c of n correct give the posterior
-Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
+`curation.difficulty.refresh_forecast` is judged again, whatever its old decision. Where there is no anchor, the old
+pass rates count as they are: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
 
 Problems that were trained on have rollouts since then. The model takes them for those of further policies, one a window
 of steps; without it they count instead of the old pass rate where there are enough, counted by age.

@@ -1,9 +1,9 @@
 """The refresh: a new checkpoint judges again what has become uncertain, and the set gets its next version.
 
 First an anchor is judged, which tells how strong the checkpoint is; a far weaker one ends the refresh there. Problems
-are chosen by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage, with the same
-band; all others keep their pass rate with its policy and its day. Everything of a refresh lies in the folder of the
-version that it makes (`flows.publish.versions`); one that was killed goes on there when it is started again.
+are chosen by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage,
+with the same band; all others keep their pass rate with its policy and its day. Everything of a refresh is in the
+folder of the version that it makes (`flows.publish.versions`); one that was killed goes on there.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ import polars as pl
 from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, pass_rates, sampling
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
+from curation.difficulty.item_response import prior_counts
 from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_failed
 from curation.difficulty.priors import as_priors
 from curation.option_letters import option_letter
@@ -89,7 +90,8 @@ def make_attempts(job: StageRun) -> StageResult:
         learner = stage_learner(run, job.problems.folder, job.results.decisions, rule, policy.key.policy)
         version = f"attempts@{6 if learner is not None else 5} {sampling.VERSION} {early_stopping.VERSION}"
         read = [job.problems, *(job.results.decisions if learner is not None else ())]
-        made_by = json.dumps([key, judged_with], sort_keys=True)
+        stated = [prior.digest() for source in run.recipe.sources for prior in source.prior_attempts]
+        made_by = json.dumps([key, judged_with, *(stated if learner is not None else ())], sort_keys=True)
         folder = job.open(version, made_by, *read, verifier=judge.version)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
@@ -221,10 +223,14 @@ def stage_learner(
     """
     if (folder / "priors").is_dir() or not wants_learner(rule):
         return None
-    problems = read_table(folder, "kept", ["id", "source"])
+    stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}
+    problems = read_table(folder, "kept", ["id", "source", *(["meta"] if stated else [])])
     parts = [read_table(result.folder, "decisions", list(RATES)) for result in decided]
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
     counts = rates.drop("top_wrong_votes")
+    if stated:
+        given = prior_counts(problems, stated)
+        counts = pl.concat([counts.cast(given.schema), given])
     is_open = run.recipe.asks_doubtful_verdicts
     domains = problem_domains(problems)
     return prior_learner(rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains)
