@@ -263,6 +263,7 @@ class StoppingRule:
         self._needed: dict[OutcomeCounts, int] = {}
         self._tables: dict[tuple[Prior, int, int], Forecast] = {}
         self._points: dict[tuple[AttemptOutcome, ...], StoppingPoint] = {}
+        self._expectation: Expectation | None = None
 
     def given(
         self, priors: Mapping[str, ProblemPrior], band: Band | None = None, error_rate: float | None = None
@@ -464,7 +465,10 @@ class StoppingRule:
         n = self.band.attempts
         if not self.early_stopping:
             return Expectation(n, 0.0)
-        return expectation(self.prior, self._forecast(n, n), self.error_rate, self.band.least_judged)
+        if self._expectation is None:
+            table = self._forecast(n, n)
+            self._expectation = expectation(self.prior, table, self.error_rate, self.band.least_judged)
+        return self._expectation
 
     def _forecast(self, judged: int, attempts: int) -> Forecast:
         table = self._tables.get((self.prior, judged, attempts))

@@ -130,6 +130,10 @@ class OpenProblem:
         return None
 
 
+_HELD = 50.0
+"""Attempts by which the correction of expected attempts is held to none."""
+
+
 @dataclass(slots=True)
 class SamplingProgress:
     """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them.
@@ -148,6 +152,10 @@ class SamplingProgress:
     kept: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     total: int | None = None
+    expected: float | None = None  # attempts that all problems are expected to need
+    foreseen: float = 0.0  # … of which the finished problems were expected to need so many
+    needed: int = 0  # and needed so many
+    open_needed: float = 0.0  # attempts that count so far at open problems, up to what each is expected to need
 
     def carry_on(self, before: SamplingProgress) -> None:
         """Count from what an earlier part of the stage made and took; its problems are counted again as they pass."""
@@ -161,10 +169,16 @@ class SamplingProgress:
 
     @property
     def eta_s(self) -> float | None:
-        """Return the seconds left if the rest takes as long as what is done; None while that is unknown."""
-        if self.total is None or not self.problems:
+        """Return the seconds left at the speed so far; None while that is unknown.
+
+        Problems that need few attempts are finished first, so what is left is counted in expected attempts, corrected
+        by what the finished problems needed.
+        """
+        if self.expected is None or not self.attempts:
             return None
-        return self.seconds * (self.total - self.problems) / self.problems
+        left = max(0.0, self.expected - self.foreseen - self.open_needed)
+        off = (self.needed + _HELD) / (self.foreseen + _HELD)
+        return self.seconds * off * left / self.attempts
 
     def row(self) -> dict[str, object]:
         """Return the figures as a JSON object."""
@@ -254,6 +268,7 @@ class Sampler:
         rule: StoppingRule,
         *,
         total: int | None = None,
+        expected: float | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
         alarm: Callable[[UselessResponses], None] | None = None,
         budget: FailureBudget | None = None,
@@ -265,7 +280,7 @@ class Sampler:
         self._max_open = max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
         self._watch, self._alarm, self._budget = watch, alarm, budget or FailureBudget(0.0, total or 0, "max_failed")
         self._responses = ResponseTally()
-        self.progress = SamplingProgress(total=total)
+        self.progress = SamplingProgress(total=total, expected=expected)
         self._open: dict[str, OpenProblem] = {}
         self._waiting: deque[OpenProblem] = deque()
         self._running: dict[asyncio.Task[Completion | None], tuple[OpenProblem, int]] = {}
@@ -289,7 +304,7 @@ class Sampler:
             while True:
                 more_problems = await self._launch_requests(remaining)
                 self._store_completions()
-                if self._responses.is_alarming:
+                if self._responses.is_alarming or self._responses.is_likely(self.progress.expected):
                     self._sound_alarm()
                 self.progress.seconds = time.monotonic() - started
                 while self._finished:
@@ -317,6 +332,10 @@ class Sampler:
         """Report the progress, with the health of the policy's servers."""
         if self._watch is not None:
             self.progress.servers = getattr(self._policy, "health", {})
+            self.progress.open_needed = sum(
+                min(problem.tally.counts.requested, problem.rule.expectation().attempts)
+                for problem in self._open.values()
+            )
             self._watch(self.progress)
 
     async def _launch_requests(self, remaining: Iterator[SamplingRequest]) -> bool:
@@ -545,6 +564,9 @@ class Sampler:
             task.cancel()
         progress = self.progress
         progress.problems += 1
+        if progress.expected is not None:
+            progress.foreseen += problem.rule.expectation().attempts
+            progress.needed += problem.tally.counts.requested
         progress.aborted += len(problem.running)
         if reason is None:
             progress.kept += 1

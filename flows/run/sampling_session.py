@@ -159,7 +159,9 @@ class SamplingSession:
                 shards.append(frame["id"].to_list())
                 yield from sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
 
-        sampler = self._sampler(learner.exact, total=self._problems.manifest.kept)
+        total, anchor = self._problems.manifest.kept, len(learner.anchor)
+        expected = anchor * learner.exact.expectation().attempts + (total - anchor) * self._rule.expectation().attempts
+        sampler = self._sampler(learner.exact, total, expected)
         self._anchor_progress = sampler.progress
         self._sampled = sampler.run(requests())
         sampled = [problem async for problem in self._sampled if problem.refused is None]
@@ -197,11 +199,22 @@ class SamplingSession:
 
     def _begin(self, shards: Sequence[int]) -> None:
         rows = shard_counts(self._problems.folder)
-        sampler = self._sampler(self._rule, total=sum(rows[index] for index in shards))
+        sampler = self._sampler(self._rule, sum(rows[index] for index in shards), self._expected(shards))
         if self._anchor_progress is not None:
             sampler.progress.carry_on(self._anchor_progress)
             self._anchor_progress = None
         self._sampled = sampler.run(self._feed(shards))
+
+    def _expected(self, shards: Sequence[int]) -> float:
+        """Return how many attempts the problems of these shards are expected to need."""
+        expected, rows = 0.0, shard_counts(self._problems.folder)
+        for index in shards:
+            priors = self._priors_of(index)
+            known = {} if priors is None else as_priors(priors)
+            rule = self._rule.given(known)
+            expected += sum(rule.of(name).expectation().attempts for name in known)
+            expected += (rows[index] - len(known)) * self._rule.expectation().attempts
+        return expected
 
     def _unfinished(self) -> list[int]:
         count = len(shard_counts(self._problems.folder))
@@ -217,13 +230,14 @@ class SamplingSession:
             self._budget = FailureBudget(settings.max_failed, problems, setting, before)
         return self._budget
 
-    def _sampler(self, rule: StoppingRule, total: int) -> Sampler:
+    def _sampler(self, rule: StoppingRule, total: int, expected: float) -> Sampler:
         return Sampler(
             self._session.policy,
             self._store,
             self._judge,
             rule,
             total=total,
+            expected=expected,
             watch=self._report,
             alarm=self._warn,
             budget=self._failure_budget(),

@@ -26,7 +26,8 @@ from curation.difficulty.item_response import prior_counts
 from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_failed
 from curation.difficulty.priors import as_priors
 from curation.option_letters import option_letter
-from curation.records import DECISION, VERDICT, AttemptKey, StoreError
+from curation.policies.recorded import Recorded
+from curation.records import DECISION, VERDICT, AttemptKey, Policy, StoreError
 from curation.storage import attempts
 from curation.storage.stages import Shard, damaged, finished_shards, read_json, read_shard, read_table, write_json
 from curation.verify.math_judge import Judge, JudgeTask, Response
@@ -42,6 +43,9 @@ from flows.stages.judging import open_judge
 
 KEY = "key.json"
 """Next to the manifest: the key of the attempts in the store."""
+
+VOTERS = "voters"
+"""Table of the models that made the attempts of a file, where it names them: each is a voter of its own on labels."""
 
 MEASURED_ON = Path("versions") / "measured_on.json"
 """In the run folder: the day on which each policy's attempts were begun."""
@@ -96,7 +100,7 @@ def make_attempts(job: StageRun) -> StageResult:
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
         with SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session:
-            work = _Judged(job, folder.folder, store, session)
+            work = _Judged(job, folder.folder, store, session, policy)
             result = retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work.first), work.again)
     if not (result.reused and (result.folder / KEY).exists()):
         write_json(result.folder / KEY, key)
@@ -106,8 +110,11 @@ def make_attempts(job: StageRun) -> StageResult:
 class _Judged:
     """Makes the stage's shards: sampled and judged, with the failures of a shard tried again in later rounds."""
 
-    def __init__(self, job: StageRun, folder: Path, store: attempts.AttemptStore, session: SamplingSession) -> None:
+    def __init__(
+        self, job: StageRun, folder: Path, store: attempts.AttemptStore, session: SamplingSession, policy: Policy
+    ) -> None:
         self._job, self._folder, self._store, self._session = job, folder, store, session
+        self._policy = policy
 
     def first(self, index: int) -> Shard:
         """Sample the problems of a shard and judge their attempts."""
@@ -151,7 +158,19 @@ class _Judged:
             **retries.failure_notes(verdicts.filter(has_failed()).height, round_number),
         }
         tables = {**shard.tables, "disagreements_with_labels": disagreements, "stopped": stopped}
+        if (voters := self._voters(verdicts)).height:
+            tables[VOTERS] = voters
         return replace(shard, tables=tables, notes={**shard.notes, **told})
+
+    def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
+        """Return problem, index and voter of attempts whose file names the model that made each."""
+        schema = {"problem": pl.String, "index": VERDICT["index"], "voter": pl.String}
+        if not isinstance(self._policy, Recorded):
+            return pl.DataFrame(schema=schema)
+        named = {name: self._policy.models_at(name) for name in verdicts["problem"].unique()}
+        rows = verdicts.select("problem", "index").iter_rows()
+        found = [(name, index, named[name][index]) for name, index in rows if index < len(named[name])]
+        return pl.DataFrame(found, schema, orient="row").drop_nulls()
 
 
 def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:

@@ -28,6 +28,7 @@ from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import read_manifest, read_optional_shard, read_shard, read_table
 from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
 from flows.run.stage import Results, StageResult, shard_counts
+from flows.stages.attempts import VOTERS
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 
@@ -140,7 +141,7 @@ def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
     strayed = [_strayed_verdicts(first, folder) for folder in after]
     others = list(strayed)
     for index in range(len(shard_counts(first, "verdicts"))):
-        frame = read_shard(first, "verdicts", index, _VOTED)
+        frame = _by_voters(first, index, read_shard(first, "verdicts", index, _VOTED))
         own = frame.select("problem").unique()
         later = [
             pl.concat([_verdict_shard(folder, index), stray]) for folder, stray in zip(after, strayed, strict=True)
@@ -153,7 +154,22 @@ def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
 def _verdict_shard(folder: Path, index: int) -> pl.DataFrame:
     """Return what votes are made from of one shard of a stage's verdicts; none where it has no such shard."""
     frame = read_optional_shard(folder, "verdicts", index, _VOTED)
-    return pl.DataFrame(schema=_VOTED_SCHEMA) if frame is None else frame
+    return pl.DataFrame(schema=_VOTED_SCHEMA) if frame is None else _by_voters(folder, index, frame)
+
+
+def _by_voters(folder: Path, index: int, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return a shard's verdicts with the model that made each attempt as its policy, where a file names these.
+
+    A model's votes on verdicts are in a folder of their own; the voters are with the attempts.
+    """
+    attempts = folder.parents[2] / "verdicts" / folder.parent.name / folder.name
+    voters = read_optional_shard(folder, VOTERS, index)
+    if voters is None:
+        voters = read_optional_shard(attempts, VOTERS, index)
+    if voters is None:
+        return verdicts
+    named = verdicts.join(voters, on=["problem", "index"], how="left", maintain_order="left")
+    return named.with_columns(policy=pl.coalesce("voter", "policy")).drop("voter")
 
 
 def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
@@ -161,7 +177,7 @@ def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
     strayed = [pl.DataFrame(schema=_VOTED_SCHEMA)]
     for index in range(len(shard_counts(later, "verdicts"))):
         here = read_optional_shard(first, "verdicts", index, ["problem"])
-        frame = read_shard(later, "verdicts", index, _VOTED)
+        frame = _verdict_shard(later, index)
         strayed.append(frame if here is None else frame.join(here, on="problem", how="anti"))
     return pl.concat(strayed)
 

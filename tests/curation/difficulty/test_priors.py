@@ -160,7 +160,7 @@ def test_pass_rates_that_came_with_the_rows_are_attempts_of_a_named_policy() -> 
     found = prior_counts(problems, stated)
     assert found.rows() == [("a", "llama", 56, 64), ("c", "qwen", 8, 32), ("e", "grader", 3, 5)]
     wrong = problems.with_columns(meta=pl.lit(json.dumps({"llama8b_solve_rate": 1.5})))
-    with pytest.raises(GoldilocksError, match="`llama8b_solve_rate` is \\[1.5\\], which is no pass rate"):
+    with pytest.raises(GoldilocksError, match="which is no pass rate"):
         prior_counts(wrong, stated)
 
 
