@@ -160,9 +160,6 @@ class Join(Settings):
         if self.key is not None and len(names(self.on)) != len(names(self.key)):
             raise ValueError("`on` and `key` name as many columns")
         _require_files(self.kind, self.path)
-        paths = dict.fromkeys((*self.columns.meta, *(path for prior in self.prior_attempts for path in prior.paths)))
-        if len(paths) > len(self.columns.meta):  # set despite the frozen model, as the rows must keep them
-            self.__dict__["columns"] = self.columns.model_copy(update={"meta": tuple(paths)})
         return self
 
 

@@ -166,7 +166,7 @@ def test_pass_rates_that_came_with_the_rows_are_attempts_of_a_named_policy() -> 
 
 def test_a_source_keeps_the_columns_of_its_prior_attempts() -> None:
     prior = {"policy": "llama", "rate": "solved"}
-    source = Source.model_validate({"path": "rows.jsonl", "columns": {"meta": ["level"]}, "prior_attempts": [prior]})
+    source = Source.model_validate({"path": "rows.jsonl", "columns": {"meta": ("level",)}, "prior_attempts": (prior,)})
     assert source.columns.meta == ("level", "solved")
     with pytest.raises(ValueError, match="by `rate`, or by `correct` and `total`"):
         PriorAttempts(policy="llama", correct="passed")
