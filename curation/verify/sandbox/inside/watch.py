@@ -36,7 +36,7 @@ MAPPINGS_A_KB, PIPE_KB = 4, 64
 FEW = 4
 """Processes that can hold little in the kernel, by their limits; a compiler has no more."""
 RARELY = 9
-"""Looks at what processes hold take at most one part in ten of the time."""
+"""Looks at what processes hold take at most one part in ten of the time; their CPU time counts, whatever the load."""
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, IndexError)
 
 
@@ -367,10 +367,10 @@ class Watch:
         limits, pids = self.limits, self._tree()
         most_kb = limits["memory_mb"] * 1024
         resident = sum(map(resident_kb, pids))
-        if resident > most_kb and len(pids) > 1:
+        kernel = self._seldom("kernel", lambda: self._kernel_kb(pids)) if len(pids) > FEW else 0
+        if resident + kernel > most_kb and len(pids) > 1:
             resident = sum(map(proportional_kb, pids))
-        if len(pids) > FEW:
-            resident += self._seldom("kernel", lambda: kernel_kb(pids, most_kb - resident))
+        resident += kernel
         self.peak_kb = max(self.peak_kb, resident)
         if resident > most_kb:
             return "memory"
@@ -393,13 +393,17 @@ class Watch:
             written += self._seldom("nameless", lambda: nameless_bytes(pids, self.folder))
         return "files" if written > limits["file_mb"] << 20 else ""
 
+    def _kernel_kb(self, pids: list[int]) -> int:
+        """Return the KiB that the kernel holds for processes, as far as they count up to the limit."""
+        return kernel_kb(pids, self.limits["memory_mb"] * 1024 - sum(map(proportional_kb, pids)))
+
     def _seldom(self, what: str, look: Callable[[], int]) -> int:
         """Return what a look finds, or what the last one found if looking now would take too much of the time."""
         found, due = self._looks.get(what, (0, 0.0))
-        now = time.monotonic()
-        if now >= due:
+        if time.monotonic() >= due:
+            began = time.thread_time()
             found = look()
-            self._looks[what] = found, now + (RARELY + 1) * (time.monotonic() - now)
+            self._looks[what] = found, time.monotonic() + RARELY * (time.thread_time() - began)
         return found
 
     def _excused(self, pids: list[int]) -> float:
