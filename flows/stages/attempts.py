@@ -164,7 +164,7 @@ class _Judged:
 
     def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Return problem, index and voter of attempts whose file names the model that made each."""
-        schema = {"problem": pl.String, "index": VERDICT["index"], "voter": pl.String}
+        schema = pl.Schema({"problem": pl.String(), "index": VERDICT["index"], "voter": pl.String()})
         if not isinstance(self._policy, Recorded):
             return pl.DataFrame(schema=schema)
         named = {name: self._policy.models_at(name) for name in verdicts["problem"].unique()}
