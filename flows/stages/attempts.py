@@ -29,11 +29,21 @@ from curation.option_letters import option_letter
 from curation.policies.recorded import Recorded
 from curation.records import DECISION, VERDICT, AttemptKey, Policy, StoreError
 from curation.storage import attempts
-from curation.storage.stages import Shard, damaged, finished_shards, read_json, read_shard, read_table, write_json
+from curation.storage.stages import (
+    Shard,
+    damaged,
+    finished_shards,
+    read_json,
+    read_manifest,
+    read_shard,
+    read_table,
+    write_json,
+)
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
 from flows.run.policies import model_title
 from flows.run.policy_session import model_session
+from flows.run.progress import warn
 from flows.run.run_folder import Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
 from flows.run.sampling_session import SamplingSession, read_priors
@@ -97,6 +107,12 @@ def make_attempts(job: StageRun) -> StageResult:
         stated = [prior.digest() for source in run.recipe.sources for prior in source.prior_attempts]
         made_by = json.dumps([key, judged_with, *(stated if learner is not None else ())], sort_keys=True)
         folder = job.open(version, made_by, *read, verifier=judge.version)
+        if read_manifest(folder.folder) is not None and folder.manifest() is None and not isinstance(policy, Recorded):
+            warn(
+                run.folder,
+                job.stage.name,
+                "made anew: problems that the stored attempts leave open are sampled further",
+            )
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
         with SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session:
