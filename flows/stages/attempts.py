@@ -111,7 +111,7 @@ def make_attempts(job: StageRun) -> StageResult:
             warn(
                 run.folder,
                 job.stage.name,
-                "made anew: problems that the stored attempts leave open are sampled further",
+                "made anew: what the stored attempts leave open is sampled further",
             )
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
