@@ -265,7 +265,8 @@ PASS_RATE = pl.Schema(
         "no_answer": pl.Int32(),
         "timeout": pl.Int32(),
         "broken": pl.Int32(),
-        "pass_rate": pl.Float64(),  # unbiased; correct / judged where none was skipped; null where none was judged
+        "pass_rate": pl.Float64(),  # correct / judged; null where none was judged
+        "unbiased_pass_rate": pl.Float64(),  # free of the bias of early stopping; the same where none was skipped
         "low": pl.Float64(),  # 95 % Wilson interval of correct of judged; where verdicts failed, wide enough for
         "high": pl.Float64(),  # … none and for all of these attempts being correct
         "top_wrong_answer": pl.String(),  # the most frequent answer that is not the reference

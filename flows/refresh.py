@@ -9,9 +9,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from prefect import flow, get_run_logger
+from prefect.client.schemas.objects import State
+from prefect.runtime import deployment
+from prefect.states import Failed
 
 from curation.storage.stages import atomic_write
-from flows.pipelines.refresh import RefreshResult, summarise_refresh
+from flows.pipelines.refresh import NotPublishedError, RefreshResult, summarise_refresh
 from flows.pipelines.refresh import refresh as refresh_set
 from flows.run.run_folder import open_run
 from flows.serve.flow_runs import PATIENT, RETRY_S, announce_version, gpus, run_name
@@ -19,13 +22,16 @@ from flows.serve.unfinished import REFRESHED
 
 
 @flow(name="refresh", flow_run_name=run_name, retries=PATIENT, retry_delay_seconds=RETRY_S, persist_result=False)
-def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult | None:
+def refresh(
+    folder: Path, policy: Path, attempts: Path | None = None, accept: bool = False
+) -> RefreshResult | State[None] | None:
     """Judge again what a new checkpoint made uncertain, and announce a new version of the set.
 
     Args:
         folder: the run folder of the set.
         policy: the checkpoint's folder, or a TOML file with a policy.
         attempts: the trainer's attempts, as evidence of what changed.
+        accept: publish also by a policy that is far weaker than the one before, and an empty set.
     """
     folder, policy = folder.absolute(), policy.absolute()
     log, mark = get_run_logger(), policy.parent / REFRESHED
@@ -33,7 +39,12 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         log.info("the set was judged again by %s before", policy)
         return None
     with gpus(open_run(folder)) if policy.is_dir() else nullcontext():
-        result = refresh_set(folder, policy, attempts)
+        try:
+            result = refresh_set(folder, policy, attempts, accept=accept)
+        except NotPublishedError as error:
+            if deployment.id is None:
+                raise
+            return Failed(message=str(error))  # an exception would be tried again
     for line in summarise_refresh(result):
         log.info(line)
     if result.is_new or result.is_repeated:  # the refresh that made it may have been killed before it announced it

@@ -68,6 +68,11 @@ class AttemptColumns(Settings):
         None, description="Path of the response, inside the attempt; `text` if there is no `answer` either."
     )
     answer: str | None = Field(None, description="Path of an extracted final answer, inside the attempt.")
+    model: str | None = Field(
+        None,
+        description="Path of the name of the model, in the attempt or in its row: each model is a voter of its own on "
+        "labels.",
+    )
     label: str | None = Field(
         None, description="Path of a true/false label, which is compared with our verdicts and never used."
     )

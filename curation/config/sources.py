@@ -58,6 +58,27 @@ class ProblemColumns(Settings):
     meta: tuple[str, ...] = Field((), description="Dotted paths that are kept in the column `meta`.")
 
 
+class PriorAttempts(Settings):
+    """A pass rate that came with the rows: attempts of another policy, a share of a number or two counts."""
+
+    policy: str = Field(min_length=1, description="Whose attempts they are; one name for one model in all sources.")
+    rate: str | None = Field(None, description="Path of the share that is correct, from 0 to 1.")
+    attempts: int = Field(8, ge=1, description="Attempts that `rate` counts as.")
+    correct: str | None = Field(None, description="Path of the number of correct attempts, in place of `rate`.")
+    total: str | None = Field(None, description="Path of the number of attempts, with `correct`.")
+
+    @model_validator(mode="after")
+    def _counted(self) -> Self:
+        if (self.rate is None) == (self.correct is None) or (self.correct is None) != (self.total is None):
+            raise ValueError("prior attempts are given by `rate`, or by `correct` and `total`")
+        return self
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths that are read."""
+        return tuple(path for path in (self.rate, self.correct, self.total) if path is not None)
+
+
 class Quota(Settings):
     """Which rows of a source are drawn, at random by their positions; the same ones in every run."""
 
@@ -173,6 +194,11 @@ class Source(Settings):
     columns: ProblemColumns = Field(
         default_factory=ProblemColumns, description="The column map. A column is a path, or `{ path | value, take }`."
     )
+    prior_attempts: tuple[PriorAttempts, ...] = Field(
+        (),
+        description="Pass rates that came with the rows, from which the difficulty model learns what to expect; they "
+        "decide nothing by themselves.",
+    )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
     processes: bool = Field(
         False,
@@ -214,4 +240,7 @@ class Source(Settings):
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):
             raise ValueError("`files` belongs to the kind `dataset`, without a `subset`; elsewhere `path` names them")
         _require_files(self.kind, self.path)
+        paths = dict.fromkeys((*self.columns.meta, *(path for prior in self.prior_attempts for path in prior.paths)))
+        if len(paths) > len(self.columns.meta):  # set despite the frozen model, as the rows must keep them
+            self.__dict__["columns"] = self.columns.model_copy(update={"meta": tuple(paths)})
         return self

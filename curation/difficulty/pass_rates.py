@@ -22,20 +22,135 @@ to his high end with all of them correct.
 With a `curation.difficulty.early_stopping.StoppingRule` a problem's attempts count up to where it stops, whatever more
 there are. The rules give on these counts what they would give on all n attempts, for nothing that could follow changes
 the decision; where the rule stops at an error rate, the decision is the likeliest one of n attempts. The pass rate is
-the rule's unbiased estimate. Its interval is Wilson's of the counts at the stop: in simulation at 16 attempts, p =
-0.05, 0.1 … 0.95, 1500 problems each, it held p in 95.0 % of all and in 92.8 % at the worst p (all 16 attempts: 95.4 %
-and 92.1 %; with an error rate of 0.05: 95.0 % and 90.7 %).
+correct / judged, which is what a reader expects and lies inside its interval; ``unbiased_pass_rate`` is the rule's
+unbiased estimate, whose mean squared error is larger (at p = 0.3: .068 against .024). The interval is Wilson's of the
+counts at the stop: in simulation at 16 attempts, p = 0.05, 0.1 … 0.95, 1500 problems each, it held p in 95.0 % of all
+and in 92.8 % at the worst p (all 16 attempts: 95.4 % and 92.1 %; with an error rate of 0.05: 95.0 % and 90.7 %).
+
+Verdicts that failed: how they are named, and how they are replaced once they were judged again.
+
+A verdict fails where the verifier was killed at its limit (TIMEOUT) or failed itself (BROKEN). One comparison serves
+all attempts with one answer, so they fail together. `curation.difficulty.early_stopping.StoppingRule.is_certain` says
+what they leave undecided; `curation.difficulty.pass_rates.decide` puts their names into the evidence.
+
+Invariants: a verdict that did not fail is never changed; answers that are new to a problem's classes get numbers behind
+those that it has. Pure functions over frames; nothing is judged here.
+
+Problems at which sampling was refused: no decision is made on them, whatever their other attempts say.
+
+A refusal is no wrong answer, and attempts that were refused are no random ones (a content filter looks at what is
+said), so the pass rate of the others says nothing safe. The problem is set aside as ``sampling_failed``, with who
+refused it and why, until a later run has all its attempts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import polars as pl
 
 from curation.config import Band
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES, AttemptOutcome, OutcomeCounts, StoppingRule
+from curation.policies.excerpt import excerpt, shortened
 from curation.records import COUNTED_OUTCOMES, DECISION, PASS_RATE, DropReason, Outcome
+from curation.verify.classes import keep_classes
+from curation.verify.judge_worker import DOUBTFUL
+from curation.verify.math_judge import Verdict
+
+FAILED = (Outcome.TIMEOUT, Outcome.BROKEN)
+"""Outcomes that are the verifier's own failures."""
+
+SHOWN_ANSWERS = 4
+"""Most failed comparisons that the evidence of one problem names."""
+
+SHOWN_CHARACTERS = 60
+"""Of an answer, a reference and what failed, in the evidence."""
+
+
+def has_failed() -> pl.Expr:
+    """Return whether a `VERDICT` row is a failure of the verifier."""
+    return pl.col("outcome").is_in([outcome.value for outcome in FAILED])
+
+
+def is_doubtful() -> pl.Expr:
+    """Return whether a `VERDICT` row is wrong by a comparison that read the answer in part, or not at all."""
+    return (pl.col("outcome") == Outcome.WRONG.value) & pl.col("method").str.ends_with(DOUBTFUL)
+
+
+def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return problem and ``failures`` in words, of each problem with failed verdicts: attempts, answer, what failed.
+
+    Args:
+        verdicts: the `VERDICT` rows of one policy and one verifier that count.
+
+    Example: ``attempts 10-15 answered "\\frac{1}{3}" against "0.333": timeout (killed at its limit)``
+    """
+    comparisons = (
+        verdicts.filter(has_failed())
+        .sort("problem", "index")
+        .group_by("problem", "reference", "answer", "outcome", "method", maintain_order=True)
+        .agg("index")
+    )
+    named: dict[str, list[str]] = {}
+    for problem, reference, answer, outcome, method, indices in comparisons.iter_rows():
+        against = f"against {excerpt(reference, SHOWN_CHARACTERS)}" if reference else "on the tests"
+        shown, why = excerpt(answer or "", SHOWN_CHARACTERS), shortened(method, SHOWN_CHARACTERS)
+        named.setdefault(problem, []).append(f"{_ranges(indices)} answered {shown} {against}: {outcome} ({why})")
+    rows = [(problem, _joined(texts)) for problem, texts in named.items()]
+    return pl.DataFrame(rows, schema={"problem": pl.String, "failures": pl.String}, orient="row")
+
+
+def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
+    """Return one problem's verdicts with what the failed ones became when the whole problem was judged again.
+
+    Args:
+        verdicts: `VERDICT` rows of one problem, in the order of the index.
+        again: the new verdict on each of them. What did not fail before keeps its row, whatever is said of it now.
+    """
+    columns = ("outcome", "answer_class", "method")
+    old = list(verdicts.select(columns).iter_rows())
+    classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in again])
+    rows = [
+        row if row[0] not in FAILED else (verdict.outcome.value, answer_class, verdict.method)
+        for row, verdict, answer_class in zip(old, again, classes, strict=True)
+    ]
+    replaced = pl.DataFrame(rows, schema={name: verdicts.schema[name] for name in columns}, orient="row")
+    return verdicts.with_columns(replaced)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    more = f"; and {len(texts) - SHOWN_ANSWERS} more" if len(texts) > SHOWN_ANSWERS else ""
+    return "; ".join(texts[:SHOWN_ANSWERS]) + more
+
+
+def _ranges(indices: Sequence[int]) -> str:
+    """Return ascending indices in words: attempts 1, 4-6."""
+    runs: list[list[int]] = []
+    for index in indices:
+        if runs and index == runs[-1][1] + 1:
+            runs[-1][1] = index
+        else:
+            runs.append([index, index])
+    text = ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
+    return f"attempt {text}" if len(indices) == 1 else f"attempts {text}"
+
+
+def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:
+    """Return `DECISION` rows in their order, in which refused problems are dropped as sampling_failed.
+
+    Args:
+        refusals: `curation.storage.attempts.REFUSAL` rows; the first of each problem is told.
+    """
+    evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
+    told = refusals.sort("index").unique("problem", keep="first").select("problem", told=evidence)
+    held = decisions.join(told, on="problem", how="left", maintain_order="left")
+    is_refused = pl.col("told").is_not_null()
+    return held.with_columns(
+        pl.when(is_refused).then(False).otherwise("keep").alias("keep"),
+        pl.when(is_refused).then(pl.lit(DropReason.SAMPLING_FAILED.value)).otherwise("reason").alias("reason"),
+        pl.when(is_refused).then("told").otherwise("evidence").alias("evidence"),
+    ).select(DECISION.names())
+
 
 VERSION = "difficulty@5"
 
@@ -101,9 +216,10 @@ def pass_rates(
             (skipped if rule is not None else pl.lit(0)).alias("skipped"),
         )
         .with_columns(
-            pl.when(pl.col("judged") > 0)
-            .then(pl.when(pl.col("skipped") > 0).then("estimate").otherwise(pl.col("correct") / pl.col("judged")))
-            .alias("pass_rate")
+            pl.when(pl.col("judged") > 0).then(pl.col("correct") / pl.col("judged")).alias("pass_rate"),
+        )
+        .with_columns(
+            pl.when(pl.col("skipped") > 0).then("estimate").otherwise("pass_rate").alias("unbiased_pass_rate"),
         )
         .with_columns(
             pl.when(pl.col("judged") > 0).then(low).alias("low"), pl.when(pl.col("judged") > 0).then(high).alias("high")

@@ -4,11 +4,10 @@ A stronger checkpoint solves what its predecessor never did and finds easy what 
 little. It first judges an *anchor*: a small share of all problems, spread evenly over the old pass rates. From it and
 all attempts of all policies follows how strong the checkpoint is, how far its strengths are the others', and with which
 probability fresh attempts of its own would decide on each problem otherwise than it was decided
-(`curation.difficulty.item_response`), corrected by what the anchor's own attempts came to
-(`curation.difficulty.recalibration`): where others' attempts tell little of this policy, little is concluded from them.
-A problem of which that is at least the threshold of `curation.difficulty.refresh_forecast` is judged again, whatever
-its old decision. Where there is no anchor, the old pass rates count as they are: c of n correct give the posterior
-Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
+(`curation.difficulty.item_response`), corrected by what the anchor's own attempts came to: where others' attempts tell
+little of this policy, little is concluded from them. A problem of which that is at least the threshold of
+`curation.difficulty.refresh_forecast` is judged again, whatever its old decision. Where there is no anchor, the old
+pass rates count as they are: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
 
 Problems that were trained on have rollouts since then. The model takes them for those of further policies, one a window
 of steps; without it they count instead of the old pass rate where there are enough, counted by age.
@@ -34,7 +33,7 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.posteriors import SIDES
+from curation.difficulty.priors import SIDES
 from curation.records import DropReason
 
 VERSION = "refreshing@5"
@@ -89,11 +88,6 @@ _SIDES = {DropReason.NEVER_SOLVED.value: -1, DropReason.TOO_EASY.value: 1}
 _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
-def select_anchor(decisions: pl.DataFrame, version: int, policy: str) -> pl.DataFrame:
-    """Return `anchor_of_parts` of decisions that are there whole."""
-    return anchor_of_parts(lambda: [decisions], version, policy)
-
-
 def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, policy: str) -> pl.DataFrame:
     """Return the anchor of a refresh as `REFRESH_CHOICE` rows; none where it would be more than half of all problems.
 
@@ -102,7 +96,7 @@ def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, po
 
     Args:
         read: returns the decisions part by part, the same ones each time; it is called twice.
-        version, policy: as in `select_uncertain`.
+        version, policy: as in `uncertain_of_part`.
     """
     is_others = pl.col("policy") != policy
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
@@ -149,29 +143,6 @@ def _hash_places(problems: pl.Series) -> np.ndarray:
     return np.fromiter(map(hash_place, problems), np.float64, len(problems))
 
 
-def select_uncertain(
-    decisions: pl.DataFrame,
-    trained: pl.DataFrame,
-    band: Band,
-    settings: RefreshSettings,
-    version: int,
-    policy: str,
-    sides: pl.DataFrame | None = None,
-) -> pl.DataFrame:
-    """Return the problems to judge again as `REFRESH_CHOICE` rows, in the order of ``decisions``.
-
-    Args:
-        decisions: the columns `READ` of the `DECISION` rows of the set's last version.
-        trained: `ROLLOUT_COUNTS` rows since then; empty where nobody trained.
-        band: of the stage that decides.
-        version: number of the version that is being made; it says whose turn it is to be probed or retried.
-        policy: who will judge; problems whose pass rate is this policy's already are not selected.
-        sides: `curation.difficulty.posteriors.SIDES` rows of all problems for the policy, where an anchor tells them.
-    """
-    counted = trained_counts(trained)
-    return uncertain_of_part(decisions, counted, band, settings, version, policy, sides)
-
-
 def trained_counts(trained: pl.DataFrame) -> dict[str, tuple[float, float]]:
     """Return the correct and the judged rollouts of each problem, counted by age."""
     counted = age_weighted_counts(trained, HALF_LIFE)
@@ -187,7 +158,16 @@ def uncertain_of_part(
     policy: str,
     sides: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return what `select_uncertain` does of some of the problems, by the `trained_counts` of all."""
+    """Return the problems to judge again as `REFRESH_CHOICE` rows, in the order of ``decisions``.
+
+    Args:
+        decisions: the columns `READ` of `DECISION` rows of the set's last version, of some of its problems.
+        trained: the `trained_counts` of all.
+        band: of the stage that decides.
+        version: number of the version that is being made; it determines whose turn it is to be probed or retried.
+        policy: who will judge; problems whose pass rate is this policy's already are not selected.
+        sides: `SIDES` rows of the problems for the policy, if there is an anchor.
+    """
     rows = []
     judged_before = decisions.filter(pl.col("policy") != policy).select(
         "problem", "keep", "reason", "correct", "judged"

@@ -1,7 +1,7 @@
 """What a refresh will come to: how sure to be before a problem is left as it is, or its attempts end.
 
 Each problem that its policy has not judged has a prior (`curation.difficulty.priors`), corrected by what the anchor's
-attempts came to (`curation.difficulty.recalibration`). Left as it is, its decision is wrong with the probability that
+attempts came to. Left as it is, its decision is wrong with the probability that
 fresh attempts would decide otherwise; judged again, with the probability at which its attempts end. One threshold
 serves both: the largest at which all problems together are expected to lose no more of their decisions than the
 settings allow. So attempts go where they settle most.
@@ -9,32 +9,219 @@ settings allow. So attempts go where they settle most.
 Problems come part by part: many of them share a prior, and of each only its prior's number is kept (4 bytes).
 
 Pure functions over frames. The threshold is refused where the anchor, whose attempts are all there, refutes it.
+
+The anchor of a refresh: how strong a policy is that has judged few problems, and what that says of all others.
+
+The item response model is fitted on the anchor's problems first, for only there two policies meet, and on others as far
+as its size allows; then what it would have expected of the anchor is compared with what was seen. What follows from it
+is corrected by the anchor first, more so the less it bears itself out (`curation.difficulty.refresh_forecast`).
+
+Pure functions over frames. Not here: who is the anchor, and what is done with the probabilities
+(`curation.difficulty.refresh`).
+
+What an anchor corrects in a policy's expected pass rates: their level, their spread, and how sure they are.
+
+An item response model gives each problem a Beta prior of the policy's pass rate (`curation.difficulty.priors`). Its one
+ability and one concentration are a compromise between all policies. The anchor's own attempts tell what they come to
+for this one: the logit of every prior's mean becomes ``shift + slope * logit``, its size is multiplied by ``size``. The
+three are the likeliest ones for the anchor's beta-binomial counts, held to "nothing to correct" by normal priors
+(shift: sd 0.5, logarithm of the slope: 0.3, logarithm of the size: 0.7). Where others' attempts tell nothing of this
+policy, slope and size fall, so that little is concluded from them; the model need not be refused.
+
+Pure functions over frames. The counts may end by any rule that looks at them alone: it cancels from the likelihood.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
-from curation.difficulty.anchor import Anchor
 from curation.difficulty.early_stopping import AttemptOutcome, ProblemPrior, StoppingRule
-from curation.difficulty.observations import Array
-from curation.difficulty.posteriors import SIDES, beta_sides
+from curation.difficulty.item_response import MOST_PROBLEMS, Array, ItemResponseModel, fit
 from curation.difficulty.priors import (
     PRIOR,
+    SIDES,
+    Calibration,
     Replay,
     agreement_of_votes,
     as_priors,
+    beta_sides,
+    calibration,
     problem_priors,
     replay,
+    rounded,
     wrong_votes,
 )
-from curation.difficulty.recalibration import Recalibration, recalibrate
 from curation.difficulty.refresh import expected_side
+
+FEW = 2_000
+"""So many of the anchor's problems tell enough; with fewer, others are drawn too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """What the anchor tells.
+
+    Args:
+        policy: who judged it; ``before`` is who judged the set.
+        problems: how many are its problems.
+        shift: by how many logits the policy is stronger; None where ``before`` made no attempt that is known.
+    """
+
+    policy: str
+    before: str
+    problems: int
+    shift: float | None
+    calibration: Calibration
+    model: ItemResponseModel
+    counts: pl.DataFrame
+
+
+def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
+    """Return what the anchor tells; None where the verifier failed on all of it.
+
+    Args:
+        counts: problem, policy, correct, judged: everyone's; the policy's own are the anchor's. Where these are at
+            least `FEW`, only rows of its problems are read.
+        policy, before: who judged the anchor, and who judged the set.
+    """
+    own = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
+    if not own.height:
+        return None
+    met = counts.join(own.select("problem"), on="problem", how="semi")
+    model = fit(met if own.height >= FEW else counts, always=own["problem"], most_problems=MOST_PROBLEMS)
+    abilities = model.abilities
+    shift = abilities[policy] - abilities[before] if before in abilities else None
+    return Anchor(policy, before, own.height, shift, calibration(model, counts, policy), model, counts)
+
+
+def anchor_lines(anchor: Anchor | None) -> list[str]:
+    """Return in words what the anchor told: how much stronger the policy is, or that the model does not hold."""
+    if anchor is None:
+        return []
+    shift = f"{anchor.shift:+.2f} logits against {anchor.before}" if anchor.shift is not None else "of unknown strength"
+    lines = [f"anchor: {anchor.problems:,} problems judged by {anchor.policy}: {shift}"]
+    if not anchor.calibration.holds:
+        refused = anchor.calibration.worst_tenth(anchor.policy)
+        lines.append(f"anchor: {refused}, so little is concluded from others")
+    return [*lines, *(f"  {line}" for line in anchor.calibration.lines)]
+
+
+_SHIFT_SD, _SLOPE_SD, _SIZE_SD = 0.5, 0.3, 0.7
+_MOST_SD = 4.0
+"""Corrections are searched within so many standard deviations."""
+
+_ROUNDS, _TOLERANCE, _STEP = 30, 1e-4, 1e-3
+_MOST_LOGIT = 12.0
+_LEAST_SIZE, _MOST_SIZE = 0.05, 400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recalibration:
+    """A correction of priors.
+
+    Args:
+        shift, slope: the logit of a mean m becomes shift + slope * logit(m).
+        size: factor of the priors' sizes; below 1 they were too sure.
+
+    Example: ``Recalibration(-0.2, 0.9, 0.6)``
+    """
+
+    shift: float = 0.0
+    slope: float = 1.0
+    size: float = 1.0
+
+    def applied(self, priors: pl.DataFrame) -> pl.DataFrame:
+        """Return `PRIOR` rows, corrected; error rates and agreement as they were."""
+        mean, size = _means_and_sizes(priors)
+        corrected, sizes = self._of(np.log(mean / (1 - mean)), size)
+        correct, other = rounded(corrected, sizes)
+        columns = (pl.Series("correct", correct), pl.Series("other", other))
+        return priors.with_columns(*columns).select(PRIOR.names()).cast(PRIOR)
+
+    @property
+    def sentence(self) -> str:
+        """Return the correction in words."""
+        return (
+            f"anchor: expected pass rates are moved by {self.shift:+.2f} logits, spread by {self.slope:.2f} and held "
+            f"{self.size:.2f} times as firmly"
+        )
+
+    def _of(self, logit: Array, size: Array) -> tuple[Array, Array]:
+        moved = np.clip(self.shift + self.slope * logit, -_MOST_LOGIT, _MOST_LOGIT)
+        return 1 / (1 + np.exp(-moved)), np.clip(self.size * size, _LEAST_SIZE, _MOST_SIZE)
+
+
+def recalibrate(priors: pl.DataFrame, counts: pl.DataFrame) -> Recalibration:
+    """Return the correction that the anchor's attempts speak for.
+
+    Args:
+        priors: `PRIOR` rows of the anchor's problems, which do not look at these attempts.
+        counts: problem, correct and judged of the policy; problems without a prior or an attempt tell nothing.
+    """
+    seen = priors.join(counts.select("problem", seen="correct", made="judged"), on="problem").filter(pl.col("made") > 0)
+    if not seen.height:
+        return Recalibration()
+    mean, size = _means_and_sizes(seen)
+    logit = np.log(mean / (1 - mean))
+    correct: Array = seen["seen"].to_numpy().astype(np.float64)
+    judged: Array = seen["made"].to_numpy().astype(np.float64)
+
+    def value(at: Array) -> float:
+        means, sizes = _as_recalibration(at)._of(logit, size)
+        likelihood = (
+            _log_rising(means * sizes, correct)
+            + _log_rising((1 - means) * sizes, judged - correct)
+            - _log_rising(sizes, judged)
+        )
+        return float(likelihood.sum() - 0.5 * (at**2).sum())
+
+    return _as_recalibration(_highest(value))
+
+
+def _as_recalibration(at: Array) -> Recalibration:
+    """Return the correction at [3] standard deviations."""
+    return Recalibration(float(at[0] * _SHIFT_SD), float(np.exp(at[1] * _SLOPE_SD)), float(np.exp(at[2] * _SIZE_SD)))
+
+
+def _means_and_sizes(priors: pl.DataFrame) -> tuple[Array, Array]:
+    correct, other = priors["correct"].to_numpy(), priors["other"].to_numpy()
+    return correct / (correct + other), correct + other
+
+
+def _log_rising(start: Array, most: Array) -> Array:
+    """Return [rows] ``log(start (start + 1) … (start + most - 1))``."""
+    steps = np.arange(int(most.max(initial=0)))
+    total: Array = np.where(steps < most[:, None], np.log(start[:, None] + steps), 0.0).sum(axis=1)
+    return total
+
+
+def _highest(value: Callable[[Array], float]) -> Array:
+    """Return [3] where a function with one peak is highest: one axis at a time, in halving steps either way."""
+    at, step = np.zeros(3), 1.0
+    best = value(at)
+    for _ in range(_ROUNDS):
+        before = best
+        for axis in range(3):
+            for way in (step, -step):
+                tried = at.copy()
+                tried[axis] = np.clip(tried[axis] + way, -_MOST_SD, _MOST_SD)
+                found = value(tried)
+                while found > best:
+                    at, best = tried, found
+                    tried = at.copy()
+                    tried[axis] = np.clip(tried[axis] + way, -_MOST_SD, _MOST_SD)
+                    found = value(tried)
+        if best - before < _TOLERANCE:
+            if step < _STEP:
+                break
+            step /= 4
+    return at
+
 
 THRESHOLDS = tuple(float(value) for value in np.round(np.arange(0.005, 0.3001, 0.005), 3))
 """Those that are tried, ascending."""

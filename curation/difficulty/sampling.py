@@ -20,6 +20,14 @@ stored; the rule still says which of them count. Nothing here decides on a probl
 
 Where most responses are of no use (`curation.difficulty.unanswered`) whoever listens is told, once: early where that is
 certain, else at the end. A stored attempt counts by its answer alone.
+
+A problem in the sampler's hands: `SamplingRequest` before, `OpenProblem` meanwhile, `SampledProblem` afterwards.
+
+The records of `curation.difficulty.sampling`, which says what becomes of them.
+
+How far sampling has come: the figures behind the progress line and ``metrics.jsonl``. Counts only.
+
+Between the sampler and the tables: its verdicts as rows, and the answers of attempts that are stored already.
 """
 
 from __future__ import annotations
@@ -27,19 +35,215 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import OpenProblem, SampledProblem, SamplingRequest
-from curation.difficulty.progress import SamplingProgress
+import polars as pl
+
+from curation.difficulty.early_stopping import OutcomeTally, StoppingRule
 from curation.difficulty.unanswered import ResponseTally, UselessResponses
 from curation.policies.failure_budget import FailureBudget
-from curation.records import COUNTED_OUTCOMES, Completion, DropReason, Outcome, Policy, RequestRefused
-from curation.storage.attempts import AttemptStore
+from curation.records import (
+    COUNTED_OUTCOMES,
+    VERDICT,
+    AttemptKey,
+    Completion,
+    DropReason,
+    Outcome,
+    Policy,
+    PromptRequest,
+    RequestRefused,
+)
+from curation.storage.attempts import REFUSAL, AttemptStore
 from curation.verify.classes import keep_classes
 from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingRequest:
+    """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
+
+    ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`;
+    ``rule`` stops this problem, the sampler's where absent.
+
+    Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
+    """
+
+    request: PromptRequest
+    reference: str
+    letter: str | None = None
+    stored_answers: Mapping[int, str | None] = field(default_factory=dict)
+    rule: StoppingRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SampledProblem:
+    """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
+
+    ``is_decided`` says that sampling stopped of its own accord: there may be more attempts to be had. ``refused`` is
+    the index at which it ended because that attempt was refused, and why.
+    """
+
+    problem: str
+    reference: str
+    verdicts: Mapping[int, Verdict]
+    is_decided: bool
+    new_attempts: int  # attempts made for it now, needed or not
+    new_tokens: int  # … and their tokens, as far as the policy counts them
+    refused: tuple[int, RequestRefused] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class OpenProblem:
+    """A problem from its first request to its stop: what was asked, what came, what was judged."""
+
+    sampling_request: SamplingRequest
+    rule: StoppingRule
+    tally: OutcomeTally = field(default_factory=OutcomeTally)
+    next: int = 0  # the first index that has not been asked for
+    limit: int = 0  # indices below it are needed whatever comes
+    answers: dict[int, str | None] = field(default_factory=dict)  # final answers, not judged yet
+    missing: set[int] = field(default_factory=set)  # indices that the policy does not have
+    refused: dict[int, RequestRefused] = field(default_factory=dict)  # indices that will not be answered
+    cut_off: set[int] = field(default_factory=set)  # those that ended for want of room
+    running: dict[int, asyncio.Task[Completion | None]] = field(default_factory=dict)
+    verdict_by_answer: dict[str | None, Verdict] = field(default_factory=dict)
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    is_judging: bool = False
+    is_stopped: bool = False
+    new_attempts: int = 0
+    new_tokens: int = 0
+
+    @property
+    def request(self) -> PromptRequest:
+        """Return the problem as the policy sees it."""
+        return self.sampling_request.request
+
+    def take(self, limit: int) -> int | None:
+        """Return the next index below the limit that is still to be asked for, and count it as asked for."""
+        while self.next < limit:
+            index = self.next
+            self.next += 1
+            if index not in self.answers:
+                return index
+        return None
+
+
+_HELD = 50.0
+"""Attempts by which the correction of expected attempts is held to none."""
+
+
+@dataclass(slots=True)
+class SamplingProgress:
+    """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them.
+
+    ``servers`` is how the servers fare, of a policy that has some: `curation.policies.client.ServerClient.health`.
+    """
+
+    problems: int = 0
+    attempts: int = 0
+    aborted: int = 0
+    skipped: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    in_flight: int = 0
+    servers: Mapping[str, float] = field(default_factory=dict)
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    total: int | None = None
+    expected: float | None = None  # attempts that all problems are expected to need
+    foreseen: float = 0.0  # … of which the finished problems were expected to need so many
+    needed: int = 0  # and needed so many
+    open_needed: float = 0.0  # attempts that count so far at open problems, up to what each is expected to need
+
+    def carry_on(self, before: SamplingProgress) -> None:
+        """Count from what an earlier part of the stage made and took; its problems are counted again as they pass."""
+        self.attempts, self.tokens = before.attempts, before.tokens
+        self.aborted, self.seconds = before.aborted, before.seconds
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Return the sampled tokens per second since sampling began."""
+        return self.tokens / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def eta_s(self) -> float | None:
+        """Return the seconds left at the speed so far; None while that is unknown.
+
+        Problems that need few attempts are finished first, so what is left is counted in expected attempts, corrected
+        by what the finished problems needed.
+        """
+        if self.expected is None or not self.attempts:
+            return None
+        left = max(0.0, self.expected - self.foreseen - self.open_needed)
+        off = (self.needed + _HELD) / (self.foreseen + _HELD)
+        return self.seconds * off * left / self.attempts
+
+    def row(self) -> dict[str, object]:
+        """Return the figures as a JSON object."""
+        eta = self.eta_s
+        return {
+            "problems": self.problems,
+            "total": self.total,
+            "attempts": self.attempts,
+            "skipped": self.skipped,
+            "aborted": self.aborted,
+            "tokens": self.tokens,
+            "tokens_per_s": round(self.tokens_per_s, 1),
+            "in_flight": self.in_flight,
+            **self.servers,
+            "kept": self.kept,
+            "dropped": dict(self.dropped),
+            "seconds": round(self.seconds, 2),
+            "eta_s": None if eta is None else round(eta, 1),
+        }
+
+
+def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
+    """Return the verdicts in the `VERDICT` schema, in the order of ``sampled`` and by index."""
+    rows = [
+        (
+            result.problem,
+            index,
+            result.reference,
+            verdict.outcome.value,
+            verdict.answer,
+            verdict.answer_class,
+            verdict.method,
+        )
+        for result in sampled
+        for index, verdict in sorted(result.verdicts.items())
+    ]
+    columns = ("problem", "index", "reference", "outcome", "answer", "answer_class", "method")
+    same = {"policy": key.policy, "prompt": key.prompt, "sampling": key.sampling, "verifier": verifier}
+    frame = pl.DataFrame(rows, schema={name: VERDICT[name] for name in columns}, orient="row")
+    return frame.with_columns(pl.lit(value).alias(name) for name, value in same.items()).select(VERDICT.names())
+
+
+def refusal_frame(sampled: Iterable[SampledProblem]) -> pl.DataFrame:
+    """Return the refusals at which sampling ended, in the `REFUSAL` schema."""
+    rows = [
+        (result.problem, result.refused[0], result.refused[1].kind, result.refused[1].reason)
+        for result in sampled
+        if result.refused is not None
+    ]
+    return pl.DataFrame(rows, schema=REFUSAL, orient="row")
+
+
+def stored_answers(
+    store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge
+) -> dict[str, dict[int, str | None]]:
+    """Return the final answers of the stored attempts below ``attempts``, by problem and index.
+
+    `SamplingRequest.stored_answers` takes those of one problem.
+    """
+    answers: dict[str, dict[int, str | None]] = {}
+    rows = store.read(problems, ["problem", "index", "text", "answer", "finish"]).filter(pl.col("index") < attempts)
+    for problem, index, text, answer, finish in rows.iter_rows():
+        answers.setdefault(problem, {})[index] = judge.final_answer(Response(text, answer, finish))
+    return answers
+
 
 VERSION = "sampling@1"
 
@@ -64,6 +268,7 @@ class Sampler:
         rule: StoppingRule,
         *,
         total: int | None = None,
+        expected: float | None = None,
         watch: Callable[[SamplingProgress], None] | None = None,
         alarm: Callable[[UselessResponses], None] | None = None,
         budget: FailureBudget | None = None,
@@ -75,7 +280,7 @@ class Sampler:
         self._max_open = max(MIN_OPEN_PROBLEMS, 4 * policy.in_flight)
         self._watch, self._alarm, self._budget = watch, alarm, budget or FailureBudget(0.0, total or 0, "max_failed")
         self._responses = ResponseTally()
-        self.progress = SamplingProgress(total=total)
+        self.progress = SamplingProgress(total=total, expected=expected)
         self._open: dict[str, OpenProblem] = {}
         self._waiting: deque[OpenProblem] = deque()
         self._running: dict[asyncio.Task[Completion | None], tuple[OpenProblem, int]] = {}
@@ -99,7 +304,7 @@ class Sampler:
             while True:
                 more_problems = await self._launch_requests(remaining)
                 self._store_completions()
-                if self._responses.is_alarming:
+                if self._responses.is_alarming or self._responses.is_likely(self.progress.expected):
                     self._sound_alarm()
                 self.progress.seconds = time.monotonic() - started
                 while self._finished:
@@ -127,6 +332,10 @@ class Sampler:
         """Report the progress, with the health of the policy's servers."""
         if self._watch is not None:
             self.progress.servers = getattr(self._policy, "health", {})
+            self.progress.open_needed = sum(
+                min(problem.tally.counts.requested, problem.rule.expectation().attempts)
+                for problem in self._open.values()
+            )
             self._watch(self.progress)
 
     async def _launch_requests(self, remaining: Iterator[SamplingRequest]) -> bool:
@@ -355,6 +564,9 @@ class Sampler:
             task.cancel()
         progress = self.progress
         progress.problems += 1
+        if progress.expected is not None:
+            progress.foreseen += problem.rule.expectation().attempts
+            progress.needed += problem.tally.counts.requested
         progress.aborted += len(problem.running)
         if reason is None:
             progress.kept += 1

@@ -3,7 +3,7 @@
 That is a fault of a setting, not of the problems, and it costs a whole stage. `ResponseTally.is_alarming` says so as
 soon as it is certain: from `MIN_RESPONSES` judged responses at `MIN_PROBLEMS` problems on (responses to one problem are
 alike), once Hoeffding's lower limit of the useless share, which errs in 1 of 100 cases, lies above one half.
-`most_are_useless` says it without that limit, for the end of a stage.
+`most_are_useless` says it without that limit, for the end of a stage, and `is_likely` after a tenth of it.
 
 Not here: who is told, and how.
 """
@@ -61,6 +61,12 @@ class ResponseTally:
         if self.judged < MIN_RESPONSES or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.share - sqrt(log(1 / ERROR_RATE) / (2 * self.judged)) > 0.5
+
+    def is_likely(self, expected: float | None) -> bool:
+        """Return whether most of the first tenth of the responses that are expected are useless."""
+        if expected is None or self.judged < max(MIN_RESPONSES, expected / 10) or len(self.problems) < MIN_PROBLEMS:
+            return False
+        return self.most_are_useless
 
     @property
     def main_kind(self) -> str:

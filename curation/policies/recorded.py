@@ -32,10 +32,11 @@ _TABLE = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA temp_store = FILE;
-CREATE TABLE attempts (problem TEXT, text TEXT, answer TEXT, label INTEGER, refused TEXT);
+CREATE TABLE attempts (problem TEXT, text TEXT, answer TEXT, label INTEGER, refused TEXT, model TEXT);
 """
-_INSERT = "INSERT INTO attempts VALUES (?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)"
 _OF_PROBLEM = "SELECT text, answer, label, refused FROM attempts WHERE problem = ? ORDER BY rowid"
+_MODELS_OF_PROBLEM = "SELECT model FROM attempts WHERE problem = ? ORDER BY rowid"
 _COUNT_OF_PROBLEM = "SELECT count(*) FROM attempts WHERE problem = ?"
 
 _Stored = tuple[str | None, str | None, bool | None, str | None]
@@ -84,6 +85,12 @@ class Recorded:
         rows = self._loaded()
         return sum(int(rows.execute(_COUNT_OF_PROBLEM, (problem,)).fetchone()[0]) for problem in problems)
 
+    def models_at(self, problem: str) -> list[str | None]:
+        """Return the models of the attempts at a problem, by index; nothing if the file does not name them."""
+        if self._settings.columns.model is None:
+            return []
+        return [model for (model,) in self._loaded().execute(_MODELS_OF_PROBLEM, (problem,))]
+
     @property
     def about(self) -> Mapping[str, Any]:
         """Return what the store notes beside the key."""
@@ -130,8 +137,8 @@ class Recorded:
             self._rows = rows
         return self._rows
 
-    def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None, str | None]]:
-        """Yield problem, text, answer, label and refusal of each attempt, in the file's order."""
+    def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None, str | None, str | None]]:
+        """Yield problem, text, answer, label, refusal and model of each attempt, in the file's order."""
         columns = self._settings.columns
         first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):
@@ -145,10 +152,11 @@ class Recorded:
             problem = problem_id(statement, parse_options(options, f"{self.path}, row {number}"), self._settings.domain)
             for attempt in self._attempt_list(row, number):
                 answer, label = self._answer(attempt, number), self._label(attempt, number)
+                named = self._model(attempt, row)
                 try:
-                    yield problem, self._text(attempt, number), answer, label, None
+                    yield problem, self._text(attempt, number), answer, label, None, named
                 except RequestRefused as refused:
-                    yield problem, None, None, label, refused.reason
+                    yield problem, None, None, label, refused.reason, named
         self._check(first)
 
     def _attempt_list(self, row: Row, number: int) -> Sequence[Row]:
@@ -193,6 +201,11 @@ class Recorded:
         if isinstance(value, int | float):
             return str(value)
         raise PolicyError(f"{self.path}, row {number}: `{path}` should be text, but is {value!r:.80}.")
+
+    def _model(self, attempt: Row, row: Row) -> str | None:
+        path = self._settings.columns.model
+        value = None if path is None else value_at(attempt, path) or value_at(row, path)
+        return None if value is None else str(value)
 
     def _label(self, attempt: Row, number: int) -> bool | None:
         path = self._settings.columns.label

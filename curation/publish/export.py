@@ -30,7 +30,8 @@ CURATED = pl.Schema(
         "attempts": pl.Int32(),
         "judged": pl.Int32(),
         "correct": pl.Int32(),
-        "pass_rate": pl.Float64(),
+        "pass_rate": pl.Float64(),  # correct / judged
+        "unbiased_pass_rate": pl.Float64(),  # free of the bias of early stopping
         "pass_rate_low": pl.Float64(),  # 95 % Wilson interval
         "pass_rate_high": pl.Float64(),
         "decided_by": pl.String(),  # all attempts; or after how many it was certain, or foreseen with which probability
@@ -69,6 +70,7 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
         "judged",
         "correct",
         "pass_rate",
+        "unbiased_pass_rate",
         "low",
         "high",
         "decided_by",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from curation.difficulty.failed_verdicts import is_doubtful
+from curation.difficulty.pass_rates import is_doubtful
 from curation.prompts.base import Prompt
 from curation.questions.votes import Selected, Vote, text_request
 from curation.records import Outcome, PromptRequest

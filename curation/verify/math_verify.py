@@ -1,8 +1,8 @@
 """Math-Verify as the engine of a run: the verifier of most open pipelines, for comparison with our own.
 
-`goldilocks rejudge DIR --set verify.engine=math-verify` says which decisions it would have made otherwise. It is used
-as it comes, except that its time limits are off: they need the main thread and an alarm, and the worker that it runs
-in has a hard limit already.
+`goldilocks run RECIPE --set verify.engine=math-verify` decides by it, and `goldilocks diff DIR@1 DIR@2` shows what it
+decides otherwise. It is used as it comes, except that its time limits are off: they need the main thread and an alarm,
+and the worker that it runs in has a hard limit already.
 """
 
 from __future__ import annotations

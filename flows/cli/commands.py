@@ -27,9 +27,9 @@ from flows.run.run_folder import Run, new_run
 from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training, training_lines
 from flows.serve.server import user_api
+from flows.stages.attempts import attempts_of
 from flows.stages.judging import verifier_version
 from flows.stages.questions import question_lines
-from flows.stages.verdicts import verdicts_of
 
 
 def run_recipe(
@@ -94,7 +94,7 @@ def print_funnel(run: Run) -> None:
         console.print(f"disputed labels: {counts_text}; see `goldilocks review {run.folder}`", soft_wrap=True)
     for line in (
         *_template_lines(rows),
-        *compare_with_plan(run),
+        *compare_with_plan(run, verifier),
         *_failure_lines(run, verifier),
         *question_lines(run, verifier),
     ):
@@ -102,7 +102,7 @@ def print_funnel(run: Run) -> None:
     if (history := last_command(run.folder)) is not None:
         console.print(history, soft_wrap=True)
     for part in run.parts:
-        verdicts_result = read_result(verdicts_of(part), run, verifier)
+        verdicts_result = read_result(attempts_of(part), run, verifier)
         labelled = verdicts_result.manifest.notes.get("labelled", 0) if verdicts_result is not None else 0
         if verdicts_result is not None and labelled:
             disagreements = verdicts_result.manifest.notes["disagreements_with_labels"]

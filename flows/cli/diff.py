@@ -17,6 +17,7 @@ from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import atomic_write, require_outside, write_parquet
 from flows.cli.as_json import print_json
 from flows.cli.diff_parts import SetParts
+from flows.cli.diff_verdicts import VerdictChanges
 from flows.run.terminal import SafeConsole
 
 PART_ROWS = 200_000
@@ -127,10 +128,14 @@ def print_diff(diff: SetDiff, out: Path | None, *, as_json: bool) -> None:
     console.print(f"in both {diff.counts[VersionChange.KEPT] + diff.counts[set_diff.REWORDED]:,}{contents}")
     if shift is not None:
         console.print(f"mean pass rate of {measured:,} problems that both measured: {shift:+.3f}")
+    verdicts = VerdictChanges(diff.old, diff.new)
+    if verdicts.title is not None:
+        console.print(verdicts.title)
     for name, count in diff.counts.items():
         if count and name not in UNMOVED:
             console.print(f"{name.replace('_', ' ')} {count:,}")
-            _print_examples(console, diff.first.filter(pl.col("change") == name).head(set_diff.EXAMPLES), count)
+            examples = diff.first.filter(pl.col("change") == name).head(set_diff.EXAMPLES)
+            _print_examples(console, examples, count, verdicts)
     if out is not None:
         console.print(f"every problem: {out}")
 
@@ -141,7 +146,7 @@ def _contents_text(differing: Mapping[str, int]) -> str:
     return "contents differ in " + ", ".join(f"{name} ({count:,})" for name, count in differing.items())
 
 
-def _print_examples(console: Console, rows: pl.DataFrame, count: int) -> None:
+def _print_examples(console: Console, rows: pl.DataFrame, count: int, verdicts: VerdictChanges) -> None:
     for row in rows.iter_rows(named=True):
         sides = [
             "not there" if row["change"] == absent else _side(row[f"{side}_pass_rate"], row[f"{side}_reason"])
@@ -149,6 +154,8 @@ def _print_examples(console: Console, rows: pl.DataFrame, count: int) -> None:
         ]
         before = f"was {row['old_problem']}" if row["old_problem"] else " → ".join(sides)
         console.print(f"  {row['problem']}  {before}")
+        for line in verdicts.lines(row["problem"]):
+            console.print(f"    {line}", soft_wrap=True, markup=False)
     if count > rows.height:
         console.print(f"  and {count - rows.height:,} more")
 

@@ -164,12 +164,12 @@ def explain(
     explain_problem(folder, problem)
 
 
-@app.command(short_help="Judge recorded attempts again with today's verifier.")
+@app.command(short_help="Judge a training run's attempts again with today's verifier.")
 def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
-    """Judge the recorded attempts again with today's verifier; print which decisions changed, and why."""
-    from flows.cli.rejudge import rejudge_run
+    """Judge the kept attempts of a training run again with today's verifier, and show which verdicts changed."""
+    from flows.cli.rejudge_training import rejudge_training
 
-    rejudge_run(folder, overrides or [])
+    rejudge_training(folder, overrides or [])
 
 
 @app.command(short_help="Measure what a set's curation was worth, into its receipt.")
@@ -363,11 +363,14 @@ def refresh(
     attempts: Annotated[
         Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts that training made since.")
     ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Publish by a far weaker checkpoint too, and an empty set.")
+    ] = False,
 ) -> None:
     """Judge again, with a new checkpoint, what has become uncertain, and publish the set's next version."""
     from flows.cli.refresh import refresh_run
 
-    refresh_run(folder, policy, attempts)
+    refresh_run(folder, policy, attempts, accept=accept)
 
 
 @app.command(short_help="Run recipes on their schedules, until interrupted.")

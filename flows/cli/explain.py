@@ -31,7 +31,6 @@ from flows.stages.attempts import attempt_store, attempts_of
 from flows.stages.decisions import decisions_of
 from flows.stages.export import EXPORT
 from flows.stages.judging import verifier_version
-from flows.stages.label_trust import label_trust_of
 from flows.stages.questions import final_verdicts
 from flows.stages.translation import TRANSLATION
 
@@ -148,14 +147,14 @@ def _print_difficulty(console: Console, run: Run, part: str, verifier: str, name
         interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
         console.print(f"  pass rate  {row['pass_rate']:.3f} over {row['judged']} attempts, {interval}{failures}")
     _print_attempts(console, run, part, verifier, name)
-    for stage in (final_verdicts(run, part), label_trust_of(part)):
+    for stage in (final_verdicts(run, part), decisions_of(part)):
         for line in stage.explain(run, stage.folder_in(run, verifier), name) if stage.enabled(run) else ():
             console.print(f"  {line}", soft_wrap=True, markup=False)
 
 
 def _print_attempts(console: Console, run: Run, part: str, verifier: str, name: str) -> None:
     verdicts = rows_of(final_verdicts(run, part).folder_in(run, verifier), "verdicts", name, "problem")
-    attempts_result = read_result(attempts_of(part), run)
+    attempts_result = read_result(attempts_of(part), run, verifier)
     attempts = (
         attempt_store(run, attempts_result).read([name])
         if attempts_result is not None

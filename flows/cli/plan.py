@@ -16,10 +16,9 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SampledProblem
 from curation.difficulty.planning import CostRates, PilotProblem, StagePlan, plan_stage, short_number
 from curation.difficulty.priors import as_priors
-from curation.difficulty.sampling import Sampler
+from curation.difficulty.sampling import SampledProblem, Sampler
 from curation.policies.failure_budget import FailureBudget
 from curation.policies.vllm.placement import policy_gpus, visible_gpus
 from curation.records import ConfigError, Policy

@@ -9,15 +9,17 @@ from flows.run.terminal import SafeConsole
 from flows.serve.server import user_api
 
 
-def refresh_run(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
+def refresh_run(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
     """Refresh the set of a run, print the result and return it; a flow where the user has a Prefect API."""
     result: RefreshResult | None = None
     if user_api() is not None:
         from flows.refresh import refresh as refresh_flow
 
-        result = refresh_flow.with_options(retries=0)(folder, policy, attempts)
+        made = refresh_flow.with_options(retries=0)(folder, policy, attempts, accept=accept)
+        assert made is None or isinstance(made, RefreshResult)  # a state is what a deployment's run returns
+        result = made
     if result is None:  # without a Prefect API, or the flow saw that this checkpoint was used before
-        result = refresh(folder, policy, attempts)
+        result = refresh(folder, policy, attempts, accept=accept)
     console = SafeConsole()
     for line in summarise_refresh(result):
         console.print(line)

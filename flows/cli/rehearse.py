@@ -27,7 +27,7 @@ from curation.config.sources import Quota
 from curation.policies.vllm.placement import visible_gpus
 from curation.public_urls import public_url
 from curation.records import ConfigError, GoldilocksError
-from curation.sources.problems import check_source
+from curation.sources.reading import check_source
 from curation.storage.remote import is_url, local_path
 from curation.storage.stages import atomic_write
 from flows.cli.commands import run_recipe

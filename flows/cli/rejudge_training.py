@@ -8,8 +8,10 @@ from pathlib import Path
 
 from curation.policies.excerpt import excerpt
 from curation.records import ConfigError
+from flows.run.run_folder import open_run
 from flows.run.terminal import SafeConsole
 from flows.run.training import read_run
+from flows.run.training_status import is_training
 from training.rollouts.rejudging import CHANGES, ChangedVerdict, RejudgedRun, outcome_changes, rejudge
 
 _REJUDGED = re.compile(r"thinking|rewards\.\w+(\.\w+)*")
@@ -22,8 +24,14 @@ def rejudge_training(folder: Path, overrides: Sequence[str]) -> None:
     """Judge the attempts of a training run again, and print what changed.
 
     Raises:
-        ConfigError: an override concerns how the attempts were made; these are not made again.
+        ConfigError: it is a curation run, or an override concerns how the attempts were made; these are not made again.
     """
+    if not is_training(folder):
+        name = open_run(folder.absolute()).recipe.name
+        raise ConfigError(
+            f"{folder} holds a run of recipe `{name}`: `goldilocks run` judges its attempts by today's verifier, and "
+            f"`goldilocks diff {folder}@1 {folder}@2` shows what changed, and why."
+        )
     for override in overrides:
         if not _REJUDGED.fullmatch(override.partition("=")[0].strip()):
             raise ConfigError(

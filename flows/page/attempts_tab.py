@@ -110,7 +110,7 @@ def attempts_at(run: Run, name: str) -> list[StageAttempts]:
 
 def _stage_attempts(run: Run, part: str, verifier: str, name: str) -> StageAttempts | None:
     verdicts = rows_of(final_verdicts(run, part).folder_in(run, verifier), "verdicts", name, "problem")
-    result = read_result(attempts_of(part), run)
+    result = read_result(attempts_of(part), run, verifier)
     if verdicts.is_empty():
         return None
     stored = attempt_store(run, result).read([name]) if result is not None else pl.DataFrame(schema=ATTEMPT)

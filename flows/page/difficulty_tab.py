@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from curation.config import Band
-from curation.difficulty.anchor import Anchor, anchored
+from curation.difficulty.refresh_forecast import Anchor, anchored
 from curation.publish.versions import MOVED
 from curation.storage.stages import read_table
 from flows.page.charts import Column, Flow, flow, histogram

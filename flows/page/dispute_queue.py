@@ -18,7 +18,7 @@ from flows.pipelines.run_tables import verifier_of
 from flows.publish.disputes import published_queue
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.stages.label_shards import weighed_labels
+from flows.stages.labels import weighed_labels
 
 
 @dataclass(frozen=True, slots=True)

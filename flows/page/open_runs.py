@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from curation.difficulty.anchor import Anchor
+from curation.difficulty.refresh_forecast import Anchor
 from curation.records import GoldilocksError
 from curation.verify.math_judge import Judge
 from flows.page.dispute_queue import Dispute, disputes_of, ranked, weigh

@@ -17,7 +17,7 @@ from flows.page.open_runs import inside, shown_run
 from flows.page.rendering import show
 from flows.page.runs import ShownRun
 from flows.pipelines.planned_costs import compare_with_plan, stored_plan
-from flows.pipelines.run_tables import status_table
+from flows.pipelines.run_tables import status_table, verifier_of
 from flows.publish.versions import newest_run
 from flows.run.history import last_command, stage_seconds
 from flows.run.progress import read_metrics
@@ -125,7 +125,7 @@ def _live(run: ShownRun) -> dict[str, Any]:
         "table": status_table(run.folder),
         "is_going": is_locked(run.folder),
         "last_command": last_command(run.folder),
-        "planned": compare_with_plan(opened),
+        "planned": compare_with_plan(opened, verifier_of(opened)),
         "warnings": warnings[-5:],
         "now": time.time(),
     }

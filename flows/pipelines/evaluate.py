@@ -38,7 +38,6 @@ from flows.run.tasks import Item
 from flows.stages.attempts import attempt_key, attempt_store, attempts_of
 from flows.stages.bench import BENCH_LANGUAGE, BENCH_ROWS, BENCH_TESTS
 from flows.stages.sources import SOURCES
-from flows.stages.verdicts import verdicts_of
 from training.evaluation.estimators import Estimate
 from training.evaluation.report import Heading, report_page
 from training.evaluation.scores import Evaluation, Format, compare_scores, evaluate_scores, score_problems
@@ -114,7 +113,7 @@ def evaluate(
             if not own_problems:
                 refuse_trained_on(bench.name, _as_published(problems), trained_sets(policy, policy_folder, trained_on))
             unused = _unused(policy, policy_folder, bench, problems)
-            items: tuple[Item, ...] = (attempts_of(PART), verdicts_of(PART))
+            items: tuple[Item, ...] = (attempts_of(PART),)
             check_models(run)
             return _write(run, run_pipeline(run, items, results), problems, against, unused)
 
@@ -181,8 +180,8 @@ def _write(
 ) -> Evaluated:
     """Write the figures and the page of finished attempts."""
     bench, policy = run.bench, stage_model(run.recipe, PART)
-    asked, judged = results[attempts_of(PART)], results[verdicts_of(PART)]
-    store = attempt_store(run, asked)
+    judged = results[attempts_of(PART)]
+    store = attempt_store(run, judged)
     check_language = None
     if bench.consistency:
         from curation.languages.mixing import consistent
@@ -207,7 +206,7 @@ def _write(
     sizes = _sizes(bench, scores)
     evaluation = evaluate_scores(scores, sizes)
     left_out = (*_left_out(results), *unused)
-    heading = Heading(bench.name, attempt_key(asked.folder).policy, tuple(_about(run, results)), left_out)
+    heading = Heading(bench.name, attempt_key(judged.folder).policy, tuple(_about(run, results)), left_out)
     compared = _compared(bench, scores, sizes, against) if against is not None else None
     evaluated = Evaluated(run.folder, heading, evaluation, compared)
     shown = scores.join(problems.select(problem="id", statement="statement"), on="problem", maintain_order="left")
@@ -255,7 +254,7 @@ def _about(run: BenchRun, results: Results) -> list[str]:
             f"{bench.attempts} attempts a problem at temperature {drawn.temperature:g}, top-p {drawn.top_p:g}, "
             f"at most {drawn.max_tokens:,} tokens; prompt {attempt_key(results[attempts_of(PART)].folder).prompt}"
         )
-    return [*lines, f"verifier {results[verdicts_of(PART)].folder.name}"]
+    return [*lines, f"verifier {results[attempts_of(PART)].folder.name}"]
 
 
 def _left_out(results: Results) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.difficulty.failed_verdicts import has_failed
+from curation.difficulty.pass_rates import has_failed
 from curation.policies.excerpt import excerpt
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order, scan_table
@@ -24,18 +24,15 @@ from flows.publish.versions import Version, digest_of, gather_decisions, scan_de
 from flows.run.pipeline import read_results, run_stage
 from flows.run.run_folder import Run
 from flows.run.stage import Results, StageResult, shard_counts
-from flows.stages.attempts import attempt_store, attempts_of, measured_on
+from flows.stages.attempts import attempt_store, attempts_of, judge_rows, measured_on
 from flows.stages.decisions import decisions_of as decisions_stage
 from flows.stages.export import EXPORT
 from flows.stages.judging import open_judge
-from flows.stages.label_trust import label_trust_of
 from flows.stages.questions import doubtful_verdicts_of
 from flows.stages.translation import TRANSLATION
-from flows.stages.verdicts import judge_rows, verdicts_of
 
 _MADE_ANEW = (
     "decisions",
-    "labels",
     "curated",
     "public",
     "receipt",
@@ -73,30 +70,26 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
     Args:
         verifier: of the stored verdicts, which must be today's.
     """
-    attempts = read_results(run, [attempts_of(part) for part in run.parts])
     votes = [stage for part in run.parts if (stage := doubtful_verdicts_of(part)).enabled(run)]
-    stored = read_results(run, [*(verdicts_of(part) for part in run.parts), *votes], verifier)
+    stored = read_results(run, [*(attempts_of(part) for part in run.parts), *votes], verifier)
     digests, sentences, count, failed = {}, list[str](), 0, 0
     scratch = ScratchFolder("receipt")
     try:
         for part in run.parts:
             place = Path(scratch.path) / f"verdicts of {part}"
-            for differing, judged, broken in _verdicts_again(
-                run, filters, attempts[attempts_of(part)], stored[verdicts_of(part)], place
-            ):
+            for differing, judged, broken in _verdicts_again(run, filters, stored[attempts_of(part)], place):
                 sentences += differing
                 count, failed = count + judged - broken, failed + broken
             opinions = stored.get(doubtful_verdicts_of(part))
             digests[part] = verdicts_digest(scan_table(place if opinions is None else opinions.folder, "verdicts"))
         beside = replace(run, folder=_linked(run, Path(scratch.path)))
-        results = filters.plus(*attempts, *stored)
+        results = filters.plus(*stored)
         for part in run.parts:
-            for stage in (label_trust_of(part), decisions_stage(part)):
-                results = results.plus(run_stage(stage, beside, results)) if stage.enabled(run) else results
+            results = results.plus(run_stage(decisions_stage(part), beside, results))
         if TRANSLATION.enabled(run):  # as it is: no model is asked
             results = results.plus(*read_results(run, [TRANSLATION]))
         exported = run_stage(EXPORT, beside, results)
-        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1]))
+        table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1], verifier))
         sentences += _differing_decisions(scan_decisions(run.folder, version.number), table)
         told = Digests(digests, digest_of(table))
         decided = sum(shard_counts(results.decisions[-1].folder, "decisions"))
@@ -118,14 +111,14 @@ def _linked(run: Run, folder: Path) -> Path:
 
 
 def _verdicts_again(
-    run: Run, filters: Results, attempts: StageResult, stored: StageResult, place: Path
+    run: Run, filters: Results, stored: StageResult, place: Path
 ) -> Iterator[tuple[list[str], int, int]]:
     """Write the verdicts as they come out as a stage's table into a folder, a shard at a time.
 
     Yields, of each shard, a sentence for each verdict that differs, how many verdicts there are, and of how many the
     verifier failed, which are not compared.
     """
-    store, problems = attempt_store(run, attempts), filters.problems.folder
+    store, problems = attempt_store(run, stored), filters.problems.folder
     with open_judge(run) as judge:
         for index in range(len(shard_counts(problems))):
             frame = read_shard(problems, "kept", index)

@@ -25,11 +25,11 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
         raise StoreError(f"{path} is damaged ({error}); `goldilocks plan` writes it again.") from error
 
 
-def compare_with_plan(run: Run) -> list[str]:
+def compare_with_plan(run: Run, verifier: str) -> list[str]:
     """Return one line per planned stage that has run: the planned attempts, and those that count."""
     lines = []
     for part, plan in stored_plan(run).items():
-        manifest = read_manifest(attempts_of(part).folder_in(run))
+        manifest = read_manifest(attempts_of(part).folder_in(run, verifier))
         if manifest is not None:
             took = f"{short_number(manifest.notes['counted'])} attempts in {manifest.notes['ms'] / 1000:,.0f} s"
             lines.append(f"{part}: planned {plan.attempts} attempts and {plan.tokens} tokens; took {took}")

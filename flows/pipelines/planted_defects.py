@@ -34,7 +34,7 @@ from flows.run.stage import Kind, Results, StageResult, StageRun, shard_counts
 from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 from flows.stages.decontamination import DECONTAMINATION, benchmark_statements
 from flows.stages.execution_matrix import EXECUTION_MATRIX
-from flows.stages.label_shards import planted_labels
+from flows.stages.labels import planted_labels
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS

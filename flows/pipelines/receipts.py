@@ -192,7 +192,8 @@ def _check_run(
         why = (
             "it is a refreshed version, of which only what lies in its folder is compared"
             if version.origin != "run"
-            else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks rejudge` says what changes"
+            else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
+            "judges by it, and `goldilocks diff` shows what changes"
         )
         found.unchecked.append(f"digests: attempts were not judged again, {why}")
         stored = stored_digests(run, published.results, version)

@@ -1,9 +1,9 @@
 """The refresh: a new checkpoint judges again what has become uncertain, and the set gets its next version.
 
-First an anchor is judged, which tells how strong the checkpoint is (`curation.difficulty.anchor`). Problems are chosen
-by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage, with the same
-band; all others keep their pass rate with its policy and its day. Everything of a refresh lies in the folder of the
-version that it makes (`flows.publish.versions`); one that was killed goes on there when it is started again.
+First an anchor is judged, which tells how strong the checkpoint is; a far weaker one ends the refresh there. Problems
+are chosen by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage,
+with the same band; all others keep their pass rate with its policy and its day. Everything of a refresh is in the
+folder of the version that it makes (`flows.publish.versions`); one that was killed goes on there.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from curation.difficulty.refresh import (
     uncertain_of_part,
 )
 from curation.difficulty.refresh import VERSION as REFRESH_VERSION
-from curation.records import PASS_RATE, StoreError
+from curation.records import PASS_RATE, PolicyError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import Shard, StageFolder, file_digest, read_shard
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.refresh_anchor import AnchorResult, anchor_result
-from flows.pipelines.refresh_decisions import judged_shards, merged_decisions
+from flows.pipelines.refresh_decisions import MergedDecisions, judged_shards, merged_decisions
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish import curated_set
@@ -53,12 +53,11 @@ from flows.run.pipeline import read_results, run_pipeline, run_stage
 from flows.run.policies import open_policy
 from flows.run.policy_session import keep_open
 from flows.run.run_folder import Run, difficulty_stage, open_run, stage_model
-from flows.run.stage import VERIFIER_RETRIES, Kind, Results, Stage, StageResult, StageRun, shard_counts
+from flows.run.stage import Kind, Results, Stage, StageResult, StageRun, shard_counts
 from flows.run.stage_priors import exact_priors
 from flows.stages.attempts import attempts_of, stopping_rule
-from flows.stages.label_shards import keep_labels
+from flows.stages.labels import keep_labels
 from flows.stages.questions import doubtful_verdicts_of, final_verdicts
-from flows.stages.verdicts import verdicts_of
 
 CHOSEN = "chosen"
 """In the folder of a version: the problems that were judged again for it."""
@@ -93,13 +92,21 @@ class _PublishedRun:
     before: Version | None
 
 
-def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> RefreshResult:
+class NotPublishedError(PolicyError):
+    """A new version of the set was not published, because of what the policy did; trying again changes nothing."""
+
+
+def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
     """Judge again what has become uncertain, publish the next version, and return what it took and what changed.
 
     Args:
         folder: of a finished run.
         policy: a checkpoint's folder, or a TOML file with a table ``policy`` as in a recipe.
         attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
+        accept: publish also by a policy that is far weaker than the one before, and an empty set.
+
+    Raises:
+        NotPublishedError: the policy is far weaker, or leaves nothing in the set; nothing was published.
     """
     folder = folder.absolute()
     with lock_folder(folder), recorded(folder, "refresh"), keep_labels():
@@ -118,21 +125,35 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None) -> Refresh
         parts = RefreshParts(run, published.results, newest.number, trained)
         with keep_open():
             anchor = measure_anchor(run, published, parts)
+            is_weak = anchor is not None and anchor.is_far_weaker
+            if anchor is not None and is_weak and not accept:
+                raise NotPublishedError(_refusal(policy_of(run), "is far weaker than the policy before it", anchor))
             selected = choose_problems(run, published, parts, attempts, anchor)
             if not selected.manifest.kept:
                 return RefreshResult(newest, False, {}, {}, anchor=anchor)
             _cancel_retries(published)
             results = _judge(run, selected)
-        return replace(_publish(run, published, parts, results), anchor=anchor)
+        with merged_decisions(run, parts, results, policy_of(run), accuses=not is_weak) as merged:
+            if not accept and not merged.table.select(pl.col("published").any()).collect().item():
+                raise NotPublishedError(_refusal(policy_of(run), "leaves no problem in the set", anchor))
+            return replace(_publish(run, published, results, merged), anchor=anchor)
+
+
+def _refusal(policy: str, why: str, anchor: AnchorResult | None) -> str:
+    """Return why a refresh ends before it publishes, with the anchor's figures."""
+    figures = "".join(f"\n  {line}" for line in anchor.lines) if anchor is not None else ""
+    return (
+        f"{policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
+        f"trained; `--accept` publishes all the same.{figures}"
+    )
 
 
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
-    """Sample and judge the selected problems; what the verifier fails on at once again, for there is no next run."""
-    part = run.parts[-1]
-    stages = attempts_of(part), verdicts_of(part), doubtful_verdicts_of(part)
-    results = run_pipeline(run, stages, Results((selected,)))
-    while retries.plan_round(results[verdicts_of(part)].folder, VERIFIER_RETRIES.rounds):
-        results = run_pipeline(run, stages, Results((selected,)))
+    """Sample and judge the selected problems; what failed at once again, for there is no next run."""
+    attempts, votes = attempts_of(run.parts[-1]), doubtful_verdicts_of(run.parts[-1])
+    results = run_pipeline(run, (attempts, votes), Results((selected,)))
+    while retries.plan_round(results[attempts].folder, attempts.retries.rounds):
+        results = run_pipeline(run, (attempts, votes), Results((selected,)))
     return results
 
 
@@ -165,7 +186,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshPa
 def _cancel_retries(published: _PublishedRun) -> None:
     """Take back what the next run of the pipeline would judge again: the set is the refresh's from here on."""
     run, verifier = published.run, published.results.decisions[-1].folder.name
-    verdicts = [verdicts_of(part).folder_in(run, verifier) for part in run.parts]
+    verdicts = [attempts_of(part).folder_in(run, verifier) for part in run.parts]
     for folder in (*(result.folder for result in published.results.filters), *verdicts):
         retries.cancel_round(folder)
 
@@ -275,14 +296,11 @@ def policy_of(run: RefreshedRun) -> str:
     return open_policy(stage_model(run.recipe, run.parts[-1]), run.recipe_folder).key.policy
 
 
-def _publish(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts, results: Results) -> RefreshResult:
-    """Decide on the new verdicts, make the next version of old and new decisions, and publish it."""
+def _publish(run: RefreshedRun, published: _PublishedRun, results: Results, merged: MergedDecisions) -> RefreshResult:
+    """Make the next version of old and new decisions, and publish it."""
     policy, selected = policy_of(run), results.problems
     verifier = results[final_verdicts(run, run.parts[-1])].folder.name
-    with merged_decisions(run, parts, results, policy) as merged:
-        version = settle_version(
-            run, merged.table, verifier, Cause("refresh", policy, published.newest.root, merged.cost)
-        )
+    version = settle_version(run, merged.table, verifier, Cause("refresh", policy, published.newest.root, merged.cost))
     if version.number == published.newest.number:
         return RefreshResult(version, False, _count_reasons(selected.folder), merged.cost)
     return _show(published, version)

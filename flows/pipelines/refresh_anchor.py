@@ -1,7 +1,7 @@
 """What a refresh knows before it chooses: all attempts so far, its anchor's among them, and what follows from them.
 
 Attempts of the run's stages and versions, of training since, and the anchor's own go into one item response model
-(`curation.difficulty.anchor`); from it and the anchor's attempts follows how the refresh spends its attempts
+(`curation.difficulty.refresh_forecast`); from it and the anchor's attempts follows how the refresh spends its attempts
 (`curation.difficulty.refresh_forecast`).
 """
 
@@ -13,11 +13,22 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.config import RefreshSettings
-from curation.difficulty.anchor import FEW, Anchor, anchor_lines, anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.refresh_forecast import ForecastPart, RefreshForecast, foresee_refresh
+from curation.difficulty.refresh_forecast import (
+    FEW,
+    Anchor,
+    ForecastPart,
+    RefreshForecast,
+    anchor_lines,
+    anchored,
+    foresee_refresh,
+)
 from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish.versions import Version
+
+FAR_WEAKER = 2.0
+"""Logits below the policy that judged the set from which a policy is taken for a broken one. A policy that answers half
+of the problems would answer an eighth of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,11 @@ class AnchorResult:
     def lines(self) -> list[str]:
         """Return it in words."""
         return [*anchor_lines(self.anchor), self.forecast.correction.sentence, self.forecast.sentence]
+
+    @property
+    def is_far_weaker(self) -> bool:
+        """Return whether the policy is so weak that its answers speak neither of the problems nor of their labels."""
+        return self.anchor.shift is not None and self.anchor.shift < -FAR_WEAKER
 
     @property
     def gives_priors(self) -> bool:

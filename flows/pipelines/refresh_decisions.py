@@ -15,9 +15,10 @@ import polars as pl
 
 from curation.difficulty import pass_rates
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.failed_verdicts import failed_verdicts
 from curation.difficulty.label_trust import suspect_labels
+from curation.difficulty.pass_rates import failed_verdicts
 from curation.publish import export, versions
+from curation.records import DropReason
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import scan_table
 from curation.storage.stages import read_shard, read_table, write_parquet
@@ -27,7 +28,7 @@ from flows.run.run_folder import difficulty_stage, verdicts_of_people
 from flows.run.stage import Results, shard_counts
 from flows.stages.attempts import attempt_store, attempts_of, measured_on, rule_of_shard, stopping_rule
 from flows.stages.decisions import decide_with_reviews
-from flows.stages.label_shards import label_shards
+from flows.stages.labels import label_shards
 from flows.stages.questions import final_verdicts
 
 _STORED = [name for name in versions.KEPT.names() if name != "published"]
@@ -75,18 +76,19 @@ def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[
 
 @contextmanager
 def merged_decisions(
-    run: RefreshedRun, parts: RefreshParts, results: Results, policy: str
+    run: RefreshedRun, parts: RefreshParts, results: Results, policy: str, *, accuses: bool = True
 ) -> Iterator[MergedDecisions]:
     """Open the decisions of the next version: new ones in place of old; they are there until this closes.
 
     Args:
         parts: of the version before.
         results: of the refresh: chosen problems, attempts, verdicts.
+        accuses: whether labels are suspected by the policy's answers; else those suspected before stay so.
     """
     scratch = ScratchFolder("decisions")
     try:
         place = Path(scratch.path)
-        cost = _write_merged(place, run, parts, results, policy)
+        cost = _write_merged(place, run, parts, results, policy, accuses=accuses)
         decisions = scan_table(place, "decisions")
         over_quota = _over_quota(decisions, parts.results, run) if run.recipe.export.size is not None else []
         stays = pl.col("keep") & ~pl.col("problem").is_in(over_quota)
@@ -96,18 +98,23 @@ def merged_decisions(
         scratch.remove()
 
 
-def _write_merged(place: Path, run: RefreshedRun, parts: RefreshParts, results: Results, policy: str) -> dict[str, int]:
+def _write_merged(
+    place: Path, run: RefreshedRun, parts: RefreshParts, results: Results, policy: str, *, accuses: bool
+) -> dict[str, int]:
     """Write old and new decisions shard by shard, and return what the new ones cost."""
     part = run.parts[-1]
     verifier = results[final_verdicts(run, part)].folder.name
-    store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part)
+    store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
     opened = label_shards(run, parts.results, verifier) if run.recipe.weighs_labels else nullcontext()
     cost = dict.fromkeys(("problems", "attempts", "tokens", "kept_rates"), 0)
     with opened as labels:
         for judged in judged_shards(run, results, policy):
             trust = labels.read(judged.index) if labels is not None and labels.decides else None
-            new = _decided(run, judged, trust).with_columns(measured_on=pl.lit(day))
             old = parts.version_of_shard(parts.number, _STORED, judged.index)
+            new = _decided(run, judged, trust, accuses=accuses).with_columns(measured_on=pl.lit(day))
+            if not accuses:
+                suspected = old.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value)
+                new = new.join(suspected, on="problem", how="anti", maintain_order="left")
             write_parquet(place / "decisions" / f"{judged.index:05}.parquet", merge_decisions(old, new))
             counted = judged.verdicts.select("problem", "index")
             attempts = store.read(counted["problem"].unique().to_list(), ["problem", "index", "tokens"])
@@ -117,7 +124,7 @@ def _write_merged(place: Path, run: RefreshedRun, parts: RefreshParts, results: 
     return cost
 
 
-def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None) -> pl.DataFrame:
+def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None, *, accuses: bool) -> pl.DataFrame:
     """Return the `DECISION` rows of a shard.
 
     Args:
@@ -126,10 +133,10 @@ def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None)
     part = run.parts[-1]
     settings, rule = difficulty_stage(run.recipe, part), judged.rule
     failures = failed_verdicts(pass_rates.counted_verdicts(judged.verdicts, rule))
-    by_votes = trust is None or run.recipe.labels.rule == "posterior"
+    by_votes = accuses and (trust is None or run.recipe.labels.rule == "posterior")
     reviews = verdicts_of_people(run)
     new = decide_with_reviews(judged.rates, settings, part, reviews, failures, rule, by_votes=by_votes)
-    if trust is None:
+    if trust is None or not accuses:
         return new
     return suspect_labels(new, trust.join(new, on="problem", how="semi"), run.recipe.labels.drop_above)
 

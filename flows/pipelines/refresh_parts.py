@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import polars as pl
 
-from curation.difficulty.observations import rollout_counts, told_apart
+from curation.difficulty.item_response import rollout_counts, told_apart
 from curation.difficulty.refresh import READ
 from curation.difficulty.refresh_forecast import ForecastPart
 from curation.storage.stages import read_shard, read_table

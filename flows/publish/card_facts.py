@@ -26,7 +26,7 @@ from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import attempt_key, attempts_of
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
-from flows.stages.label_shards import LabelShards, deciding_shards
+from flows.stages.labels import LabelShards, deciding_shards
 from flows.stages.questions import question_lines
 from flows.stages.sources import SOURCES, read_states
 from flows.stages.translation import TRANSLATION, translation_facts
@@ -78,7 +78,9 @@ def card_facts(
             part: (table.band.min_correct, table.band.max_pass_rate, table.band.attempts)
             for part, table in settings.items()
         },
-        policies={part: version.policy if part == run.parts[-1] else _policy(run, part) for part in settings},
+        policies={
+            part: version.policy if part == run.parts[-1] else _policy(run, part, version.verifier) for part in settings
+        },
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
         notes=(
@@ -161,9 +163,9 @@ def _compared(first: StageResult, last: StageResult, exported: StageResult) -> c
     )
 
 
-def _policy(run: Run, part: str) -> str:
+def _policy(run: Run, part: str, verifier: str) -> str:
     """Return the policy whose attempts were judged, as they are filed."""
-    return attempt_key(attempts_of(part).folder_in(run)).policy
+    return attempt_key(attempts_of(part).folder_in(run, verifier)).policy
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ from flows.run.run_folder import PARTS, Run, as_written, stage_model
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.export import EXPORT, PUBLISHED
-from flows.stages.label_shards import keep_labels
+from flows.stages.labels import keep_labels
 from flows.stages.sources import SOURCES, read_states
 
 OLD = ".old-curated"
@@ -49,18 +49,30 @@ def publish(run: Run, results: Results) -> Path:
     """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, receipt.json, RECEIPT.md.
 
     An unchanged set stays as it is. Where the pipeline decides what it did before its set was refreshed, the refreshed
-    version is published. What the
-    verifier failed on is left to the next run (`flows.run.retries`).
+    version is published. What failed is tried again by the next run (`flows.run.retries`).
+
+    Raises:
+        StoreError: no problem is left.
     """
     last = results.decisions[-1]
-    table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1]))
+    table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1], last.folder.name))
     if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
+    if not results[EXPORT].manifest.kept:
+        _plan_retries(results)
+        raise StoreError(
+            f"{run.folder}: no problem is left for the set, so nothing is published; `goldilocks status {run.folder}` "
+            "shows which stage drops them."
+        )
     version = versions.settle_version(run, table, last.folder.name)
     target = _publish(run, version, results)
+    _plan_retries(results)
+    return target
+
+
+def _plan_retries(results: Results) -> None:
     for result in results:
         retries.plan_round(result.folder, result.stage.retries.rounds)
-    return target
 
 
 def republish(run: Run, version: versions.Version, results: Results) -> Path:

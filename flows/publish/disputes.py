@@ -20,7 +20,7 @@ from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.exact_dedup import EXACT_DEDUP
-from flows.stages.label_shards import deciding_labels
+from flows.stages.labels import deciding_labels
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES

@@ -26,7 +26,7 @@ from flows.run.run_folder import Run, as_written, verdicts_of_people
 from flows.run.stage import Results, StageResult
 from flows.stages.base import TESTS_TABLE
 from flows.stages.export import EXPORT
-from flows.stages.label_shards import label_shards
+from flows.stages.labels import label_shards
 from flows.stages.questions import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
@@ -226,7 +226,7 @@ def precision_figures() -> Iterator[Figure]:
 def _digest_figures(version: Version, digests: Digests) -> Iterator[Figure]:
     how = (
         "what the stored attempts of each stage come to by this verifier, and what is decided by it; `goldilocks "
-        "rejudge` with the same verifier and bands comes to the same"
+        "verify-receipt` comes to the same by the same verifier"
     )
     for part, digest in digests.verdicts.items():
         title = f"Verdicts of {part.replace('stage', 'stage ')}"

@@ -3,8 +3,8 @@
 DIR/run.json                        the recipe as run, and the folder that its relative paths refer to
 DIR/stages/01-sources … 10-export   what each stage made (`flows.run.stage.Stage.folder_in`)
 DIR/attempts/                       the append-only attempt store
-DIR/verdicts/stage1/<verifier>/     apart, by the verifier's version, so that another one can judge again
-DIR/decisions/stage1/<verifier>/
+DIR/verdicts/stage1/<verifier>/     the first stage of a difficulty pass; each verifier version has its own folder
+DIR/decisions/stage1/<verifier>/    the second stage
 DIR/curated/                        the curated set: data card, data/, dropped/, disputed/, plots/
 DIR/review.jsonl                    what people said of disputed labels; only ever appended to
 """

@@ -11,19 +11,23 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.priors import LearntPriors, as_priors
-from curation.difficulty.progress import SamplingProgress
-from curation.difficulty.sampling import Sampler
-from curation.difficulty.sampling_tables import refusal_frame, stored_answers, verdict_frame
+from curation.difficulty.sampling import (
+    SampledProblem,
+    Sampler,
+    SamplingProgress,
+    SamplingRequest,
+    refusal_frame,
+    stored_answers,
+    verdict_frame,
+)
 from curation.difficulty.unanswered import CUT_OFF, UselessResponses
 from curation.option_letters import option_letter
 from curation.policies.failure_budget import FailureBudget
@@ -131,15 +135,14 @@ class SamplingSession:
             tables["priors"] = priors
         return Shard(len(names), tables, kept_rows=len(names), notes=notes)
 
-    @contextmanager
-    def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        """Yield what samples the shards with refused problems again, in a round of retries."""
+    def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
+        """Make ready to sample these shards again, which have refused problems, in a round of retries."""
         self._round = round_number
         if self._sampled is not None:
             self._session.run(self._end())
-        self._session.open()
-        self._begin(retries.shards_before(self._folder.folder, round_number))
-        yield self.shard
+        if shards:
+            self._session.open()
+            self._begin(shards)
 
     async def _learn(self, learner: PriorLearner) -> None:
         """Sample the anchor in full, and learn the other problems' priors from it."""
@@ -153,7 +156,9 @@ class SamplingSession:
                 shards.append(frame["id"].to_list())
                 yield from sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
 
-        sampler = self._sampler(learner.exact, total=self._problems.manifest.kept)
+        total, anchor = self._problems.manifest.kept, len(learner.anchor)
+        expected = anchor * learner.exact.expectation().attempts + (total - anchor) * self._rule.expectation().attempts
+        sampler = self._sampler(learner.exact, total, expected)
         self._anchor_progress = sampler.progress
         self._sampled = sampler.run(requests())
         sampled = [problem async for problem in self._sampled if problem.refused is None]
@@ -191,11 +196,22 @@ class SamplingSession:
 
     def _begin(self, shards: Sequence[int]) -> None:
         rows = shard_counts(self._problems.folder)
-        sampler = self._sampler(self._rule, total=sum(rows[index] for index in shards))
+        sampler = self._sampler(self._rule, sum(rows[index] for index in shards), self._expected(shards))
         if self._anchor_progress is not None:
             sampler.progress.carry_on(self._anchor_progress)
             self._anchor_progress = None
         self._sampled = sampler.run(self._feed(shards))
+
+    def _expected(self, shards: Sequence[int]) -> float:
+        """Return how many attempts the problems of these shards are expected to need."""
+        expected, rows = 0.0, shard_counts(self._problems.folder)
+        for index in shards:
+            priors = self._priors_of(index)
+            known = {} if priors is None else as_priors(priors)
+            rule = self._rule.given(known)
+            expected += sum(rule.of(name).expectation().attempts for name in known)
+            expected += (rows[index] - len(known)) * self._rule.expectation().attempts
+        return expected
 
     def _unfinished(self) -> list[int]:
         count = len(shard_counts(self._problems.folder))
@@ -211,13 +227,14 @@ class SamplingSession:
             self._budget = FailureBudget(settings.max_failed, problems, setting, before)
         return self._budget
 
-    def _sampler(self, rule: StoppingRule, total: int) -> Sampler:
+    def _sampler(self, rule: StoppingRule, total: int, expected: float) -> Sampler:
         return Sampler(
             self._session.policy,
             self._store,
             self._judge,
             rule,
             total=total,
+            expected=expected,
             watch=self._report,
             alarm=self._warn,
             budget=self._failure_budget(),

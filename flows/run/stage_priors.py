@@ -13,12 +13,11 @@ from math import ceil
 
 import polars as pl
 
-from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.forecast import Prior
-from curation.difficulty.observations import with_domains
-from curation.difficulty.open_problems import SampledProblem
+from curation.difficulty.early_stopping import AttemptOutcome, Prior, StoppingRule
+from curation.difficulty.item_response import with_domains
 from curation.difficulty.priors import PRIOR, LearntPriors, learn_priors
 from curation.difficulty.refresh import spread_sample
+from curation.difficulty.sampling import SampledProblem
 from curation.records import COUNTED_OUTCOMES, Outcome
 from curation.verify.math_judge import Verdict
 

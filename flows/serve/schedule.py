@@ -58,7 +58,7 @@ def deployments(path: Path, out: Path | None = None) -> list[PinnedDeployment]:
         pins = Pins({"folder": folder, "recipe": trainer, "rounds": schedule.rounds}, version_of=folder)
         registered.append(_event_deployment(train_stage, recipe, CURATED, "set", ("folder", "version"), pins))
     names = ("folder", "policy", "attempts")
-    pins = Pins({"folder": folder}, dict.fromkeys(("policy", "attempts"), folder / "training"))
+    pins = Pins({"folder": folder, "accept": False}, dict.fromkeys(("policy", "attempts"), folder / "training"))
     registered.append(_event_deployment(refresh, recipe, CHECKPOINT, "checkpoint", names, pins))
     return registered
 

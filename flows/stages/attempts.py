@@ -1,15 +1,18 @@
-"""Attempts of a difficulty stage: its policy answers every problem until the problem is decided.
+"""The first stage of a difficulty pass: its policy answers each problem, and the verifier judges, until it is decided.
 
-Attempts are judged beside sampling (`flows.run.sampling_session`), so that a problem's sampling ends once it
-is decided; the stage of verdicts takes over these verdicts, unless it needs others. Both difficulty stages are made by
-one template, `attempts_of`.
+Attempts are in the run's store, whichever verifier judges them; the stage's folder holds one verifier's verdicts, and
+another version writes its own next to it. Both passes are made by one template, `attempts_of`.
+
+Later runs try again what failed (`flows.run.retries`): problems that the model's servers refused are asked again,
+verdicts on which the verifier failed are made again with higher limits; all other verdicts stay as they are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
@@ -17,30 +20,54 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import DifficultyStage
-from curation.difficulty import early_stopping, sampling
+from curation.difficulty import early_stopping, pass_rates, sampling
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
+from curation.difficulty.item_response import prior_counts
+from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_failed
 from curation.difficulty.priors import as_priors
-from curation.records import DECISION, AttemptKey, StoreError
+from curation.option_letters import option_letter
+from curation.policies.recorded import Recorded
+from curation.records import DECISION, VERDICT, AttemptKey, Policy, StoreError
 from curation.storage import attempts
-from curation.storage.stages import damaged, read_json, read_table, write_json
+from curation.storage.stages import (
+    Shard,
+    damaged,
+    finished_shards,
+    read_json,
+    read_manifest,
+    read_shard,
+    read_table,
+    write_json,
+)
+from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
 from flows.run.policies import model_title
 from flows.run.policy_session import model_session
-from flows.run.run_folder import PARTS, Run, difficulty_stage, stage_model
+from flows.run.progress import warn
+from flows.run.run_folder import Run, difficulty_stage, stage_model
 from flows.run.runner import current_runner
 from flows.run.sampling_session import SamplingSession, read_priors
-from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
+from flows.run.stage import Kind, RetryRule, Stage, StageResult, StageRun
 from flows.run.stage_priors import RATES, PriorLearner, prior_learner, wants_learner
 from flows.stages.judging import open_judge
 
 KEY = "key.json"
-"""Beside the manifest: the key of the attempts in the store."""
+"""Next to the manifest: the key of the attempts in the store."""
 
-JUDGED_BY = "judged_by.json"
-"""Beside it: what the verdicts made while sampling depend on."""
+VOTERS = "voters"
+"""Table of the models that made the attempts of a file, where it names them: each is a voter of its own on labels."""
 
 MEASURED_ON = Path("versions") / "measured_on.json"
 """In the run folder: the day on which each policy's attempts were begun."""
+
+RETRIES = RetryRule(
+    "problems that the model's servers refused, and verdicts on which the verifier failed",
+    "tries",
+    "another revision or decoding of the model asks anew, a higher verify.limit_s judges anew",
+)
+
+_LABELS = ("problem", "index", "label")
+_JUDGED_BY = ("id", "answer", "lang", "raw_answer", "statement")
 
 
 def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
@@ -65,34 +92,155 @@ def stopping_digest(settings: DifficultyStage) -> str:
 def make_attempts(job: StageRun) -> StageResult:
     """Sample the stage's policy on every problem, and judge its attempts, until each problem is decided.
 
-    Attempts that are in the store are not sampled again. Problems that were refused are set aside, and asked for again
-    by later runs (`flows.run.retries`).
+    Attempts that are in the store are not sampled again.
     """
     run, part = job.run, job.stage.part
-    settings = difficulty_stage(run.recipe, part)
-    asked = stage_model(run.recipe, part)
+    asked, rule = stage_model(run.recipe, part), stopping_rule(difficulty_stage(run.recipe, part))
     with model_session(asked, run.recipe_folder) as opened, open_judge(run) as own_judge:
         policy = opened.policy
         store = attempts.AttemptStore(run.folder / "attempts", policy.key, policy.about)
         judge = current_runner(runs_anywhere=True).spread_judge(own_judge)
         key, judged_with = asdict(policy.key), judged_by(run, part, judge.version)
-        rule = stopping_rule(settings)
         learner = stage_learner(run, job.problems.folder, job.results.decisions, rule, policy.key.policy)
-        version = f"attempts@{4 if learner is not None else 3} {sampling.VERSION} {early_stopping.VERSION}"
-        made_by, read = [key, judged_with], [job.problems]
-        if learner is not None:
-            read += job.results.decisions
-        folder = job.open(version, json.dumps(made_by, sort_keys=True), *read)
+        version = f"attempts@{6 if learner is not None else 5} {sampling.VERSION} {early_stopping.VERSION}"
+        read = [job.problems, *(job.results.decisions if learner is not None else ())]
+        stated = [prior.digest() for source in run.recipe.sources for prior in source.prior_attempts]
+        made_by = json.dumps([key, judged_with, *(stated if learner is not None else ())], sort_keys=True)
+        folder = job.open(version, made_by, *read, verifier=judge.version)
+        if read_manifest(folder.folder) is not None and folder.manifest() is None and not isinstance(policy, Recorded):
+            warn(
+                run.folder,
+                job.stage.name,
+                "made anew: what the stored attempts leave open is sampled further",
+            )
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
         with SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session:
-            result = retries.retry_failed(
-                job, folder, partial(job.shard_by_shard, folder, session.shard), session.again
-            )
-    if not (result.reused and all((result.folder / name).exists() for name in (KEY, JUDGED_BY))):
+            work = _Judged(job, folder.folder, store, session, policy)
+            result = retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work.first), work.again)
+    if not (result.reused and (result.folder / KEY).exists()):
         write_json(result.folder / KEY, key)
-        write_json(result.folder / JUDGED_BY, judged_with)
     return result
+
+
+class _Judged:
+    """Makes the stage's shards: sampled and judged, with the failures of a shard tried again in later rounds."""
+
+    def __init__(
+        self, job: StageRun, folder: Path, store: attempts.AttemptStore, session: SamplingSession, policy: Policy
+    ) -> None:
+        self._job, self._folder, self._store, self._session = job, folder, store, session
+        self._policy = policy
+
+    def first(self, index: int) -> Shard:
+        """Sample the problems of a shard and judge their attempts."""
+        return self._noted(self._session.shard(index), 0)
+
+    @contextmanager
+    def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
+        """Yield what asks the refused problems of a shard again, and judges its failed verdicts with higher limits."""
+        notes = [mark["notes"] for mark in finished_shards(self._folder)]
+        refused = [
+            index for index in retries.shards_before(self._folder, round_number) if notes[index].get(retries.REFUSED)
+        ]
+        self._session.begin_round(round_number, refused)
+        with open_judge(self._job.run, round_number) as judge:
+
+            def work(index: int) -> Shard:
+                shard = self._session.shard(index) if index in refused else self._stored(index, notes[index])
+                frame = read_shard(self._job.problems.folder, "kept", index).select(_JUDGED_BY)
+                verdicts = _judge_failed(judge, frame, shard.tables["verdicts"])
+                return self._noted(replace(shard, tables={**shard.tables, "verdicts": verdicts}), round_number)
+
+            yield work
+
+    def _stored(self, index: int, noted: Mapping[str, int]) -> Shard:
+        """Return a finished shard as it is, without its failed verdicts' notes."""
+        names = sorted(path.parent.name for path in self._folder.glob(f"*/{index:05}.parquet"))
+        tables = {name: read_shard(self._folder, name, index) for name in names}
+        notes = {name: count for name, count in noted.items() if name not in (retries.FAILED, retries.ROUND)}
+        return Shard(tables["counts"].height, tables, tables["counts"].height, notes)
+
+    def _noted(self, shard: Shard, round_number: int) -> Shard:
+        """Return a shard with what is told of its verdicts: failed, doubtful, against the labels of a file."""
+        verdicts, counts = shard.tables["verdicts"], shard.tables["counts"]
+        labels = self._store.read(counts["problem"].to_list(), _LABELS)
+        labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, labels)
+        stopped = counts.filter("is_decided").select("problem")
+        told = {
+            "doubtful": verdicts.filter(is_doubtful()).height,
+            "labelled": labelled,
+            "disagreements_with_labels": disagreements.height,
+            **retries.failure_notes(verdicts.filter(has_failed()).height, round_number),
+        }
+        tables = {**shard.tables, "disagreements_with_labels": disagreements, "stopped": stopped}
+        if (voters := self._voters(verdicts)).height:
+            tables[VOTERS] = voters
+        return replace(shard, tables=tables, notes={**shard.notes, **told})
+
+    def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
+        """Return problem, index and voter of attempts whose file names the model that made each."""
+        schema = pl.Schema({"problem": pl.String(), "index": VERDICT["index"], "voter": pl.String()})
+        if not isinstance(self._policy, Recorded):
+            return pl.DataFrame(schema=schema)
+        named = {name: self._policy.models_at(name) for name in verdicts["problem"].unique()}
+        rows = verdicts.select("problem", "index").iter_rows()
+        found = [(name, index, named[name][index]) for name, index in rows if index < len(named[name])]
+        return pl.DataFrame(found, schema, orient="row").drop_nulls()
+
+
+def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return `VERDICT` rows in their order, with the failed ones judged again with the problem's other answers."""
+    tasks = {
+        name: JudgeTask(name, answer or "", lang, (), option_letter(raw, answer), statement=statement)
+        for name, answer, lang, raw, statement in problems.iter_rows()
+    }
+    numbered = verdicts.with_row_index("place")
+    of_failed = numbered.filter(has_failed().any().over("problem")).partition_by("problem", maintain_order=True)
+    futures = [judge.submit(tasks[rows["problem"][0]], rows["answer"].to_list()) for rows in of_failed]
+    again = [replace_failed(rows, future.result()) for rows, future in zip(of_failed, futures, strict=True)]
+    others = numbered.filter(~has_failed().any().over("problem"))
+    return pl.concat([others, *again]).sort("place").drop("place")
+
+
+def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
+    """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index.
+
+    Args:
+        problems: `PROBLEM` rows; attempts are judged against their references.
+        attempts: `ATTEMPT` rows of these problems.
+    """
+    references = {
+        name: (answer or "", lang, option_letter(raw, answer), statement)
+        for name, answer, lang, raw, statement in problems.select(_JUDGED_BY).iter_rows()
+    }
+    groups = attempts.group_by("problem", maintain_order=True).agg("text", "answer", "finish")
+    tasks = (
+        JudgeTask(
+            name,
+            reference,
+            lang,
+            tuple(map(Response, texts, answers, finishes)),
+            letter,
+            statement=statement,
+        )
+        for name, texts, answers, finishes in groups.iter_rows()
+        for reference, lang, letter, statement in (references[name],)
+    )
+    judged = [verdict for result in judge.judge(tasks) for verdict in result.verdicts]
+    compared = pl.Series("reference", [references[name][0] for name in attempts["problem"]], pl.String)
+    return (
+        attempts.select("problem", "policy", "prompt", "sampling", "index")
+        .with_columns(
+            pl.lit(judge.version).alias("verifier"),
+            compared,
+            pl.Series("outcome", [verdict.outcome.value for verdict in judged], pl.String),
+            pl.Series("answer", [verdict.answer for verdict in judged], pl.String),
+            pl.Series("answer_class", [verdict.answer_class for verdict in judged], pl.Int32),
+            pl.Series("method", [verdict.method for verdict in judged], pl.String),
+        )
+        .select(VERDICT.names())
+    )
 
 
 def stage_learner(
@@ -110,10 +258,14 @@ def stage_learner(
     """
     if (folder / "priors").is_dir() or not wants_learner(rule):
         return None
-    problems = read_table(folder, "kept", ["id", "source"])
+    stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}
+    problems = read_table(folder, "kept", ["id", "source", *(["meta"] if stated else [])])
     parts = [read_table(result.folder, "decisions", list(RATES)) for result in decided]
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
     counts = rates.drop("top_wrong_votes")
+    if stated:
+        given = prior_counts(problems, stated)
+        counts = pl.concat([counts.cast(given.schema), given])
     is_open = run.recipe.asks_doubtful_verdicts
     domains = problem_domains(problems)
     return prior_learner(rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains)
@@ -165,9 +317,9 @@ def attempt_key(folder: Path) -> AttemptKey:
         raise damaged(folder / KEY, str(error)) from error
 
 
-def measured_on(run: Run, part: str) -> str:
+def measured_on(run: Run, part: str, verifier: str) -> str:
     """Return the day on which the attempts of a stage were begun, as YYYY-MM-DD in UTC; once noted it stays."""
-    key = asdict(attempt_key(attempts_of(part).folder_in(run)))
+    key = asdict(attempt_key(attempts_of(part).folder_in(run, verifier)))
     name = " ".join((key["policy"], key["prompt"], key["sampling"]))
     path = run.folder / MEASURED_ON
     noted: dict[str, str] = read_json(path) or {}
@@ -213,13 +365,14 @@ def attempts_of(part: str) -> Stage:
     return Stage(
         name=f"{part}.attempts",
         title=f"{part_title(part)}: attempts",
-        folder=f"stages/{8 + PARTS.index(part):02}-{part}-attempts",
+        folder=f"verdicts/{part}",
         work=make_attempts,
         kind=Kind.MEASURE,
         enabled=is_enabled,
         asks=f"{part}.model",
         describe=describe,
-        retries=REFUSAL_RETRIES,
+        retries=RETRIES,
+        by_verifier=True,
         part=part,
         task="attempts",
     )

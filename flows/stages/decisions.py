@@ -1,28 +1,42 @@
-"""The decisions of a difficulty stage: pass rates, and what they decide.
+"""The second stage of a difficulty pass: pass rates, what is said of labels, and what they decide.
 
-Both difficulty stages are made by one template, `decisions_of`.
+It drops by the band and by references that are not believed. Whether the probabilities of `flows.stages.labels` decide
+on these, or votes, it finds out on references that it plants, and notes. Both passes are made by one template,
+`decisions_of`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import polars as pl
 
 from curation.config import DifficultyStage
-from curation.difficulty import early_stopping, pass_rates
-from curation.difficulty.failed_verdicts import failed_verdicts
+from curation.difficulty import early_stopping, label_trust, pass_rates
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_trust import suspect_labels
-from curation.difficulty.refusals import hold_refused
+from curation.difficulty.pass_rates import failed_verdicts, hold_refused
 from curation.publish import review
 from curation.storage.stages import Shard, read_optional_shard, read_shard
-from flows.run import retries
+from flows.run.lookup import rows_of
+from flows.run.progress import note, warn
 from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
 from flows.run.sampling_session import REFUSED_TABLE
 from flows.run.stage import Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import attempt_key, attempts_of, part_title, rule_of_shard, stopping_digest, stopping_rule
 from flows.stages.base import split_rows
-from flows.stages.label_trust import label_trust_of, posterior_decides
+from flows.stages.labels import (
+    DECIDES,
+    Weighing,
+    accepted_references,
+    decisions_folder,
+    label_line,
+    other_references,
+    weighing,
+)
+from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 
 _LEAST_DOUBT = 1e-9
@@ -30,49 +44,77 @@ _LEAST_DOUBT = 1e-9
 
 
 def decide_difficulty(job: StageRun) -> StageResult:
-    """Decide on each problem by its pass rate."""
+    """Decide on each problem by its pass rate, and on its reference by everyone's answers."""
     run, part = job.run, job.stage.part
+    verdicts = [job.results[final_verdicts(run, name)] for name in run.parts[: run.parts.index(part) + 1]]
+    sampled, near = job.results[attempts_of(part)], job.results.get(NEAR_DEDUP)
     settings = difficulty_stage(run.recipe, part)
-    base, verdicts = stopping_rule(settings), job.results[final_verdicts(run, part)]
-    sampled = job.results[attempts_of(part)]
-    policy = attempt_key(attempts_of(part).folder_in(run)).policy
-    reviews = verdicts_of_people(run)
-    labels = job.results[label_trust_of(part)] if label_trust_of(part).enabled(run) else None
-    if labels is not None and not posterior_decides(labels):
-        labels = None
-    by_votes = labels is None or run.recipe.labels.rule == "posterior"  # which switches votes off in the band
-    trusted = sorted(name for name, verdict in reviews.items() if verdict.answer is not None)
-    problems, judged_in = job.problems.folder, verdicts.folder
+    trusted = accepted_references(run)
+    settings_text = f"{settings.band.digest()} {stopping_digest(settings)} {run.recipe.labels.rule} {' '.join(trusted)}"
+    version = f"{pass_rates.VERSION} {early_stopping.VERSION}"
+    read = [job.problems, verdicts[-1]]
+    if run.recipe.weighs_labels:
+        version += f" {label_trust.VERSION}"
+        settings_text += f" {run.recipe.seed} {run.recipe.labels.drop_above} {WRONG_LABEL_VOTES}"
+        read += [*verdicts[:-1], *([near] if near is not None else [])]
+    if sampled is not verdicts[-1]:
+        read.append(sampled)
+    folder = job.open(version, settings_text, *read, verifier=verdicts[-1].folder.name)
+    if (result := job.finished(folder)) is not None:
+        return result
+    if not run.recipe.weighs_labels:
+        return job.shard_by_shard(folder, _Deciding(job, verdicts[-1].folder, sampled.folder, None).shard)
+    folders = [result.folder for result in verdicts]
+    with weighing(run, folders, trusted, other_references(near)) as weighed:
+        if (check := weighed.check) is not None:
+            note(f"{job.stage.title}: {check.sentence}")
+            if run.recipe.labels.rule == "posterior" and not check.posterior_holds:
+                warn(run.folder, job.stage.name, check.sentence)
+        return job.shard_by_shard(folder, _Deciding(job, verdicts[-1].folder, sampled.folder, weighed).shard)
 
-    def work(index: int) -> Shard:
-        frame = read_shard(problems, "kept", index)
-        judged = read_shard(judged_in, "verdicts", index)
-        stopped = read_shard(judged_in, "stopped", index)["problem"]
-        rule = rule_of_shard(base, sampled.folder, index)
-        rates = pass_rates.pass_rates(frame["id"], judged, policy, rule, stopped)
+
+class _Deciding:
+    """Decides on the problems of a shard.
+
+    Args:
+        judged, sampled: folders of the verdicts that count, and of the attempts.
+        weighed: what is said of references, where the recipe weighs them.
+    """
+
+    def __init__(self, job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None) -> None:
+        self._job, self._judged, self._sampled, self._weighed = job, judged, sampled, weighed
+        self._settings = difficulty_stage(job.run.recipe, job.stage.part)
+        self._base = stopping_rule(self._settings)
+        self._policy = attempt_key(sampled).policy
+        self._reviews = verdicts_of_people(job.run)
+
+    def shard(self, index: int) -> Shard:
+        """Return the decisions on a shard, with what is said of its references."""
+        part, labels = self._job.stage.part, self._job.recipe.labels
+        frame = read_shard(self._job.problems.folder, "kept", index)
+        judged = read_shard(self._judged, "verdicts", index)
+        stopped = read_shard(self._judged, "stopped", index)["problem"]
+        rule = rule_of_shard(self._base, self._sampled, index)
+        rates = pass_rates.pass_rates(frame["id"], judged, self._policy, rule, stopped)
         failures = failed_verdicts(pass_rates.counted_verdicts(judged, rule))
+        decides = self._weighed is not None and self._weighed.decides
+        by_votes = not decides or labels.rule == "posterior"  # which switches votes off in the band
+        reviews, settings = self._reviews, self._settings
         decisions = decide_with_reviews(rates, settings, part, reviews, failures, rule, by_votes=by_votes)
-        if labels is not None:
-            trust = read_shard(labels.folder, "labels", index)
-            decisions = suspect_labels(decisions, trust, run.recipe.labels.drop_above)
-        refused = read_optional_shard(sampled.folder, REFUSED_TABLE, index)
+        tables, notes = {}, {}
+        if self._weighed is not None:
+            names = frame.select(problem="id")
+            trust = self._weighed.labels(names["problem"])
+            trust = tables["labels"] = names.join(trust, on="problem", how="left", maintain_order="left")
+            notes[DECIDES] = int(decides)
+            if decides:
+                decisions = suspect_labels(decisions, trust, labels.drop_above)
+        refused = read_optional_shard(self._sampled, REFUSED_TABLE, index)
         if refused is not None:
             decisions = hold_refused(decisions, refused)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
-        return Shard(frame.height, {"kept": kept, "dropped": dropped, "decisions": decisions})
-
-    settings_text = (
-        f"{settings.band.digest()} {stopping_digest(settings)}{' trusted ' + ' '.join(trusted) if trusted else ''}"
-    )
-    version = f"{pass_rates.VERSION} {early_stopping.VERSION}"
-    read = [job.problems, verdicts]
-    if labels is not None:
-        read.append(labels)
-        settings_text += f" labels above {run.recipe.labels.drop_above}{'' if by_votes else ', not by votes'}"
-    if (sampled.folder / "priors").is_dir() or sampled.manifest.notes.get(retries.REFUSED):
-        read.append(sampled)
-    folder = job.open(version, settings_text, *read, verifier=judged_in.name)
-    return job.shard_by_shard(folder, work)
+        tables |= {"kept": kept, "dropped": dropped, "decisions": decisions}
+        return Shard(frame.height, tables, notes=notes)
 
 
 def decide_with_reviews(
@@ -92,7 +134,7 @@ def decide_with_reviews(
     Args:
         rule: by which the attempts stopped.
         by_votes: whether the band's rule of votes decides; else no label is suspected here.
-        failures: `curation.difficulty.failed_verdicts.failed_verdicts` of the problems.
+        failures: `curation.difficulty.pass_rates.failed_verdicts` of the problems.
     """
     decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
     if by_votes and all(verdict.answer is None for verdict in reviews.values()):
@@ -113,13 +155,31 @@ def decisions_of(part: str) -> Stage:
     def is_enabled(run: Run) -> bool:
         return part in run.parts
 
+    def describe(run: Run) -> Iterator[str]:
+        labels = run.recipe.labels
+        if not run.recipe.weighs_labels:
+            return
+        if labels.rule == "auto":
+            yield f"{part}: references leave by votes, or by everyone's answers, whichever finds planted ones better"
+            return
+        yield (
+            f"{part}: references wrong with a probability of {labels.drop_above:g} leave, from "
+            f"{labels.queue_above:g} on they wait for review"
+        )
+
+    def explain(run: Run, folder: Path, problem: str) -> Iterator[str]:
+        for row in rows_of(folder, "labels", problem, "problem").iter_rows(named=True):
+            yield label_line(run.recipe.labels, row)
+
     return Stage(
         name=f"{part}.decisions",
         title=f"{part_title(part)}: difficulty",
-        folder=f"decisions/{part}",
+        folder=decisions_folder(part),
         work=decide_difficulty,
         kind=Kind.DECISION,
         enabled=is_enabled,
+        describe=describe,
+        explain=explain,
         by_verifier=True,
         part=part,
         task="decisions",

@@ -28,7 +28,7 @@ def export_problems(job: StageRun) -> StageResult:
     if recipe.export.size is not None and decided[-1].manifest.kept:
         rows = read_table(last, "kept", ["id", "group", "source", "weight"])
         over_quota = export.over_quota(rows, recipe.export.size, recipe.seed)
-    measured = measured_on(job.run, job.run.parts[-1])
+    measured = measured_on(job.run, job.run.parts[-1], last.name)
     merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
     settings = f"{recipe.export.size} {recipe.seed} {measured}"
     added = job.results.get(TRANSLATION)

@@ -23,13 +23,12 @@ from curation.storage.stages import read_shard, read_table
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import MATH, Kind, Stage, StageRun
-from flows.stages.attempts import part_title
+from flows.stages.attempts import attempts_of, part_title
 from flows.stages.decontamination import DECONTAMINATION, benchmarks_of, overlap_settings, scores_folder
 from flows.stages.judging import open_judge
 from flows.stages.question import Inputs, question_line, question_stage
 from flows.stages.statements import DOUBTFUL_ROWS
 from flows.stages.test_programs import TEST_PROGRAMS
-from flows.stages.verdicts import verdicts_of
 
 
 @contextmanager
@@ -78,7 +77,7 @@ def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str
 
 @contextmanager
 def _doubtful_verdicts(job: StageRun) -> Iterator[Inputs]:
-    reviews, judged = verdicts_of_people(job.run), job.results[verdicts_of(job.stage.part)]
+    reviews, judged = verdicts_of_people(job.run), job.results[attempts_of(job.stage.part)]
     accepted = {name: verdict.answer for name, verdict in reviews.items() if verdict.answer is not None}
 
     def tables(index: int) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
@@ -111,7 +110,7 @@ def doubtful_verdicts_of(part: str) -> Stage:
 def final_verdicts(run: Run, part: str) -> Stage:
     """Return the stage by whose verdicts a run decides: with the model's votes if it is asked, else the verifier's."""
     stage = doubtful_verdicts_of(part)
-    return stage if stage.enabled(run) else verdicts_of(part)
+    return stage if stage.enabled(run) else attempts_of(part)
 
 
 REWRITING = question_stage("rewriting", "stages/02-rewriting", _rewriting, domains=MATH)
@@ -159,10 +158,10 @@ def question_lines(run: Run, verifier: str) -> Iterator[str]:
     if run.recipe.asks("doubtful_verdicts"):
         return
     for part in run.parts:
-        judged = read_result(verdicts_of(part), run, verifier)
+        judged = read_result(attempts_of(part), run, verifier)
         if judged is not None and (doubtful := judged.manifest.notes.get("doubtful", 0)):
             yield (
-                f"{part_title(part)}: {doubtful:,} of {judged.manifest.notes['attempts']:,} verdicts are doubtful (the "
+                f"{part_title(part)}: {doubtful:,} of {judged.manifest.notes['counted']:,} verdicts are doubtful (the "
                 "answer was read in part, or not at all) and count as wrong; `[questions.doubtful_verdicts]` with a "
                 "model has it vote on them"
             )

@@ -27,13 +27,11 @@ import numpy as np
 import polars as pl
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.anchor import anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit
-from curation.difficulty.observations import observations
+from curation.difficulty.item_response import ItemResponseModel, difficulty_posteriors, fit, observations
 from curation.difficulty.priors import as_priors
-from curation.difficulty.refresh import ROLLOUT_COUNTS, expected_side, select_anchor, select_uncertain
-from curation.difficulty.refresh_forecast import ForecastPart, RefreshForecast, foresee_refresh
+from curation.difficulty.refresh import anchor_of_parts, expected_side, uncertain_of_part
+from curation.difficulty.refresh_forecast import ForecastPart, RefreshForecast, anchored, foresee_refresh
 from curation.records import DECISION, Outcome
 from tests.benchmarks.recorded_policies import attempts_by_policy, files, recorded
 from tests.benchmarks.refresh_bound import least_cost
@@ -241,7 +239,7 @@ def refreshed(
     decisions = pl.DataFrame([{**dict.fromkeys(DECISION), **row} for row in rows], schema=DECISION)
     counts = [(name, "old", correct, made) for name, (_, correct, made) in zip(names, old, strict=True)]
     full = dict(zip(names, new, strict=True))
-    anchor = select_anchor(decisions, 2, "new")["problem"].to_list()
+    anchor = anchor_of_parts(lambda: [decisions], 2, "new")["problem"].to_list()
     counts += [(name, "new", *full[name][1:]) for name in anchor]
     told = anchored(pl.DataFrame(counts, schema=COUNTS, orient="row"), "new", "old")
     assert told is not None
@@ -253,12 +251,12 @@ def refreshed(
     made_full = sum(row[2] for row in new)
 
     def outcome(expected: RefreshForecast | None, first: list[str]) -> Refreshed:
-        none, sides = ROLLOUT_COUNTS.to_frame(), expected.shared.sides_of(0, ids) if expected is not None else None
+        sides = expected.shared.sides_of(0, ids) if expected is not None else None
         chosen, rule = settings, exact
         if expected is not None and expected.replay.holds:
             chosen = settings.model_copy(update={"change_probability": expected.threshold})
             rule = exact.given(as_priors(expected.shared.priors_of(0, ids, expected.threshold)))
-        asked = {*select_uncertain(decisions, none, band, chosen, 2, "new", sides)["problem"], *first}
+        asked = {*uncertain_of_part(decisions, {}, band, chosen, 2, "new", sides)["problem"], *first}
         ends = {name: (rule if name not in of_anchor else exact).of(name).ending(by_name[name]) for name in asked}
         made = {name: ends[name][0] if name in asked else row[0] for name, row in zip(names, old, strict=True)}
         inside = [name for name in names if full[name][0] is None]

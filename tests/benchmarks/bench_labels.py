@@ -7,7 +7,7 @@ Recorded: FOLDER is the shared data's `attempts`, or any folder of JSON lines wi
 half 0 of the problems (every other one, by id); half 1 is scored, or all of them (`--half -1`). Each cell:
 precision, recall, and the share of sound labels accused, over all seeds;
 *drop* and *queue* at the thresholds of `LabelSettings`, *.8* at that one; *checked*: as
-a run decides, by votes where planting shows that they do better (`curation.difficulty.label_check`); *R .8*: the best
+a run decides, by votes where planting shows that they do better (`curation.difficulty.label_trust`); *R .8*: the best
 precision at a recall of .8; *share*: of wrong labels, as the model learnt it. Then simulated policies. Last:
 audits of what is left; in how many of 100 draws the interval covers the truth.
 """
@@ -24,10 +24,9 @@ import numpy as np
 import polars as pl
 
 from curation.config import LabelSettings
-from curation.difficulty.label_check import accused_by_votes as votes_of_all
-from curation.difficulty.label_check import check_by_planting
-from curation.difficulty.label_trust import fit_labels, label_posteriors
-from curation.difficulty.vote_parts import WholeVotes
+from curation.difficulty.label_trust import accused_by_votes as votes_of_all
+from curation.difficulty.label_trust import check_by_planting, fit_labels, label_posteriors
+from curation.difficulty.label_votes import WholeVotes
 from curation.publish.audit import draw_audit, estimate_audit
 from tests.benchmarks.labelled_attempts import (
     Answers,

@@ -31,8 +31,7 @@ import psutil
 from curation.config import Band, VllmModel
 from curation.config.policies import Decoding
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SamplingRequest
-from curation.difficulty.sampling import Sampler
+from curation.difficulty.sampling import Sampler, SamplingRequest
 from curation.policies.vllm import Vllm
 from curation.records import AttemptKey, Completion, Domain, Policy, PromptRequest
 from curation.storage.attempts import AttemptStore

@@ -34,8 +34,7 @@ from vllm.v1.engine.core_client import DPLBAsyncMPClient
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SamplingRequest
-from curation.difficulty.sampling import Sampler
+from curation.difficulty.sampling import Sampler, SamplingRequest
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge

@@ -20,10 +20,8 @@ import polars as pl
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SampledProblem, SamplingRequest
 from curation.difficulty.pass_rates import decide, pass_rates
-from curation.difficulty.sampling import Sampler
-from curation.difficulty.sampling_tables import stored_answers, verdict_frame
+from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest, stored_answers, verdict_frame
 from curation.policies.failure_budget import FailureBudget
 from curation.records import AttemptKey, Completion, Domain, PromptRequest
 from curation.storage.attempts import AttemptStore

@@ -6,10 +6,16 @@ import polars as pl
 import pytest
 
 from curation.config import Band, RefreshSettings
-from curation.difficulty.anchor import Anchor, anchor_lines, anchored
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.refresh import ROLLOUT_COUNTS, anchor_of_parts, select_anchor, select_uncertain
-from curation.difficulty.refresh_forecast import ForecastPart, RefreshForecast, foresee_refresh
+from curation.difficulty.refresh import anchor_of_parts, uncertain_of_part
+from curation.difficulty.refresh_forecast import (
+    Anchor,
+    ForecastPart,
+    RefreshForecast,
+    anchor_lines,
+    anchored,
+    foresee_refresh,
+)
 from curation.records import Outcome
 from tests.curation.difficulty.simulated import counts_of, simulated
 from tests.curation.difficulty.test_refresh import decisions
@@ -56,7 +62,7 @@ def sides_of(forecast: RefreshForecast, old: pl.DataFrame) -> pl.DataFrame:
 def test_a_refresh_decides_nearly_as_if_all_were_judged_and_misses_few_that_came_into_the_band(shift: float) -> None:
     old, new = tiers(shift, seed=8)
     settings = RefreshSettings()
-    anchor = select_anchor(old, 2, "new@1")
+    anchor = anchor_of_parts(lambda: [old], 2, "new@1")
     counts = old.select("problem", "policy", "correct", "judged").cast(dict(new.schema))
     told = anchored(counts.vstack(new.join(anchor, on="problem", how="semi")), "new@1", "old@1")
     assert told is not None
@@ -68,7 +74,7 @@ def test_a_refresh_decides_nearly_as_if_all_were_judged_and_misses_few_that_came
 
     def outcome(sides: pl.DataFrame | None) -> tuple[float, float]:
         """The share of decisions that differ from a full judgement, and of problems in the band that are missed."""
-        chosen = select_uncertain(old, ROLLOUT_COUNTS.to_frame(), BAND, settings, 2, "new@1", sides)["problem"]
+        chosen = uncertain_of_part(old, {}, BAND, settings, 2, "new@1", sides)["problem"]
         asked = set(chosen) | set(anchor["problem"])
         full = {name: reason_of(correct) for name, _, correct, _ in new.iter_rows()}
         kept = dict(old.select("problem", "reason").iter_rows())
@@ -86,7 +92,7 @@ def test_a_refresh_decides_nearly_as_if_all_were_judged_and_misses_few_that_came
 
 def test_a_forecast_and_an_anchor_in_parts_are_those_of_the_whole() -> None:
     old, new = tiers(1.0, seed=3)
-    anchor = select_anchor(old, 2, "new@1")
+    anchor = anchor_of_parts(lambda: [old], 2, "new@1")
     halves = [old[:111], old[:0], old[111:]]
     assert anchor_of_parts(lambda: halves, 2, "new@1").equals(anchor)
     judged = new.join(anchor, on="problem", how="semi")

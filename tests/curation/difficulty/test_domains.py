@@ -6,10 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from curation.difficulty.item_response import ItemResponseModel, fit
-from curation.difficulty.observations import with_domains
-from curation.difficulty.posteriors import calibration, pass_rate_posteriors
-from curation.difficulty.priors import problem_priors
+from curation.difficulty.item_response import ItemResponseModel, fit, with_domains
+from curation.difficulty.priors import calibration, pass_rate_posteriors, problem_priors
 from tests.curation.difficulty.simulated import COUNTS
 
 SHIFTS = {"algebra": 1.2, "geometry": -1.2}

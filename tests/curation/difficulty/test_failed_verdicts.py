@@ -9,8 +9,7 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import OutcomeCounts, StoppingRule
-from curation.difficulty.failed_verdicts import failed_verdicts, replace_failed
-from curation.difficulty.pass_rates import counted_verdicts, decide, pass_rates
+from curation.difficulty.pass_rates import counted_verdicts, decide, failed_verdicts, pass_rates, replace_failed
 from curation.records import Outcome
 from curation.verify.math_judge import Verdict
 from tests.curation.difficulty.attempt_letters import rates_of, verdicts

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from curation.config import Band
-from curation.difficulty.early_stopping import OutcomeCounts, ProblemPrior, StoppingRule
-from curation.difficulty.forecast import Prior
+from curation.difficulty.early_stopping import OutcomeCounts, Prior, ProblemPrior, StoppingRule
 from curation.records import Outcome
 
 PRIORS = [Prior(), Prior(1.3, 4.0, 0.7, 3.0), Prior(9.0, 0.4, 2.0, 2.0)]

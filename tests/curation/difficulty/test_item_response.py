@@ -13,8 +13,8 @@ from curation.difficulty.item_response import (
     ItemResponseModel,
     difficulty_posteriors,
     fit,
+    observations,
 )
-from curation.difficulty.observations import observations
 from curation.records import GoldilocksError
 from tests.curation.difficulty.simulated import counts_of, simulated
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from curation.difficulty.label_check import (
+from curation.difficulty.label_trust import (
     PlantedCheck,
     RuleFound,
     accused_by_votes,
@@ -14,8 +14,7 @@ from curation.difficulty.label_check import (
     decided_by_votes,
     plant_references,
 )
-from curation.difficulty.label_votes import VOTES
-from curation.difficulty.vote_parts import WholeVotes
+from curation.difficulty.label_votes import VOTES, WholeVotes
 from tests.benchmarks.labelled_attempts import plant, simulated, votes_of
 
 

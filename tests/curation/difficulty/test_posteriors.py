@@ -8,7 +8,7 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.item_response import DIFFICULTIES, ItemResponseModel, fit
-from curation.difficulty.posteriors import beta_sides, calibration, pass_rate_posteriors
+from curation.difficulty.priors import beta_sides, calibration, pass_rate_posteriors
 from tests.curation.difficulty.simulated import counts_of, simulated, simulated_rates
 from tests.curation.difficulty.test_item_response import beta_binomial
 

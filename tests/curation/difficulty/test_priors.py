@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,19 +10,19 @@ import polars as pl
 import pytest
 
 from curation.config import Band
+from curation.config.sources import PriorAttempts, Source
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.item_response import fit
-from curation.difficulty.observations import rollout_counts
-from curation.difficulty.posteriors import pass_rate_posteriors
+from curation.difficulty.item_response import fit, prior_counts, rollout_counts
 from curation.difficulty.priors import (
     LearntPriors,
     agreement_prior,
     as_priors,
     learn_priors,
+    pass_rate_posteriors,
     problem_priors,
     replay,
 )
-from curation.records import Outcome
+from curation.records import GoldilocksError, Outcome
 from tests.curation.difficulty.simulated import COUNTS, simulated, simulated_rates
 
 BAND, EXACT = Band(attempts=16), StoppingRule(Band(attempts=16))
@@ -137,3 +138,35 @@ def test_rollouts_are_policies_by_window_of_steps() -> None:
     assert counts.select(pl.col("correct", "judged").sum()).row(0) == (100, 204)
     assert counts.filter(pl.col("problem") == "b").rows() == [("b", "training, steps 0 to 12", 0, 4)]
     assert rollout_counts(trained.head(0)).height == 0
+
+
+def test_pass_rates_that_came_with_the_rows_are_attempts_of_a_named_policy() -> None:
+    rows = [
+        ("a", "big", {"llama8b_solve_rate": 0.875}),
+        ("b", "big", {"llama8b_solve_rate": None}),
+        ("c", "open", {"pass_rate_72b_tir": "0.25"}),
+        ("d", "open", {"pass_rate_72b_tir": "n/a"}),
+        ("e", "counted", {"pass_rate_passed": 3, "pass_rate_total": 5}),
+        ("f", "other", {"llama8b_solve_rate": 0.5}),
+    ]
+    problems = pl.DataFrame(
+        [(name, source, json.dumps(meta)) for name, source, meta in rows], ["id", "source", "meta"], orient="row"
+    )
+    stated = {
+        "big": (PriorAttempts(policy="llama", rate="llama8b_solve_rate", attempts=64),),
+        "open": (PriorAttempts(policy="qwen", rate="pass_rate_72b_tir", attempts=32),),
+        "counted": (PriorAttempts(policy="grader", correct="pass_rate_passed", total="pass_rate_total"),),
+    }
+    found = prior_counts(problems, stated)
+    assert found.rows() == [("a", "llama", 56, 64), ("c", "qwen", 8, 32), ("e", "grader", 3, 5)]
+    wrong = problems.with_columns(meta=pl.lit(json.dumps({"llama8b_solve_rate": 1.5})))
+    with pytest.raises(GoldilocksError, match="which is no pass rate"):
+        prior_counts(wrong, stated)
+
+
+def test_a_source_keeps_the_columns_of_its_prior_attempts() -> None:
+    prior = {"policy": "llama", "rate": "solved"}
+    source = Source.model_validate({"path": "rows.jsonl", "columns": {"meta": ("level",)}, "prior_attempts": (prior,)})
+    assert source.columns.meta == ("level", "solved")
+    with pytest.raises(ValueError, match="by `rate`, or by `correct` and `total`"):
+        PriorAttempts(policy="llama", correct="passed")

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from curation.difficulty.recalibration import Recalibration, recalibrate
+from curation.difficulty.refresh_forecast import Recalibration, recalibrate
 
 
 def priors(mean: np.ndarray, size: float) -> pl.DataFrame:

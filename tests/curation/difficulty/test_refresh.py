@@ -9,14 +9,15 @@ import pytest
 
 from curation.config import Band, RefreshSettings
 from curation.difficulty import refresh
-from curation.difficulty.posteriors import SIDES
+from curation.difficulty.priors import SIDES
 from curation.difficulty.refresh import (
     ROLLOUT_COUNTS,
     age_weighted_counts,
+    anchor_of_parts,
     change_probability,
     is_due,
-    select_anchor,
-    select_uncertain,
+    trained_counts,
+    uncertain_of_part,
 )
 from curation.records import DECISION
 
@@ -51,7 +52,7 @@ def _without_probes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen(table: pl.DataFrame, seen: pl.DataFrame, version: int = 2) -> dict[str, str]:
-    return dict(select_uncertain(table, seen, BAND, SETTINGS, version, "new@1").iter_rows())
+    return dict(uncertain_of_part(table, trained_counts(seen), BAND, SETTINGS, version, "new@1").iter_rows())
 
 
 def test_the_change_probability_is_the_sum_that_the_formula_says() -> None:
@@ -129,23 +130,23 @@ def many(size: int) -> pl.DataFrame:
 
 def test_the_anchor_is_spread_evenly_over_old_pass_rates_and_moves_on() -> None:
     table = many(2000)
-    anchor = select_anchor(table, 2, "new@1")
+    anchor = anchor_of_parts(lambda: [table], 2, "new@1")
     assert anchor.columns == ["problem", "why"]
     assert set(anchor["why"]) == {"anchor"}
     assert anchor["problem"].n_unique() == anchor.height == 100
     reasons = table.join(anchor, on="problem", how="semi")["reason"].value_counts()
     assert sorted(reasons.iter_rows(), key=str) == [("never_solved", 20), ("too_easy", 20), (None, 60)]
-    assert select_anchor(table.reverse(), 2, "new@1").equals(anchor)
-    assert not select_anchor(table, 3, "new@1").equals(anchor)
+    assert anchor_of_parts(lambda: [table.reverse()], 2, "new@1").equals(anchor)
+    assert not anchor_of_parts(lambda: [table], 3, "new@1").equals(anchor)
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1000, 50), (2000, 100), (100, 50), (99, 0)])
 def test_there_are_enough_of_them_or_none(size: int, expected: int) -> None:
-    assert select_anchor(many(size), 2, "new@1").height == expected
+    assert anchor_of_parts(lambda: [many(size)], 2, "new@1").height == expected
 
 
 def test_who_judged_already_is_no_anchor() -> None:
-    assert select_anchor(many(1000), 2, "old@1").height == 0
+    assert anchor_of_parts(lambda: [many(1000)], 2, "old@1").height == 0
 
 
 def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:
@@ -170,6 +171,6 @@ def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:
     ]
     sides = pl.DataFrame(expected, schema=SIDES, orient="row")
     seen = trained(("trained", 5, 8, 16))
-    made = dict(select_uncertain(table, seen, BAND, SETTINGS, 2, "new@1", sides).iter_rows())
+    made = dict(uncertain_of_part(table, trained_counts(seen), BAND, SETTINGS, 2, "new@1", sides).iter_rows())
     shifted = dict.fromkeys(("hard", "label", "edge", "trained"), "shifted")  # rollouts have their part in the model
     assert made == shifted | {"open": "unsettled", "unknown": "edge"}

@@ -9,9 +9,7 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SampledProblem, SamplingRequest
-from curation.difficulty.progress import SamplingProgress
-from curation.difficulty.sampling import Sampler
+from curation.difficulty.sampling import SampledProblem, Sampler, SamplingProgress, SamplingRequest
 from curation.policies.failure_budget import FailureBudget
 from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore

@@ -10,9 +10,7 @@ import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SamplingRequest
-from curation.difficulty.sampling import Sampler
-from curation.difficulty.sampling_tables import stored_answers
+from curation.difficulty.sampling import Sampler, SamplingRequest, stored_answers
 from curation.difficulty.unanswered import MIN_RESPONSES, ResponseTally, UselessResponses
 from curation.records import Completion, PromptRequest
 from curation.storage.attempts import AttemptStore

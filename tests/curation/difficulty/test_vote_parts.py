@@ -7,10 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.difficulty.label_check import check_by_planting
-from curation.difficulty.label_trust import drawn_problems, fit_labels, label_posteriors
-from curation.difficulty.label_votes import ANSWERS
-from curation.difficulty.vote_parts import VoteParts, WholeVotes
+from curation.difficulty.label_trust import check_by_planting, drawn_problems, fit_labels, label_posteriors
+from curation.difficulty.label_votes import ANSWERS, VoteParts, WholeVotes
 from tests.benchmarks.labelled_attempts import plant, simulated, votes_of
 
 ANSWERED = simulated(300, {"a": 2.0, "b": 2.5, "c": 3.0}, 4, 5)

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.open_problems import SamplingRequest
-from curation.difficulty.sampling import Sampler
+from curation.difficulty.sampling import Sampler, SamplingRequest
 from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS, REVIEWED, doubtful_pairs
 from curation.records import ATTEMPT, VERDICT, Completion, Outcome, PromptRequest
 from curation.storage.attempts import AttemptStore

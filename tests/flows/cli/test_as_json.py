@@ -42,7 +42,7 @@ def test_a_problem_is_its_rows(tiny_run: Tiny) -> None:
     by_name = {stage["name"]: stage for stage in told["stages"]}
     assert by_name["sources"]["kept"][0]["statement"] == TINY["wrong label"][0]
     assert by_name["stage2.decisions"]["decisions"][0]["reason"] == "suspected_wrong_label"
-    assert len(by_name["stage2.verdicts"]["verdicts"]) == 4
+    assert len(by_name["stage2.attempts"]["verdicts"]) == 4
     assert by_name["export"] == {"name": "export"}
 
 

@@ -120,7 +120,7 @@ def test_dry_on_a_finished_run_touches_nothing(tiny_run: Tiny) -> None:
     assert stamps(tiny_run.folder) == before
 
 
-@pytest.mark.parametrize("command", ["status", "explain", "rejudge"])
+@pytest.mark.parametrize("command", ["status", "explain"])
 def test_a_folder_that_holds_no_run_is_one_sentence(command: str, tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "absent"):
         said = refusal(command, folder, *(["3f2a"] if command == "explain" else []))

@@ -170,7 +170,7 @@ def test_control_characters_of_rows_are_written_out(tmp_path: Path) -> None:
     said = [goldilocks("run", recipe, "--out", folder)]
     names = [problem_id(statement + hostile) for statement, *_ in TINY.values()]
     said += [goldilocks("explain", folder, name, *options) for name in names for options in ((), ("--json",))]
-    said += [goldilocks(command, folder) for command in ("review", "status", "rejudge")]
+    said += [goldilocks(command, folder) for command in ("review", "status")]
     said += [goldilocks("diff", folder, folder), goldilocks("review", folder, "--audit", "3")]
     assert [one.status for one in said] == [0] * len(said), [one.err for one in said if one.status]
     assert sum(r"\x1b[2J" in one.out for one in said) >= len(names)

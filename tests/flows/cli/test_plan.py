@@ -15,6 +15,7 @@ from flows.cli.plan import plan_recipe, show_plan
 from flows.pipelines.planned_costs import compare_with_plan, stored_plan
 from flows.run.run_folder import open_run
 from flows.stages.attempts import attempts_of
+from flows.stages.judging import verifier_version
 from tests.flows.conftest import DEMO
 
 
@@ -26,7 +27,7 @@ def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> 
     assert [plan.stage for plan in plans] == ["stage1", "stage2"]
     run = open_run(folder)
     assert list(stored_plan(run).values()) == plans
-    assert compare_with_plan(run) == []
+    assert compare_with_plan(run, verifier_version(run)) == []
     for plan in plans:
         assert plan.pilot == 64
         # recorded attempts cost nothing, so all there are are taken; of one problem there are none
@@ -35,11 +36,14 @@ def test_a_plan_of_the_demo_and_what_it_took(tmp_path: Path, demo_run: Path) -> 
     run_recipe(DEMO, ["shard_rows=40"], folder)
     assert list(stored_plan(run).values()) == plans
     for plan in plans:
-        manifest = read_manifest(attempts_of(plan.stage).folder_in(run))
+        manifest = read_manifest(attempts_of(plan.stage).folder_in(run, verifier_version(run)))
         assert manifest is not None
         took = manifest.notes["counted"]
         assert 0.85 * took < plan.attempts.mean < 1.15 * took
-        assert any(f"{plan.stage}: planned {plan.attempts} attempts" in line for line in compare_with_plan(run))
+        assert any(
+            f"{plan.stage}: planned {plan.attempts} attempts" in line
+            for line in compare_with_plan(run, verifier_version(run))
+        )
 
 
 def test_a_plan_by_a_live_pilot(tmp_path: Path) -> None:

@@ -270,8 +270,8 @@ def test_a_killed_matrix_goes_on_where_it_stopped(finished: Path, recipe: Path, 
 def test_a_plan_runs_the_code_pipelines_own_filters(finished: Path, recipe: Path, tmp_path: Path) -> None:
     copy = tmp_path / "run"
     shutil.copytree(finished, copy)
-    for name in ("08-stage1-attempts", "10-export"):
-        shutil.rmtree(copy / "stages" / name)
+    for name in ("verdicts/stage1", "stages/10-export"):
+        shutil.rmtree(copy / name)
     stamps = {file: file.stat().st_mtime_ns for file in (copy / "stages").rglob("*.parquet")}
     (plan,) = plan_recipe(recipe, copy)
     assert (plan.stage, plan.problems, plan.pilot) == ("stage1", 2, 2)

@@ -23,10 +23,9 @@ from flows.publish import curated_set
 from flows.publish.versions import decisions_of, newest_run, stored_versions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import open_run
-from flows.stages import label_shards as label_shards_module
+from flows.stages import labels as label_shards_module
 from flows.stages.export import EXPORT
-from flows.stages.label_shards import keep_labels, weighed_labels
-from flows.stages.label_trust import Weighing, weighing
+from flows.stages.labels import Weighing, keep_labels, weighed_labels, weighing
 from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
 
 NEWER = {"half": "42 42 42 42", "strong only": "221 221 3 4", "easy": "11 11 11 11", "markup": "144 1 2 3"}

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from curation.records import problem_id
+from curation.records import PolicyError, problem_id
 from flows.cli.refresh import refresh_run
 from flows.pipelines.refresh import RefreshResult
-from flows.publish.versions import decisions_of
+from flows.publish.versions import decisions_of, stored_versions
 from tests.curation.difficulty.simulated import simulated_rates
 from tests.flows.conftest import Tiny, goldilocks, stamps, tries, write_jsonl
 
@@ -79,6 +80,34 @@ def tiers(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
 @pytest.fixture(scope="module")
 def refreshed(tiers: Tiny) -> RefreshResult:
     return refresh_run(tiers.folder, tiers.recipe.parent / "tier2.toml", None)
+
+
+@pytest.fixture
+def collapsed(tiers: Tiny, tmp_path: Path) -> tuple[Tiny, Path]:
+    """A run judged once, and a checkpoint that answers one problem of a hundred and has one slip at all others."""
+    copy = tiers.copy(tmp_path)
+    for folder in copy.folder.glob("versions/0002"):
+        shutil.rmtree(folder)
+    assert copy.run().status == 0
+    rows = [tries(text, str(answer), " ".join([str(answer - 1)] * ATTEMPTS)) for text, answer in sums()]
+    for row, (text, answer) in list(zip(rows, sums(), strict=True))[::100]:
+        row |= tries(text, str(answer), " ".join([str(answer)] * ATTEMPTS))
+    write_jsonl(tmp_path / "inputs" / "tier2.jsonl", rows)
+    return copy, tmp_path / "inputs" / "tier2.toml"
+
+
+def test_a_collapsed_checkpoint_publishes_nothing_unless_it_is_accepted(collapsed: tuple[Tiny, Path]) -> None:
+    run, policy = collapsed
+    before = run.table("data")
+    with pytest.raises(PolicyError, match="is far weaker than the policy before it, so no version was published"):
+        refresh_run(run.folder, policy)
+    assert [version.number for version in stored_versions(run.folder)] == [1]
+    assert run.table("data").equals(before)
+    with pytest.raises(PolicyError, match="logits against tier@1"):
+        refresh_run(run.folder, policy)
+    result = refresh_run(run.folder, policy, accept=True)
+    assert result.is_new
+    assert "suspected_wrong_label" not in decisions_of(run.folder, 2)["reason"].to_list()
 
 
 def full_judgement(tiers: Tiny, home: Path) -> dict[str, str | None]:

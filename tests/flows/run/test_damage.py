@@ -74,13 +74,6 @@ def test_what_is_not_read_does_not_stop_a_run(tiny_copy: Tiny) -> None:
     assert stamps(tiny_copy.folder / "stages") == before
 
 
-def test_other_commands_name_it_too(tiny_copy: Tiny) -> None:
-    flip(sorted((tiny_copy.folder / "decisions" / "stage2").glob("*/decisions/00000.parquet"))[0])
-    said = goldilocks("rejudge", tiny_copy.folder)
-    assert said.status == 1
-    assert "decisions/00000.parquet is damaged" in said.err
-
-
 def test_a_column_name_that_changed_is_named_where_rows_are_looked_up(tiny_copy: Tiny) -> None:
     file = tiny_copy.folder / "stages" / "06-near-dedup" / "dropped" / "00002.parquet"
     file.write_bytes(file.read_bytes().replace(b"domain", b"d\x7fmain"))

@@ -51,7 +51,7 @@ def test_status_is_what_the_run_printed_at_its_end(tiny_run: Tiny) -> None:
 def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
     folder = tiny_copy.folder
     whole = funnel(folder)
-    for name in ("05-exact-dedup", "06-near-dedup", "08-stage1-attempts", "09-stage2-attempts", "10-export"):
+    for name in ("05-exact-dedup", "06-near-dedup", "10-export"):
         shutil.rmtree(folder / "stages" / name)
     for name in ("verdicts", "decisions", "curated"):
         shutil.rmtree(folder / name)
@@ -81,8 +81,8 @@ def test_measuring_stages_are_shown_while_they_run(tiny_copy: Tiny) -> None:
     (verdicts,) = (tiny_copy.folder / "verdicts" / "stage2").iterdir()
     (verdicts / "DONE.json").unlink()
     rows = funnel(tiny_copy.folder)
-    assert "Stage 1: verdicts" not in rows
-    assert "so far: 4 of 4 shards" in rows["Stage 2: verdicts"][3]
+    assert "Stage 1: attempts" not in rows
+    assert "so far: 4 of 4 shards" in rows["Stage 2: attempts"][3]
     assert "Curated set" not in rows
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.difficulty.progress import SamplingProgress
+from curation.difficulty.sampling import SamplingProgress
 from curation.records import problem_id
 from curation.storage.stages import read_table
 from flows.run.sampling_session import progress_phrase
@@ -80,7 +80,7 @@ def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_pa
     first = poisoned.run()
     assert first.status == 0, first.err
     assert "sampling_failed 1" in first.out
-    assert "problems that the model's servers refused: 1; the next run asks for them again (retry 1 of 2)" in first.out
+    assert "and verdicts on which the verifier failed: 1; the next run tries them again (retry 1 of 2)" in first.out
     (row,) = published(poisoned.folder, "dropped").filter(reason="sampling_failed").iter_rows(named=True)
     assert row["statement"] == POISONED
     assert row["evidence"].startswith(f"attempt 0 was refused ({status}): ")
@@ -94,14 +94,14 @@ def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_pa
 
     assert json.loads((poisoned.folder / "curated" / "asked.json").read_text())["prompt"] == "plain"
 
-    kept = stamps(poisoned.folder / "stages")
+    kept = stamps(poisoned.folder / "verdicts")
     says(tmp_path, {})
     second = poisoned.run()
     assert second.status == 0, second.err
     assert "sampling_failed" not in second.out
     assert published(poisoned.folder, "data").height == 6
-    later = stamps(poisoned.folder / "stages")
-    assert all(later[name] == stamp for name, stamp in kept.items() if "attempts/verdicts/00001" in name)
+    later = stamps(poisoned.folder / "verdicts")
+    assert all(later[name] == stamp for name, stamp in kept.items() if "/verdicts/00001" in name)
 
     untouched = Tiny(poisoned.recipe, tmp_path / "untouched")
     assert untouched.run().status == 0
@@ -120,7 +120,7 @@ def test_what_stays_refused_is_asked_by_so_many_runs_and_changes_nothing(poisone
         assert last.status == 0, last.err
         asked.append(len(journal.read_text().splitlines()) - start)
     assert [count > 0 for count in asked] == [True, True, False, False]
-    assert "no further run asks for them again; another revision or decoding of the model asks anew" in last.out
+    assert "no further run tries them again; another revision or decoding of the model asks anew" in last.out
     assert data_of(poisoned) == before
 
 
@@ -152,8 +152,10 @@ def test_a_wrong_key_is_no_outcome(poisoned: Tiny, tmp_path: Path) -> None:
 
 def test_a_run_in_which_nothing_is_refused_has_no_trace_of_it(poisoned: Tiny) -> None:
     assert poisoned.run().status == 0
-    (folder,) = (poisoned.folder / "stages").glob("*-stage1-attempts")
-    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["counts", "shards", "verdicts"]
+    (folder,) = (poisoned.folder / "verdicts" / "stage1").iterdir()
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == [
+        "counts", "disagreements_with_labels", "shards", "stopped", "verdicts"
+    ]  # fmt: skip
     assert read_table(folder, "counts").schema == {
         "problem": pl.String, "attempts": pl.Int32, "is_decided": pl.Boolean
     }  # fmt: skip

@@ -142,8 +142,6 @@ def test_shards_come_in_order_and_only_where_they_stand_for_themselves() -> None
         "statements",
         "references",
         "execution_matrix",
-        "stage1.verdicts",
-        "stage2.verdicts",
     }
 
 

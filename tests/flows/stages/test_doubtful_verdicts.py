@@ -141,7 +141,7 @@ def test_a_run_is_judged_again_with_a_model_and_without(recipe: Path, tmp_path: 
     run(recipe, tmp_path / "run")
     with_model = published(tmp_path / "run", "data")
     assert with_model.filter(pl.col("id") == problem_id(SAME))["correct"].to_list() == [3]
-    said = goldilocks("rejudge", tmp_path / "run", "--set", "questions.doubtful_verdicts.threshold=0.6")
+    said = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", "questions.doubtful_verdicts.threshold=0.6")
     assert said.status == 0, said.err
     recipe.write_text(text.partition("[questions.doubtful_verdicts]")[0])
     run(recipe, tmp_path / "run")

@@ -36,6 +36,44 @@ def posterior_run(tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) -
     return made
 
 
+EIGHT = """
+name = "eight"
+shard_rows = 20
+near_dedup = {{ enabled = false }}
+labels = {{ rule = "posterior" }}
+sources = [{{ path = "problems.jsonl", license = "MIT", columns = {{ statement = "question", answer = "final" }} }}]
+
+[models.all]
+kind = "recorded"
+path = "all.jsonl"
+columns = {{ problem = "question", attempts = "tries"{model} }}
+
+[stage1]
+model = "all"
+band = {{ attempts = 8, max_pass_rate = 1.0 }}
+"""
+
+
+@pytest.mark.parametrize(("model", "accused"), [("", set()), (', model = "by"', {3, 7})])
+def test_each_model_of_a_file_of_attempts_is_a_voter(model: str, accused: set[int], tmp_path: Path) -> None:
+    problems, attempts = [], []
+    for number in range(60):
+        statement, right = f"What is {number} times {number + 12}?", number * (number + 12)
+        problems.append({"question": statement, "final": str(right + 1 if number in (3, 7) else right)})
+        finals = [right + 100 * (number % 3 == 0 and number not in (3, 7) and one == number % 8) for one in range(8)]
+        row = tries(statement, str(right), " ".join(map(str, finals)))
+        for one, attempt in enumerate(row["tries"]):
+            attempt["by"] = f"model-{one}"
+        attempts.append(row)
+    write_jsonl(tmp_path / "problems.jsonl", problems)
+    write_jsonl(tmp_path / "all.jsonl", attempts)
+    (tmp_path / "eight.toml").write_text(EIGHT.format(model=model))
+    said = goldilocks("run", tmp_path / "eight.toml", "--out", tmp_path / "run")
+    assert said.status == 0, said.err
+    dropped = published(tmp_path / "run", "dropped").filter(reason="suspected_wrong_label")
+    assert set(dropped["id"]) == {name_of(number) for number in accused}
+
+
 def name_of(number: int) -> str:
     return problem_id(f"What is {number} times {number + 12}?")
 
@@ -60,10 +98,10 @@ def test_wrong_references_are_dropped_queued_and_told(posterior_run: Tiny) -> No
 
 def test_a_second_run_makes_nothing_again_and_another_threshold_no_attempt(posterior_run: Tiny, tmp_path: Path) -> None:
     copy = posterior_run.copy(tmp_path)
-    labels = {path: path.read_bytes() for path in (copy.folder / "labels").rglob("*.parquet")}
+    labels = {path: path.read_bytes() for path in (copy.folder / "decisions").glob("*/*/labels/*.parquet")}
     assert labels
     assert copy.run("labels.drop_above=1.0").status == 0
-    assert {path: path.read_bytes() for path in (copy.folder / "labels").rglob("*.parquet")} == labels
+    assert {path: path.read_bytes() for path in labels} == labels
     assert copy.table("dropped").filter(reason="suspected_wrong_label").is_empty()
     assert {name_of(3), name_of(7)} <= set(published(copy.folder, "disputed")["id"])
 

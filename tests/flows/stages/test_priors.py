@@ -20,7 +20,7 @@ from flows.run import stage_priors
 from flows.run.progress import read_metrics
 from flows.run.run_folder import difficulty_stage, open_run
 from flows.run.sampling_session import LEARNT
-from flows.stages.attempts import attempts_of, stopping_rule
+from flows.stages.attempts import stopping_rule
 from tests.flows.conftest import goldilocks, published, write_jsonl
 from tests.flows.solver import Solver, answer, pass_rate, statement
 
@@ -67,8 +67,13 @@ def write_recipe(home: Path, stages: dict[str, tuple[Solver, str]]) -> Path:
     return path
 
 
+def verdicts_folder(folder: Path, part: str) -> Path:
+    (verifier,) = (folder / "verdicts" / part).iterdir()
+    return verifier
+
+
 def learnt(folder: Path, stage: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "stages" / stage / LEARNT).read_text())
+    content: dict[str, Any] = json.loads((verdicts_folder(folder, stage) / LEARNT).read_text())
     return content
 
 
@@ -120,9 +125,9 @@ def check_every_figure(folder: Path, part: str, policy: str, *stated: str) -> No
     Args:
         stated: whom the source names with their attempts at every problem, as ``somebody 16``.
     """
-    verdicts = read_table(next((folder / "verdicts" / part).iterdir()), "verdicts")
-    run = open_run(folder)
-    priors = as_priors(read_table(attempts_of(part).folder_in(run), "priors"))
+    own = verdicts_folder(folder, part)
+    verdicts, run = read_table(own, "verdicts"), open_run(folder)
+    priors = as_priors(read_table(own, "priors"))
     rule = stopping_rule(difficulty_stage(run.recipe, part)).given(priors)
     earlier = read_table(next((folder / "decisions" / "stage1").iterdir()), "decisions")
     first = dict(earlier.select("problem", "pass_rate").iter_rows()) if part == "stage2" else {}
@@ -137,12 +142,13 @@ def check_every_figure(folder: Path, part: str, policy: str, *stated: str) -> No
         assert row["correct"] == outcomes.count("correct")
         assert row["judged"] == row["attempts"] == len(outcomes)
         assert (row["pass_rate_low"], row["pass_rate_high"]) == pytest.approx(wilson(row["correct"], row["judged"]))
+        assert row["pass_rate"] == pytest.approx(row["correct"] / row["judged"])
+        assert row["pass_rate_low"] <= row["pass_rate"] <= row["pass_rate_high"]
         if row["attempts"] == 16:
-            assert row["pass_rate"] == pytest.approx(row["correct"] / 16)
             assert row["decided_by"] == "all attempts"
         else:
             answers = own["answer_class"].to_list()
-            assert row["pass_rate"] == pytest.approx(unbiased(rule.of(row["id"]), outcomes, answers))
+            assert row["unbiased_pass_rate"] == pytest.approx(unbiased(rule.of(row["id"]), outcomes, answers))
             assert row["decided_by"].endswith(f" after {row['attempts']} of 16")
         tried = earlier.filter((pl.col("problem") == row["id"]) & (pl.col("policy") != policy) & (pl.col("judged") > 0))
         with_others = [
@@ -171,17 +177,17 @@ def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path, monkeypatch: p
             assert sum(last["attempts"] for last in {row["stage"]: row for row in reports}.values()) == made
             assert made == weak.requests + strong.requests - requests
             requests += made
-    told = learnt(runs["model"], "09-stage2-attempts")
+    told = learnt(runs["model"], "stage2")
     assert told["used"], told["sentence"]
     assert told["attempts"] < told["attempts_without"]
-    took = {prior: read_manifest(attempts_of("stage2").folder_in(open_run(folder))) for prior, folder in runs.items()}
+    took = {prior: read_manifest(verdicts_folder(folder, "stage2")) for prior, folder in runs.items()}
     assert took["model"] is not None
     assert took["jeffreys"] is not None
     anchors_share = 60 / PROBLEMS  # these are sampled in full
     assert took["model"].notes["counted"] < took["jeffreys"].notes["counted"] * (1 + anchors_share)
     model, jeffreys = kept(runs["model"]), kept(runs["jeffreys"])
     assert sum(model[name] != jeffreys[name] for name in model) <= 0.15 * PROBLEMS
-    priors = read_table(runs["model"] / "stages" / "09-stage2-attempts", "priors")
+    priors = read_table(verdicts_folder(runs["model"], "stage2"), "priors")
     assert priors.filter(pl.col("error_rate") == 0).height == 60
     assert priors.height == PROBLEMS
     check_every_figure(runs["model"], "stage2", "strong@1")

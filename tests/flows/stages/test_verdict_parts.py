@@ -10,7 +10,7 @@ import pytest
 
 from curation.records import VERDICT
 from curation.storage.stages import Shard, StageFolder
-from flows.stages.label_trust import verdict_parts
+from flows.stages.labels import verdict_parts
 
 
 def stage(folder: Path, shards: Sequence[Mapping[str, int]]) -> Path:

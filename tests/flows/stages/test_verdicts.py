@@ -6,7 +6,7 @@ import polars as pl
 
 from curation.records import ATTEMPT, VERDICT
 from curation.verify.math_judge import MathJudge
-from flows.stages import verdicts
+from flows.stages import attempts as stage
 
 PROBLEMS = pl.DataFrame(
     {
@@ -32,9 +32,9 @@ def attempts() -> pl.DataFrame:
 
 def test_attempts_are_judged_by_what_the_statement_asks_for() -> None:
     with MathJudge(workers=1) as judge:
-        judged = verdicts.judge_rows(judge, PROBLEMS, attempts())
+        judged = stage.judge_rows(judge, PROBLEMS, attempts())
         failed = judged.with_columns(outcome=pl.lit("timeout"), answer_class=pl.lit(None, pl.Int32))
-        again = verdicts._judge_failed(judge, PROBLEMS, failed)
+        again = stage._judge_failed(judge, PROBLEMS, failed)
     assert judged.schema == VERDICT
     assert judged["outcome"].to_list() == ["correct", "wrong", "correct", "correct", "correct", "wrong"]
     assert again.select("problem", "outcome", "answer_class").equals(

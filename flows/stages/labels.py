@@ -1,0 +1,420 @@
+"""What is said of references: the probability that each is wrong, from all policies' answers so far.
+
+The decisions of a difficulty pass learn one model from the verdicts of this and of earlier passes
+(`curation.difficulty.label_trust`), references of conflicting near duplicates and what people accepted, and store what
+it says of each problem (`weighing`). Of a finished run or version it is read a shard at a time (`label_shards`): from
+there where it was stored, and computed where it was not, as for a refreshed version. Inside `keep_labels` it is
+computed once, however often it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from curation.config import LabelSettings
+from curation.difficulty import label_trust
+from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
+from curation.difficulty.label_trust import PlantedCheck, accused_by_votes, check_by_planting, decided_by_votes
+from curation.difficulty.label_votes import VoteParts, label_votes, source_votes
+from curation.records import VERDICT, DropReason
+from curation.storage.scratch import ScratchFolder
+from curation.storage.stages import read_manifest, read_optional_shard, read_shard, read_table
+from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
+from flows.run.stage import Results, StageResult, shard_counts
+from flows.stages.attempts import VOTERS
+from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.questions import final_verdicts
+
+_VOTED = ("problem", "policy", "index", "outcome", "answer", "answer_class", "method")
+_VOTED_SCHEMA = pl.Schema({name: VERDICT[name] for name in _VOTED})
+
+DECIDES = "posterior_decides"
+"""Note of the decisions, above 0 where the probabilities decide which references are not believed."""
+
+
+def decisions_folder(part: str) -> str:
+    """Return the folder of a pass's decisions in a run folder, which holds one for each verifier."""
+    return f"decisions/{part}"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What was learnt from everyone's votes, by which any problem's reference is weighed.
+
+    Args:
+        model: None where nobody voted.
+        voters: whose votes decide, where votes do and the posterior ranks; None where it decides.
+    """
+
+    votes: VoteParts
+    model: label_trust.LabelModel | None
+    settled: tuple[str, ...]
+    drop_above: float
+    decides: bool
+    check: PlantedCheck | None = None
+    voters: Sequence[str] | None = None
+
+    def labels(self, problems: pl.Series) -> pl.DataFrame:
+        """Return what is said of some problems' references (`LABEL_TRUST`); nothing where nobody voted."""
+        if self.model is None:
+            return label_trust.LABEL_TRUST.to_frame()
+        votes = self.votes.of(problems)
+        labels = label_trust.label_posteriors(self.model, votes, problems, self.settled)
+        if self.voters is not None:
+            accused = accused_by_votes(votes, self.voters) - set(self.settled)
+            labels = decided_by_votes(labels, accused, self.drop_above)
+        return label_trust.described(labels, self.votes.answers_of(problems))
+
+
+@contextmanager
+def weighing(
+    run: Run, verdicts: Sequence[Path], accepted: Sequence[str], others: pl.DataFrame | None
+) -> Iterator[Weighing]:
+    """Learn what everyone's answers say of references, and whether that decides; votes lie in files until the end.
+
+    By the rule `posterior`, where planted wrong references show that votes do better, those that votes accuse reach
+    `drop_above`, and no other (`curation.difficulty.label_trust`). By `auto` votes themselves decide then.
+
+    Args:
+        verdicts: the folders of each stage's verdicts.
+        accepted: problems whose reference a person accepted.
+        others: further references: problem, source, answer.
+    """
+    settings, seed, settled = run.recipe.labels, run.recipe.seed, tuple(accepted)
+    by_order, drop_above = settings.rule == "posterior", settings.drop_above
+    with opened_votes(verdicts, others) as (votes, voters):
+        if votes.ids.is_empty():
+            yield Weighing(votes, None, settled, drop_above, by_order)
+            return
+        names = votes.ids
+        model = label_trust.fit_labels(votes.of(label_trust.drawn_problems(names, seed)), settled, seed)
+        check = None
+        if run.recipe.weighs_labels:
+            band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
+            check = check_by_planting(votes, voters, drop_above, settled, seed, band)
+        holds = check is not None and check.posterior_holds
+        deciding = voters if by_order and check is not None and not holds else None
+        yield Weighing(votes, model, settled, drop_above, by_order or holds, check, deciding)
+
+
+@contextmanager
+def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterator[tuple[VoteParts, list[str]]]:
+    """Hold everyone's votes with their answers in files; with them come the policies of the last stage.
+
+    Args:
+        folders: of each stage's verdicts. others: further references, or none.
+    """
+    voters: set[str] = set()
+
+    def parts() -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+        for part in verdict_parts(folders):
+            voters.update(part[-1]["policy"].unique())
+            votes, answers = label_votes(part)
+            if others is not None and others.height:
+                voted = others.join(votes.select("problem").unique(), on="problem", how="semi")
+                votes = pl.concat([votes, source_votes(voted, answers)])
+            yield votes, answers
+
+    scratch = ScratchFolder("votes")
+    try:
+        votes = VoteParts(parts(), Path(scratch.path))
+        yield votes, sorted(voters)
+    finally:
+        scratch.remove()
+
+
+def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
+    """Yield each stage's verdicts on the problems of a shard of the first stage; last, those on all other problems.
+
+    One shard of each stage is in memory at a time; what a later stage has in other shards than the first is held.
+    """
+    if not folders:
+        return
+    first, *after = folders
+    strayed = [_strayed_verdicts(first, folder) for folder in after]
+    others = list(strayed)
+    for index in range(len(shard_counts(first, "verdicts"))):
+        frame = _by_voters(first, index, read_shard(first, "verdicts", index, _VOTED))
+        own = frame.select("problem").unique()
+        later = [
+            pl.concat([_verdict_shard(folder, index), stray]) for folder, stray in zip(after, strayed, strict=True)
+        ]
+        others = [stray.join(own, on="problem", how="anti") for stray in others]
+        yield [frame, *(table.join(own, on="problem", how="semi") for table in later)]
+    yield [pl.DataFrame(schema=_VOTED_SCHEMA), *others]
+
+
+def _verdict_shard(folder: Path, index: int) -> pl.DataFrame:
+    """Return what votes are made from of one shard of a stage's verdicts; none where it has no such shard."""
+    frame = read_optional_shard(folder, "verdicts", index, _VOTED)
+    return pl.DataFrame(schema=_VOTED_SCHEMA) if frame is None else _by_voters(folder, index, frame)
+
+
+def _by_voters(folder: Path, index: int, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return a shard's verdicts with the model that made each attempt as its policy, where a file names these.
+
+    A model's votes on verdicts are in a folder of their own; the voters are with the attempts.
+    """
+    attempts = folder.parents[2] / "verdicts" / folder.parent.name / folder.name
+    voters = read_optional_shard(folder, VOTERS, index)
+    if voters is None:
+        voters = read_optional_shard(attempts, VOTERS, index)
+    if voters is None:
+        return verdicts
+    named = verdicts.join(voters, on=["problem", "index"], how="left", maintain_order="left")
+    return named.with_columns(policy=pl.coalesce("voter", "policy")).drop("voter")
+
+
+def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
+    """Return a later stage's verdicts on problems of which the first stage has none in the same shard."""
+    strayed = [pl.DataFrame(schema=_VOTED_SCHEMA)]
+    for index in range(len(shard_counts(later, "verdicts"))):
+        here = read_optional_shard(first, "verdicts", index, ["problem"])
+        frame = _verdict_shard(later, index)
+        strayed.append(frame if here is None else frame.join(here, on="problem", how="anti"))
+    return pl.concat(strayed)
+
+
+def other_references(near: StageResult | None) -> pl.DataFrame | None:
+    """Return the references of near duplicates that conflict with the row that stayed; None without that filter."""
+    if near is None:
+        return None
+    in_conflict = pl.col("reason") == DropReason.CONFLICTING_ANSWERS.value
+    conflicts = read_table(near.folder, "dropped", ["source", "row", "answer", "reason"], in_conflict)
+    if not conflicts.width:
+        return None
+    is_meant = pl.col("row").is_in(conflicts["row"].unique().implode())
+    members = read_table(near.folder, "members", ["source", "row", "kept_id"], is_meant)
+    joined = conflicts.join(members, on=["source", "row"], how="inner", maintain_order="left")
+    return joined.filter(pl.col("answer").is_not_null()).select(problem="kept_id", source="source", answer="answer")
+
+
+def accepted_references(run: Run) -> list[str]:
+    """Return the problems whose reference a person accepted."""
+    return sorted(name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None)
+
+
+def label_line(settings: LabelSettings, row: dict[str, object]) -> str:
+    """Return what a problem's `LABEL_TRUST` row says, in one line."""
+    probability = float(str(row["wrong_label"]))
+    word = "dropped" if probability >= settings.drop_above else "queued" if probability >= settings.queue_above else ""
+    return f"{'label':<10} {row['evidence']}{f' ({word})' if word else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedLabels:
+    """References weighed by everyone's answers.
+
+    Args:
+        labels: `curation.difficulty.label_trust.LABEL_TRUST` rows.
+        decides: whether a reference is not believed by these probabilities, rather than by votes.
+        check: how both rules did on planted references; None where it was not tried here.
+    """
+
+    labels: pl.DataFrame
+    decides: bool
+    check: PlantedCheck | None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelShards:
+    """What is said of the references of a finished run, by the shards of its problems, each made when it is read.
+
+    Args:
+        count: of shards. decides: whether a reference is not believed by it.
+        read: returns the `curation.difficulty.label_trust.LABEL_TRUST` rows of a shard.
+    """
+
+    count: int
+    decides: bool
+    read: Callable[[int], pl.DataFrame]
+    check: PlantedCheck | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptLabels:
+    """Labels that were computed in a block, by what they were computed from, each in a folder."""
+
+    labels: dict[tuple[str, ...], LabelShards] = field(default_factory=dict)
+    folders: list[ScratchFolder] = field(default_factory=list)
+
+
+_KEPT: ContextVar[_KeptLabels | None] = ContextVar("kept_labels", default=None)
+
+
+@contextmanager
+def keep_labels() -> Iterator[None]:
+    """Compute labels once in this block; inside another such block they are that one's."""
+    if _KEPT.get() is not None:
+        yield
+        return
+    kept = _KeptLabels()
+    token = _KEPT.set(kept)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+        for folder in kept.folders:
+            folder.remove()
+
+
+@contextmanager
+def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
+    """Open what is said of the references of a finished run, or of a version with the attempts made for it.
+
+    Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
+
+    Args: ``filters`` are the results of the run's filters, ``verifier`` is whose verdicts are read.
+    """
+    folder = filters.problems.folder
+    count = len(shard_counts(folder))
+    if (stored := _stored_labels(run, verifier)) is not None:
+        yield LabelShards(count, _decides(stored), partial(read_shard, stored, "labels"))
+        return
+    kept = _KEPT.get()
+    if kept is None:
+        with _computed(run, filters, verifier) as computed:
+            yield computed
+        return
+    name = _computed_from(run, filters, verifier)
+    if name not in kept.labels:
+        kept.folders.append(scratch := ScratchFolder("labels"))
+        with _computed(run, filters, verifier) as computed:
+            kept.labels[name] = _in_files(computed, Path(scratch.path))
+    yield kept.labels[name]
+
+
+@contextmanager
+def _computed(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
+    """Open `label_shards` that are computed from the verdicts, each shard when it is read."""
+    folder, others = filters.problems.folder, other_references(filters.get(NEAR_DEDUP))
+    with weighing(run, _stored_verdicts(run, verifier), accepted_references(run), others) as weighed:
+
+        def read(index: int) -> pl.DataFrame:
+            return weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
+
+        yield LabelShards(len(shard_counts(folder)), weighed.decides, read, weighed.check)
+
+
+def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]:
+    """Return all that `_computed` depends on: problems, references, verdicts, what people accepted, and settings."""
+    recipe, near = run.recipe, filters.get(NEAR_DEDUP)
+    read = [result.manifest.digest for result in (filters.problems, near) if result is not None]
+    verdicts = _stored_verdicts(run, verifier)
+    digests = [manifest.digest for folder in verdicts if (manifest := read_manifest(folder)) is not None]
+    band = difficulty_stage(recipe, run.parts[-1]).band
+    rule = f"{recipe.weighs_labels} {recipe.seed} {band.wrong_label_share} {WRONG_LABEL_VOTES}"
+    return (recipe.labels.digest(), rule, *read, *map(str, verdicts), *digests, *accepted_references(run))
+
+
+def _in_files(labels: LabelShards, folder: Path) -> LabelShards:
+    """Write labels into a folder, a file for each shard, and return them as they are read from there."""
+
+    def file(index: int) -> Path:
+        return folder / f"{index:05}.parquet"
+
+    def read(index: int) -> pl.DataFrame:
+        return pl.read_parquet(file(index), glob=False)
+
+    for index in range(labels.count):
+        labels.read(index).write_parquet(file(index))
+    return LabelShards(labels.count, labels.decides, read, labels.check)
+
+
+def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
+    """Return `label_shards` together: the labels that are wanted, all where ``where`` is absent."""
+    with label_shards(run, filters, verifier) as shards:
+        parts = (shards.read(index) for index in range(shards.count))
+        wanted = [
+            label_trust.LABEL_TRUST.to_frame(),
+            *(part if where is None else part.filter(where) for part in parts),
+        ]
+        return WeighedLabels(pl.concat(wanted), shards.decides, shards.check)
+
+
+def _stored_labels(run: Run, verifier: str) -> Path | None:
+    """Return the folder of the finished decisions that hold a run's labels; None for a refreshed version."""
+    folder = run.folder / decisions_folder(run.parts[-1]) / verifier
+    is_stored = run.version_folder is None and run.recipe.weighs_labels and (folder / "labels").is_dir()
+    return folder if is_stored and read_manifest(folder) is not None else None
+
+
+def _decides(folder: Path) -> bool:
+    """Return whether the probabilities of finished decisions decided which references are not believed."""
+    manifest = read_manifest(folder)
+    return manifest is not None and bool(manifest.notes.get(DECIDES, 0))
+
+
+def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
+    """Return where a finished run has the verdicts of its stages, and those of attempts for its newest version."""
+    root = Run(run.folder, run.recipe, run.recipe_folder)
+    folders = [final_verdicts(root, part).folder_in(root, verifier) for part in run.parts]
+    if run.version_folder is not None:
+        folders.append(final_verdicts(run, run.parts[-1]).folder_in(run, verifier))
+    return [folder for folder in folders if read_manifest(folder) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedLabels:
+    """What the rule of a run finds of wrong references that were planted in its votes, all draws together.
+
+    Args:
+        rule: in words.
+        hits: of ``planted``; ``others`` are accused besides, of ``problems`` labels.
+    """
+
+    rule: str
+    planted: int
+    hits: int
+    others: int
+    problems: int
+
+
+def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels | None:
+    """Return what the rule by which a finished run believes references finds of planted wrong ones.
+
+    None where too few problems have votes (`curation.difficulty.label_trust`).
+
+    Args:
+        filters: the results of the run's filters.
+        verifier: whose verdicts are read.
+    """
+    settings, settled = run.recipe.labels, tuple(accepted_references(run))
+    with opened_votes(_stored_verdicts(run, verifier), other_references(filters.get(NEAR_DEDUP))) as (votes, voters):
+        band = None if settings.rule == "posterior" else difficulty_stage(run.recipe, run.parts[-1]).band
+        check = check_by_planting(votes, voters, settings.drop_above, settled, run.recipe.seed, band)
+    if check is None:
+        return None
+    by_posterior = settings.rule != "votes" and check.posterior_holds
+    found = check.by_posterior if by_posterior else check.by_votes
+    rule = "the answers of all policies" if by_posterior else "the votes of the last stage's policy"
+    return PlantedLabels(rule, check.planted, found.hits, found.others, check.problems)
+
+
+def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) -> pl.DataFrame | None:
+    """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide.
+
+    Args:
+        where: those that are wanted; all where absent.
+    """
+    if not run.recipe.weighs_labels:
+        return None
+    weighed = weighed_labels(run, results, results.decisions[-1].folder.name, where)
+    return weighed.labels if weighed.decides else None
+
+
+@contextmanager
+def deciding_shards(run: Run, results: Results) -> Iterator[LabelShards | None]:
+    """Open the `label_shards` by which references are not believed; None where votes decide."""
+    if not run.recipe.weighs_labels:
+        yield None
+        return
+    with label_shards(run, results, results.decisions[-1].folder.name) as shards:
+        yield shards if shards.decides else None
