@@ -42,6 +42,7 @@ kind = "jsonl"
 path = "rows.jsonl"
 columns = { statement = "q", answer = "a", lang = "lang" }
 """
+from tests.training.students import student
 
 
 def write_lines(path: Path, rows: Sequence[object]) -> Path:
@@ -170,7 +171,7 @@ def test_a_trained_model_leads_to_its_training_set(bench: Path, tmp_path: Path) 
     recipe = {
         "name": "x",
         "steps": 1,
-        "model": "embedded",
+        **student(),
         "data": {"kind": "curated", "folders": [str(leaked)]},
     }
     (trained / "run.json").write_text(
@@ -204,7 +205,7 @@ kind = "jsonl"
 path = "rows.jsonl"
 columns = { statement = "question", meta = ["contest_date"] }
 [sources.code]
-tests = [{ path = "public" }, { path = "private", packed = "zlib" }]
+tests = [{ path = "public" }, { path = "private" }]
 """,
         encoding="utf-8",
     )
