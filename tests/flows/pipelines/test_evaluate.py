@@ -24,6 +24,7 @@ from flows.run.run_folder import Run
 from flows.stages.bench import BENCH_ROWS
 from flows.stages.decontamination import benchmarks_of
 from flows.stages.sources import SOURCES
+from tests.training.students import student
 
 PROBLEMS = {
     "What is twelve apples plus thirty apples, in apples?": ("42", ["42", "42", "41", "41", "41", None]),
@@ -42,7 +43,6 @@ kind = "jsonl"
 path = "rows.jsonl"
 columns = { statement = "q", answer = "a", lang = "lang" }
 """
-from tests.training.students import student
 
 
 def write_lines(path: Path, rows: Sequence[object]) -> Path:
