@@ -9,12 +9,16 @@ import polars as pl
 import pytest
 
 from flows.cli import diff
-from tests.flows.conftest import Tiny, goldilocks
+from tests.flows.conftest import Tiny, goldilocks, tries
 
 
-def test_a_stricter_band_retires_what_is_too_easy(tiny_copy: Tiny, tiny_run: Tiny, tmp_path: Path) -> None:
+def test_what_became_too_easy_is_retired(tiny_copy: Tiny, tiny_run: Tiny, tmp_path: Path) -> None:
     before = {str(name) for name in tiny_run.table("data")["id"]}
-    assert tiny_copy.run("stage2.band.max_pass_rate=0.4").status == 0
+    recorded = tiny_copy.recipe.parent / "strong.jsonl"
+    first, *others = recorded.read_text().splitlines(keepends=True)
+    recorded.write_text("".join([json.dumps(tries("What is 17 + 25?", "42", "42 42 42 42")) + "\n", *others]))
+    assert first.startswith('{"question": "What is 17 + 25?"')
+    assert tiny_copy.run().status == 0
     after = {str(name) for name in tiny_copy.table("data")["id"]}
     assert after < before
     dropped = tiny_copy.table("dropped").filter(pl.col("reason") == "too_easy")
