@@ -288,7 +288,7 @@ columns = { text = "text" }
         encoding="utf-8",
     )
     found = benchmarks_of(Run(tmp_path / "run", load_recipe(recipe), tmp_path))
-    assert [(one.name, one.field) for one, _ in found] == [("demo/sums", "problem"), ("small/rows", "q")]
+    assert [(one.name, one.columns.statement) for one, _ in found] == [("demo/sums", "problem"), ("small/rows", "q")]
     assert all((home / one.path).is_file() for one, home in found)
 
 
