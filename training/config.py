@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -110,6 +111,10 @@ class LoraSettings(Settings):
     rank: int = Field(16, ge=1, description="Rank of the adapters.")
 
 
+LONGEST = 8
+"""Longest response in mean lengths: the paper's limits allow 40,000 tokens at a mean of 5,000."""
+
+
 class CollectorSettings(Settings):
     """The asynchronous collector (paper, sections 3 and 6.3)."""
 
@@ -153,8 +158,15 @@ class CollectorSettings(Settings):
         return self
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what the paper's ablation (section 6.3) advises against, one sentence each."""
+        """Return what the paper's ablation (section 6.3) advises against, and what generators wait for."""
         messages = []
+        enough = math.ceil(LONGEST * self.n_async / self.n_batch)
+        if 0 < self.max_staleness < enough:
+            messages.append(
+                f"max_staleness = {self.max_staleness}: generators will wait for long responses, since one of "
+                f"{LONGEST} mean lengths takes {enough} updates at n_async / n_batch = {self.n_async / self.n_batch:.3g}; "
+                f"set it to {enough}, or lower n_async."
+            )
         if self.n_async > 2 * self.n_batch:
             messages.append(
                 f"n_async / n_batch = {self.n_async / self.n_batch:.3g} is more than 2: a rollout is made by about so "

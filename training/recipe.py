@@ -310,6 +310,17 @@ class TrainRecipe(NamedModels):
             raise ValueError(unsuited)
         return self
 
+    def warnings(self) -> tuple[str, ...]:
+        """Return the warnings of the collector's sizes, also of those that stages of the curriculum set."""
+        found = dict.fromkeys(self.collector.warnings())
+        for number, stage in enumerate(self.curriculum.stages if self.curriculum is not None else (), 1):
+            sizes = {"n_async": stage.n_async, "n_batch": stage.n_batch}
+            changed = {name: size for name, size in sizes.items() if size is not None}
+            if changed:
+                found_here = self.collector.model_copy(update=changed | {"n_minibatch": None}).warnings()
+                found |= {f"stage {number}: {warning}": None for warning in found_here}
+        return tuple(found)
+
     @property
     def generates(self) -> bool:
         """Return whether anything is sampled, for training or for an evaluation."""

@@ -123,7 +123,7 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
     settings = load_train_recipe(recipe, overrides)
     if settings.engine != "embedded":
         return ()
-    return settings.collector.warnings()
+    return settings.warnings()
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:

@@ -202,6 +202,14 @@ class Tiny:
         """`goldilocks run` on the recipe, into the folder."""
         return goldilocks("run", self.recipe, "--out", self.folder, *(part for o in overrides for part in ("--set", o)))
 
+    def answer_all(self) -> None:
+        """Let the strong model solve the first problem always, so that the next run drops it as too easy."""
+        recorded = self.recipe.parent / "strong.jsonl"
+        _, *others = recorded.read_text().splitlines(keepends=True)
+        statement, answer, *_ = TINY["half"]
+        solved = tries(statement, answer, " ".join([str(answer)] * 4))
+        recorded.write_text("".join([json.dumps(solved) + "\n", *others]))
+
     def table(self, name: str) -> pl.DataFrame:
         """A published table: `data` or `dropped`."""
         return published(self.folder, name)

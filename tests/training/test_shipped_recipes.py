@@ -82,4 +82,4 @@ TRAINING = sorted(path.stem for path in RECIPES.glob("*.toml") if "collector" in
 
 @pytest.mark.parametrize("name", TRAINING)
 def test_no_shipped_recipe_is_warned_of(name: str) -> None:
-    assert recipe(name).collector.warnings() == ()
+    assert recipe(name).warnings() == ()

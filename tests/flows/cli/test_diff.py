@@ -9,15 +9,12 @@ import polars as pl
 import pytest
 
 from flows.cli import diff
-from tests.flows.conftest import Tiny, goldilocks, tries
+from tests.flows.conftest import Tiny, goldilocks
 
 
 def test_what_became_too_easy_is_retired(tiny_copy: Tiny, tiny_run: Tiny, tmp_path: Path) -> None:
     before = {str(name) for name in tiny_run.table("data")["id"]}
-    recorded = tiny_copy.recipe.parent / "strong.jsonl"
-    first, *others = recorded.read_text().splitlines(keepends=True)
-    recorded.write_text("".join([json.dumps(tries("What is 17 + 25?", "42", "42 42 42 42")) + "\n", *others]))
-    assert first.startswith('{"question": "What is 17 + 25?"')
+    tiny_copy.answer_all()
     assert tiny_copy.run().status == 0
     after = {str(name) for name in tiny_copy.table("data")["id"]}
     assert after < before

@@ -73,7 +73,7 @@ def test_a_plan_tells_of_training_recipes_that_starve_their_generators(
     (tmp_path / "train.toml").write_text(f"{trainer}1\n", encoding="utf-8")
     show_plan(tmp_path / "recipe.toml", [], None, 1, stated=True, as_json=False)
     shown = capsys.readouterr().out
-    assert "train.toml: warning: generators will wait for groups to finish: with max_staleness = 1" in shown
+    assert "train.toml: warning: max_staleness = 1: generators will wait for long responses" in shown
     (tmp_path / "train.toml").write_text(f"{trainer}16\n", encoding="utf-8")
     show_plan(tmp_path / "recipe.toml", [], None, 1, stated=True, as_json=False)
     assert "train.toml" not in capsys.readouterr().out

@@ -19,7 +19,7 @@ RECIPE = ROOT / "flows" / "recipes" / "train_embedded.toml"
 def test_the_shipped_recipe_is_one() -> None:
     recipe = load_train_recipe(RECIPE)
     assert recipe.name == "train-embedded"
-    assert recipe.collector.warnings() == ()
+    assert recipe.warnings() == ()
     assert isinstance(recipe.evaluation.data, EmbeddedData)
 
 

@@ -279,7 +279,7 @@ def test_a_state_is_taken_between_batches_and_goes_on_as_it_was() -> None:
 def test_the_paper_advises_against_some_sizes() -> None:
     assert CollectorSettings(group_size=8, n_async=64, n_batch=32).warnings() == ()
     many = CollectorSettings(group_size=8, n_async=96, n_batch=32, n_minibatch=16, max_staleness=1).warnings()
-    assert [text.split(" ")[0] for text in many] == ["n_async", "n_minibatch"]
+    assert [text.split(" ")[0] for text in many] == ["max_staleness", "n_async", "n_minibatch"]
 
 
 @pytest.mark.parametrize(

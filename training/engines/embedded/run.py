@@ -268,7 +268,7 @@ def _remarks(
     recipe: TrainRecipe, stops: StopTokens, tokenizer: PreTrainedTokenizerBase, trainer: Trainer
 ) -> Iterator[str]:
     """Yield what a run says before its first step."""
-    yield from (f"warning: {warning}" for warning in recipe.collector.warnings())
+    yield from (f"warning: {warning}" for warning in recipe.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)
     model = recipe.trained
