@@ -164,8 +164,8 @@ class CollectorSettings(Settings):
         if 0 < self.max_staleness < enough:
             messages.append(
                 f"max_staleness = {self.max_staleness}: generators will wait for long responses, since one of "
-                f"{LONGEST} mean lengths takes {enough} updates at n_async / n_batch = {self.n_async / self.n_batch:.3g}; "
-                f"set it to {enough}, or lower n_async."
+                f"{LONGEST} mean lengths takes {enough} updates with n_async = {self.n_async} and n_batch = "
+                f"{self.n_batch}; set it to {enough}, or lower n_async."
             )
         if self.n_async > 2 * self.n_batch:
             messages.append(

@@ -52,13 +52,13 @@ def publish(run: Run, results: Results) -> Path:
     version is published. What failed is tried again by the next run (`flows.run.retries`).
 
     Raises:
-        StoreError: no problem is left.
+        StoreError: no problem is left, and no label waits for a person who could bring one back.
     """
     last = results.decisions[-1]
     table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1], last.folder.name))
     if (newer := versions.standing_version(run, table)) is not None:
         return republish(run, newer, results)
-    if not results[EXPORT].manifest.kept:
+    if not results[EXPORT].manifest.kept and disputes.find_disputes(run, results).is_empty():
         _plan_retries(results)
         raise StoreError(
             f"{run.folder}: no problem is left for the set, so nothing is published; `goldilocks status {run.folder}` "

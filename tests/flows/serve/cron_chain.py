@@ -41,7 +41,9 @@ def scheduled(folder: Path, schedule: str = SCHEDULE) -> Path:
     """The tiny recipe with a schedule, and a trainer's recipe beside it."""
     recipe = write_tiny(folder)
     recipe.write_text(recipe.read_text() + schedule)
-    (folder / "train.toml").write_text('name = "stage"\nsteps = 1\nmodel = "nowhere"\n')
+    (folder / "train.toml").write_text(
+        'name = "stage"\nsteps = 1\nmodel = "student"\nmodels.student = { kind = "torch", model = "nowhere" }\n'
+    )
     return recipe
 
 

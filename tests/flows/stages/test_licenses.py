@@ -79,7 +79,7 @@ def test_a_rows_licence_is_held_to_the_same(recipe: Path, tmp_path: Path) -> Non
     (tmp_path / "problems.jsonl").write_text(rows.replace('"cc-by-4.0"', '"free"'))
     said = goldilocks("run", recipe, "--out", tmp_path / "run")
     assert said.status == 1
-    assert "row 2: 'free' is no SPDX licence" in said.err
+    assert "line 3: 'free' is no SPDX licence" in said.err
 
 
 def test_merged_copies_keep_where_they_stood_and_under_which_licence(recipe: Path, tmp_path: Path) -> None:
