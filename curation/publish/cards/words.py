@@ -71,9 +71,9 @@ COLUMN_WORDS: Mapping[str, str] = {
     "attempts": "attempts made by that policy",
     "judged": "attempts that the verifier could judge",
     "correct": "attempts that reach the reference answer",
-    "pass_rate": "the policy's pass rate: correct / judged where all attempts were made; where sampling stopped as "
-    "soon as the decision was certain or foreseen, of all orders of these attempts that stop nowhere earlier, the "
-    "share that begins with a correct one",
+    "pass_rate": "the policy's pass rate: correct / judged",
+    "unbiased_pass_rate": "the pass rate without the bias of early stopping: of all orders of these attempts that "
+    "stop nowhere earlier, the share that begins with a correct one; the pass rate where all attempts were made",
     "pass_rate_low": "lower end of the 95 % Wilson interval of correct and judged; what the verifier failed on counts "
     "as wrong",
     "pass_rate_high": "upper end of that interval; what the verifier failed on counts as correct",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,8 @@ def test_an_older_rule_that_stopped_too_early_is_told_from_a_decision(tmp_path: 
 
 def test_progress_says_what_is_left() -> None:
     progress = SamplingProgress(problems=10, attempts=90, tokens=4500, seconds=5.0, total=30)
+    assert progress.eta_s is None, "nothing is expected"
+    progress = replace(progress, expected=270.0, foreseen=90.0, needed=90)
     assert progress.tokens_per_s == 900
     assert progress.eta_s == 10
     assert progress.row()["eta_s"] == 10.0
