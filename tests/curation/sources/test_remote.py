@@ -230,9 +230,8 @@ def test_commands_read_sources_behind_urls(tmp_path: Path) -> None:
         recipe.write_text(RECIPE.replace("URL", f"{server.address}/rows.jsonl"))
         run = Tiny(recipe, tmp_path / "run")
         assert goldilocks("run", recipe, "--dry").status == 0
-        said = run.run()
-        assert said.status == 0, said.err
-        assert run.run().status == 0
+        for _ in range(2):
+            assert "no problem is left for the set" in run.run().err
         assert goldilocks("status", run.folder).status == 0
         assert server.fetched == 1
         note = json.loads((run.folder / "stages/01-sources/sources.json").read_text())["s"]

@@ -110,8 +110,9 @@ STORY = "A baker fills 14 trays with 12 rolls each in the morning and sells 95 o
 
 def test_near_duplicates_in_conflict_wait_for_a_person(tiny_copy: Tiny) -> None:
     problems = [(STORY.format("noon"), "73"), (STORY.format("lunch"), "83"), (STORY.format("four"), "73")]
+    rows = [*problems, ("What is 17 + 25?", "42")]  # the last one is kept
     write_jsonl(
-        tiny_copy.recipe.parent / "problems.jsonl", [{"question": text, "final": answer} for text, answer in problems]
+        tiny_copy.recipe.parent / "problems.jsonl", [{"question": text, "final": answer} for text, answer in rows]
     )
     assert tiny_copy.run().status == 0
     queue = published(tiny_copy.folder, "disputed").filter(pl.col("kind") == "near_conflict")

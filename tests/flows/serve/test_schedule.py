@@ -49,7 +49,10 @@ def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, 
         assert held.parameter_openapi_schema["properties"]["recipe"]["format"] == "path"
         assert held.enforce_parameter_schema
         assert held.global_concurrency_limit is None, "a killed holder would keep its slot"
-        assert client.read_deployment_by_name("refresh/tiny").parameters == {"folder": str(tmp_path / "run")}
+        assert client.read_deployment_by_name("refresh/tiny").parameters == {
+            "folder": str(tmp_path / "run"),
+            "accept": False,
+        }
 
 
 def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import polars as pl
 import pytest
 
@@ -126,6 +129,11 @@ def test_servers_embed_and_a_benchmark_is_embedded_once(tiny_copy: Tiny) -> None
 
 def test_a_text_that_servers_refuse_is_set_aside_and_asked_for_again(tiny_copy: Tiny) -> None:
     prepare_embedded(tiny_copy)
+    kept = ("What is 17 + 25?", "42")
+    for name, row in (("problems", {"question": kept[0], "final": kept[1]}), ("weak", tries(*kept, "42 42 1 2"))):
+        with (tiny_copy.recipe.parent / f"{name}.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    shutil.copy(tiny_copy.recipe.parent / "weak.jsonl", tiny_copy.recipe.parent / "strong.jsonl")
     with embedding_server() as server:
         tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
         server.refuses = "Maria"
@@ -139,6 +147,11 @@ def test_a_text_that_servers_refuse_is_set_aside_and_asked_for_again(tiny_copy: 
 
 def test_servers_that_refuse_too_much_end_a_run_with_one_sentence(tiny_copy: Tiny) -> None:
     prepare_embedded(tiny_copy)
+    kept = ("What is 17 + 25?", "42")
+    for name, row in (("problems", {"question": kept[0], "final": kept[1]}), ("weak", tries(*kept, "42 42 1 2"))):
+        with (tiny_copy.recipe.parent / f"{name}.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    shutil.copy(tiny_copy.recipe.parent / "weak.jsonl", tiny_copy.recipe.parent / "strong.jsonl")
     with embedding_server() as server:
         tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
         server.refuses = "Maria"
