@@ -18,7 +18,7 @@ import typer
 
 from curation.records import ConfigError
 from flows.cli import errors
-from tests.flows.conftest import DEMO, ROOT, Tiny, goldilocks
+from tests.flows.conftest import DEMO, ROOT, goldilocks
 from tests.waiting import wait_until
 
 
@@ -94,11 +94,13 @@ def test_a_full_disk_that_polars_meets_is_one_sentence(
     assert goldilocks("run", tiny_recipe, "--out", out).status == 0
 
 
-def test_a_temporary_folder_that_is_gone_is_not_named(tiny_copy: Tiny, tmp_path: Path) -> None:
-    place = tmp_path / "temporary"
-    place.mkdir()
-    said = limited(700, "diff", tiny_copy.folder, tiny_copy.folder, TMPDIR=str(place))
-    assert said.startswith(f"goldilocks: {place}: File too large; run the same command again to go on.")
+def test_a_temporary_folder_that_is_gone_is_not_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def write() -> None:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(tmp_path / "goldilocks-diff-1" / "part"))
+
+    assert errors.ended(write) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"goldilocks: {tmp_path}: File too large; run the same command again to go on.")
 
 
 @pytest.mark.slow
