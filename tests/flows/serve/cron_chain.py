@@ -61,7 +61,8 @@ def running_chain(folder: Path) -> Iterator[Future[list[str]]]:
 
 def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[str]:
     recipe = scheduled(folder / "in", '\n[schedule]\ncron = "* * * * *"\n[refresh]\nchange_probability = 0.05\n')
-    answered = [tries(TINY["half"][0], TINY["half"][1], "42 42 42 42")]
+    answers = {"half": "42 42 42 42", "markup": "144 144 1 2"}  # one is too easy now, one stays
+    answered = [tries(*TINY[name][:2], finals) for name, finals in answers.items()]
     port, run = free_port(), folder / "run"
     stage = run / "training" / "0001"
     stage.mkdir(parents=True)
