@@ -34,7 +34,7 @@ from curation.public_urls import public_text
 
 
 class GoldilocksError(Exception):
-    """Whatever a user can mend. Its text says what was wrong, where, the value, and what to do; URLs have no secrets.
+    """Whatever a user can mend. Its text states what was wrong, where, the value, and what to do; URLs have no secrets.
 
     GoldilocksError
     ├── ConfigError     a recipe or a setting
@@ -102,7 +102,7 @@ COUNTED_OUTCOMES = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
 
 
 class DropReason(StrEnum):
-    """Why a row left. One reason a row; the evidence beside it says more."""
+    """Why a row left. One reason a row; the evidence next to it says more."""
 
     # sources
     BAD_ROW = "bad_row"  # a row of a file that cannot be read, set aside
@@ -305,7 +305,7 @@ class PromptRequest:
 
 @dataclass(frozen=True, slots=True)
 class AttemptKey:
-    """What an attempt is filed under besides its problem and index.
+    """What an attempt is filed under apart from its problem and index.
 
     Example: ``AttemptKey("qwen3-8b@9c925d6", "think-1", "5f0c2ab19e7d")``
     """
@@ -366,7 +366,7 @@ class Policy(Protocol):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the store notes beside the key: the sampling parameters in full."""
+        """Return what the store notes next to the key: the sampling parameters in full."""
         ...
 
     async def __aenter__(self) -> Self: ...

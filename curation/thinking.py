@@ -93,7 +93,7 @@ class ThinkingTags:
         return match[0] if match is not None else ""
 
     def without_prompt(self, text: str) -> str:
-        """Return a response whose prompt nobody knows, with the open tag in front where it has a closing one only."""
+        """Return a response whose prompt no one knows, with the open tag in front where it has a closing one only."""
         before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")
         return self.open + text if closing and self.open not in before else text
 

@@ -59,7 +59,7 @@ class RewardInputs:
 
     ``outcome`` may be None where the format is broken and the verifier was not asked. ``test_pass_share`` is the share
     of tests that a program passed, in [0, 1]; None for math. ``tokens`` counts generated tokens, the final one
-    included. ``text`` is in ``tags``; ``finish`` says how it ended: ``stop``, ``length``, or None where unknown.
+    included. ``text`` is in ``tags``; ``finish`` states how it ended: ``stop``, ``length``, or None where unknown.
 
     Example: ``RewardInputs(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\\\boxed{4}", 31, Outcome.CORRECT)``
     """
@@ -78,7 +78,7 @@ class RewardInputs:
 class Reward:
     """The components of a reward, and why there are none.
 
-    ``format_error`` says what is wrong with the format, ``excluded_by`` which failure of the verifier excludes the
+    ``format_error`` states what is wrong with the format, ``excluded_by`` which failure of the verifier excludes the
     rollout from training.
 
     Example: ``Reward(format=0.1, correctness=0.9, length=-0.05, language=0.1, correct=True).total == 1.05``
@@ -123,7 +123,7 @@ def compute_reward(
     Args:
         inputs: the rollout and its verdict.
         settings: the amounts.
-        check_language: says whether texts share a language; needed unless ``settings.language`` is 0.
+        check_language: states whether texts share a language; needed unless ``settings.language`` is 0.
 
     Raises:
         ValueError: the format is kept but there is no verdict, or no share of tests passed where it is needed.

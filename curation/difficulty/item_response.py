@@ -19,7 +19,7 @@ ability is 0 in every domain; what all policies find hard there is the domain's 
 
 Abilities need few problems: `fit` draws at most ``most_problems``. Everything is a function of its input and the seed.
 
-Invariants: pure; the order of rows changes nothing; a row with no judged attempt says nothing.
+Invariants: pure; the order of rows changes nothing; a row with no judged attempt shows nothing.
 Not here: which problems are kept (`curation.difficulty.priors`).
 
 Attempts of many policies at many problems as arrays, as an item response model reads them.
@@ -95,7 +95,7 @@ class Observations:
         """Return [patterns, columns] the sums of the rows of ``table`` [keys, columns]; zeros for no rows.
 
         Args:
-            start, stop: the patterns wanted; all where absent.
+            start, stop: the patterns wanted; all if missing.
         """
         first = self.first[start : None if stop is None else stop + 1]
         return _sums_of_runs(table, self.keys[first[0] : first[-1]], first - first[0])
@@ -178,11 +178,11 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
 
 def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts with the domain of each problem; problems that nobody tried have a row without attempts.
+    """Return counts with the domain of each problem; problems that no one tried have a row without attempts.
 
     Args:
         counts: problem, policy, correct, judged.
-        domains: problem, domain; None, or one domain alone: nothing is told apart.
+        domains: problem, domain; None, or one domain alone: nothing is distinguished.
     """
     if domains is None or domains["domain"].n_unique() < 2:
         return counts
@@ -302,7 +302,7 @@ class ItemResponseModel:
         slopes: the grid of slopes.
         concentration: k; the larger, the more everyone's attempts tell of this policy's.
         rounds: of EM until nothing moved.
-        domains: the models of domains, with the same slopes and concentration; empty where none are told apart.
+        domains: the models of domains, with the same slopes and concentration; empty where none are distinguished.
     """
 
     abilities: Mapping[str, float]

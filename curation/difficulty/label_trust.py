@@ -20,7 +20,7 @@ Whether label trust may decide: wrong labels are planted in the run's own votes,
 How well a posterior finds wrong labels depends on the policies: where their errors are shared (one family of models,
 answers that are hard to read) it accuses what merely all find hard, and a majority of one policy's votes may do better.
 No run knows its wrong labels, but every run can plant some. A share of the references is replaced by another answer,
-`_GIVEN` of them by one that somebody gave, the others by one that nobody did; what either rule accuses besides counts
+`_GIVEN` of them by one that someone gave, the others by one that no one did; what either rule accuses besides counts
 against it. Some of that is wrong indeed: as many labels as the posterior expects, found as often as planted ones are,
 are taken off. A rule that accuses more than `MOST_SOUND` of all labels beyond that is not trusted where the other is;
 else votes decide where their F1 is larger by more than `_TIE`. Where votes decide, the posterior still ranks what
@@ -106,7 +106,7 @@ class _Likelihoods:
             one more than there are: none of them. Sorted by pattern.
         solved: [hypotheses, levels] of who finds that answer, with the level's weight.
         agreed: [hypotheses, traps] of who agrees on which wrong answers.
-        lured: [hypotheses] how likely it is that whoever gave this answer was lured; minus infinity where nobody did.
+        lured: [hypotheses] how likely it is that whoever gave this answer was lured; minus infinity where no one did.
     """
 
     pattern: Indices
@@ -170,7 +170,7 @@ def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0
         seed: of the draw where there are more than `MOST_PROBLEMS`.
 
     Raises:
-        GoldilocksError: nobody voted.
+        GoldilocksError: no one voted.
     """
     ids = drawn_problems(votes["problem"].unique().sort(), seed)
     votes = votes.join(ids.alias("problem").to_frame(), on="problem", how="semi")
@@ -391,7 +391,7 @@ def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: fl
 
 
 LEAST_PROBLEMS = 200
-"""Fewer problems with votes tell nothing."""
+"""Fewer problems with votes show nothing."""
 
 MOST_SOUND = 0.01
 """Share of sound labels that a rule may accuse."""
@@ -417,7 +417,7 @@ class PlantedCheck:
     """Both rules on planted references, all draws together.
 
     Args:
-        problems: with votes; ``share`` of their labels is wrong besides the planted ones, by the posterior.
+        problems: with votes; ``share`` of their labels is wrong apart from the planted ones, by the posterior.
     """
 
     planted: int

@@ -49,7 +49,7 @@ class VotePatterns:
 
     Args:
         problems: ids, sorted; ``pattern`` [problems] is which pattern each has.
-        classes: problem, place, answer_class: what stands at the places of a pattern; 0 is the reference.
+        classes: problem, place, answer_class: what is at the places of a pattern; 0 is the reference.
         answers: [patterns] how many other answers than the reference's there are: places 1 to so many.
         is_settled: [patterns] whether a person accepted the reference.
         policies: names. ``cell_*`` are [cells], ``ballot_*`` are [ballots]; both sorted by pattern.

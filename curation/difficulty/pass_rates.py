@@ -22,7 +22,7 @@ to his high end with all of them correct.
 With a `curation.difficulty.early_stopping.StoppingRule` a problem's attempts count up to where it stops, whatever more
 there are. The rules give on these counts what they would give on all n attempts, for nothing that could follow changes
 the decision; where the rule stops at an error rate, the decision is the likeliest one of n attempts. The pass rate is
-correct / judged, which is what a reader expects and lies inside its interval; ``unbiased_pass_rate`` is the rule's
+correct / judged, which is what a reader expects and is inside its interval; ``unbiased_pass_rate`` is the rule's
 unbiased estimate, whose mean squared error is larger (at p = 0.3: .068 against .024). The interval is Wilson's of the
 counts at the stop: in simulation at 16 attempts, p = 0.05, 0.1 … 0.95, 1500 problems each, it held p in 95.0 % of all
 and in 92.8 % at the worst p (all 16 attempts: 95.4 % and 92.1 %; with an error rate of 0.05: 95.0 % and 90.7 %).
@@ -39,7 +39,7 @@ those that it has. Pure functions over frames; nothing is judged here.
 Problems at which sampling was refused: no decision is made on them, whatever their other attempts say.
 
 A refusal is no wrong answer, and attempts that were refused are no random ones (a content filter looks at what is
-said), so the pass rate of the others says nothing safe. The problem is set aside as ``sampling_failed``, with who
+said), so the pass rate of the others shows nothing safe. The problem is set aside as ``sampling_failed``, with who
 refused it and why, until a later run has all its attempts.
 """
 
@@ -187,7 +187,7 @@ def pass_rates(
     Args:
         problems: ids, each once.
         verdicts: `VERDICT` rows of one policy and one verifier.
-        rule: where problems stop; all their attempts count where absent.
+        rule: where problems stop; all their attempts count if missing.
         stopped: problems at which the sampler stopped of its own accord, so that there may be more to be had.
     """
     ends = _stopping_points(verdicts, rule)
@@ -288,7 +288,7 @@ def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
     """Compare verdicts with the labels of recorded attempts: return how many could be compared, and those that differ.
 
-    A label is another's opinion: it is compared so that somebody reads the differences, and decides nothing.
+    A label is another's opinion: it is compared so that someone reads the differences, and decides nothing.
 
     Args:
         verdicts, attempts: `VERDICT` and `ATTEMPT` rows of the same attempts.

@@ -2,7 +2,7 @@
 
 For a policy that has not tried a problem its pass rate there is a mixture of Beta distributions over the difficulties
 that everyone's attempts leave possible (`curation.difficulty.priors`). Early stopping takes the one Beta
-distribution of the same mean and variance, rounded to steps that are small beside what a few attempts tell, so that
+distribution of the same mean and variance, rounded to steps that are small next to what a few attempts tell, so that
 many problems share one table of forecasts. The share of wrong attempts that agree has a Beta prior of its own, learnt
 from all problems.
 
@@ -19,7 +19,7 @@ difficulties that everyone's attempts leave possible it is a mixture of these
 (`curation.difficulty.item_response.ItemResponseModel`). All figures follow from the mixture without sampling.
 
 `calibration` asks whether the model may be believed: for problems that the policy has tried, what would have been
-expected of them without these attempts, beside what was seen, by tenths.
+expected of them without these attempts, next to what was seen, by tenths.
 
 Pure functions over frames.
 """
@@ -121,7 +121,7 @@ def beta_sides(correct: Array, other: Array, band: Band) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was expected of a policy beside what was seen.
+    """What was expected of a policy next to what was seen.
 
     Args:
         tenths: expected and seen share of correct attempts, attempts and z-value of each tenth of the problems.
@@ -407,7 +407,7 @@ class LearntPriors:
 
     Args:
         table: `PRIOR` rows.
-        calibration: what was expected of the policy beside what was seen.
+        calibration: what was expected of the policy next to what was seen.
         replay: the priors on problems that have their attempts; ``of_anchor`` are these priors.
     """
 

@@ -25,7 +25,7 @@ An item response model gives each problem a Beta prior of the policy's pass rate
 ability and one concentration are a compromise between all policies. The anchor's own attempts tell what they come to
 for this one: the logit of every prior's mean becomes ``shift + slope * logit``, its size is multiplied by ``size``. The
 three are the likeliest ones for the anchor's beta-binomial counts, held to "nothing to correct" by normal priors
-(shift: sd 0.5, logarithm of the slope: 0.3, logarithm of the size: 0.7). Where others' attempts tell nothing of this
+(shift: sd 0.5, logarithm of the slope: 0.3, logarithm of the size: 0.7). Where others' attempts show nothing of this
 policy, slope and size fall, so that little is concluded from them; the model need not be refused.
 
 Pure functions over frames. The counts may end by any rule that looks at them alone: it cancels from the likelihood.
@@ -161,7 +161,7 @@ def recalibrate(priors: pl.DataFrame, counts: pl.DataFrame) -> Recalibration:
 
     Args:
         priors: `PRIOR` rows of the anchor's problems, which do not look at these attempts.
-        counts: problem, correct and judged of the policy; problems without a prior or an attempt tell nothing.
+        counts: problem, correct and judged of the policy; problems without a prior or an attempt show nothing.
     """
     seen = priors.join(counts.select("problem", seen="correct", made="judged"), on="problem").filter(pl.col("made") > 0)
     if not seen.height:

@@ -1,4 +1,4 @@
-"""n attempts at each problem, and no more than its decision needs: requests in flight, verdicts beside them.
+"""n attempts at each problem, and no more than its decision needs: requests in flight, verdicts next to them.
 
 A problem is open from its first request to its stop. At each moment those indices of it are asked for that are needed
 whatever the ones before them say (`StoppingRule.needed`); verdicts come in as prefixes are finished, and either need
@@ -10,20 +10,20 @@ Invariants:
   - attempts are judged in the order of their index, and a problem stops at the first prefix where the rule does: its
     verdicts and its stop are a function of its attempts, not of which of them was quick;
   - a problem ends where the attempt that comes next was refused (`RequestRefused`): its other requests are cancelled,
-    it is handed over with the refusal, and the store keeps that beside its attempts. Whether it ends so is a function
+    it is handed over with the refusal, and the store keeps that next to its attempts. Whether it ends so is a function
     of which attempts are refused; how many problems may, says `curation.policies.failure_budget`;
   - memory is bounded by the open problems: judging that falls behind keeps problems open, and open problems keep new
     ones from being read. Of a stored attempt only its final answer is kept in memory.
 
 A policy with a true attribute ``instant`` answers at no cost: all n attempts at a problem are asked for in a row, and
-stored; the rule still says which of them count. Nothing here decides on a problem: that is the rule's.
+stored; the rule still states which of them count. Nothing here decides on a problem: that is the rule's.
 
 Where most responses are of no use (`curation.difficulty.unanswered`) whoever listens is told, once: early where that is
 certain, else at the end. A stored attempt counts by its answer alone.
 
 A problem in the sampler's hands: `SamplingRequest` before, `OpenProblem` meanwhile, `SampledProblem` afterwards.
 
-The records of `curation.difficulty.sampling`, which says what becomes of them.
+The records of `curation.difficulty.sampling`, which states what becomes of them.
 
 How far sampling has come: the figures behind the progress line and ``metrics.jsonl``. Counts only.
 
@@ -65,7 +65,7 @@ class SamplingRequest:
     """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
 
     ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`;
-    ``rule`` stops this problem, the sampler's where absent.
+    ``rule`` stops this problem, the sampler's if missing.
 
     Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
     """
@@ -81,7 +81,7 @@ class SamplingRequest:
 class SampledProblem:
     """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
 
-    ``is_decided`` says that sampling stopped of its own accord: there may be more attempts to be had. ``refused`` is
+    ``is_decided`` states that sampling stopped of its own accord: there may be more attempts to be had. ``refused`` is
     the index at which it ended because that attempt was refused, and why.
     """
 
@@ -257,7 +257,7 @@ PROGRESS_INTERVAL_S = 1.0
 class Sampler:
     """Samples attempts and has them judged. The policy and the judge are open; `run` may be called once.
 
-    With ``doubtful_is_open`` a doubtful verdict counts as one that is not there yet, as somebody decides on it later.
+    With ``doubtful_is_open`` a doubtful verdict counts as one that is not there yet, as someone decides on it later.
     """
 
     def __init__(

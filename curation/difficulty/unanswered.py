@@ -2,7 +2,7 @@
 
 That is a fault of a setting, not of the problems, and it costs a whole stage. `ResponseTally.is_alarming` says so as
 soon as it is certain: from `MIN_RESPONSES` judged responses at `MIN_PROBLEMS` problems on (responses to one problem are
-alike), once Hoeffding's lower limit of the useless share, which errs in 1 of 100 cases, lies above one half.
+alike), once Hoeffding's lower limit of the useless share, which errs in 1 of 100 cases, is above one half.
 `most_are_useless` says it without that limit, for the end of a stage, and `is_likely` after a tenth of it.
 
 Not here: who is told, and how.
@@ -94,7 +94,7 @@ class UselessResponses:
     text: str | None
 
     def sentence(self, advice: str) -> str:
-        """Return it as a sentence for people; ``advice`` says which setting to look at."""
+        """Return it as a sentence for people; ``advice`` states which setting to look at."""
         total = sum(self.counts.values())
         counts = ", ".join(f"{kind} {count:,}" for kind, count in self.counts.items() if count)
         return (

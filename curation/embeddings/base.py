@@ -25,14 +25,14 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Return all that a vector depends on beside its text: the weights, and how they are used."""
+        """Return all that a vector depends on next to its text: the weights, and how they are used."""
         ...
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
         """Return unit vectors, texts × width.
 
         Args:
-            on_outcome: told what servers refuse and answer; where absent the first refusal is raised.
+            on_outcome: told what servers refuse and answer; if missing the first refusal is raised.
 
         Raises:
             GoldilocksError: what computes them is not there, or fails.

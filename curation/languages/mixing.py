@@ -58,7 +58,7 @@ _ONE_NAME = 12
 class MixingResult:
     """Whether problem, thoughts and answer are in one language, and in which.
 
-    ``why`` says what decided, for logs: ``same``, or what differs, mixes or lacks a language.
+    ``why`` states what decided, for logs: ``same``, or what differs, mixes or lacks a language.
 
     Example: ``MixingResult(True, "fr", "same", …)``
     """

@@ -55,7 +55,7 @@ def _own(code: str) -> frozenset[str]:
 def speaks_for(window: str, own: str, other: str) -> bool:
     """Return whether a window that is taken for another language has as many words of the text's own as of that one.
 
-    Words that both have say nothing; nor does a language without a file.
+    Words that both have show nothing; nor does a language without a file.
 
     >>> speaks_for("Un par de pantalones cuesta y un par de zapatos cuesta", "es", "fr")
     True

@@ -1,6 +1,6 @@
 """Words that show a language where there is too little text for statistics: what tasks begin with, and small words.
 
-A word stands in the file of every language that it belongs to; only words of one language are evidence. Portuguese is
+A word is in the file of every language that it belongs to; only words of one language are evidence. Portuguese is
 there as the neighbour that is taken for Spanish.
 """
 

@@ -52,7 +52,7 @@ class Endpoint:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the store notes beside the key."""
+        """Return what the store notes next to the key."""
         return {**about_of(self.settings, self._prompt), "api": self.settings.api, "revision": self.settings.revision}
 
     @property

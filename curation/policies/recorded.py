@@ -93,7 +93,7 @@ class Recorded:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the store notes beside the key."""
+        """Return what the store notes next to the key."""
         return {"kind": "recorded", "file": self.path.name}
 
     def asking(self, _prompt: Prompt | None) -> Self:

@@ -45,7 +45,7 @@ def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **furth
 
 
 def about_of(settings: LiveModel, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """Return what the store notes beside the key: how tokens are drawn, in full."""
+    """Return what the store notes next to the key: how tokens are drawn, in full."""
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     return {
         "kind": settings.model_dump()["kind"],

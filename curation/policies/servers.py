@@ -72,7 +72,7 @@ class AdaptiveLimit:
 
 
 class TemporaryFailure(Exception):
-    """A server cannot answer for now, and another try may succeed; the text says why.
+    """A server cannot answer for now, and another try may succeed; the text states why.
 
     Attributes:
         kind: what it was, if it may be the request's fault: a status of 500 or above, ``no_answer``, ``unusable``. If

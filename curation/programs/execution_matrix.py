@@ -4,7 +4,7 @@
 (`curation.verify.programs.output_equivalence`).
 
 Invariants:
-  - one row per solution and test, but for runs that the sandbox or a checker broke, which are counted and say nothing;
+  - one row per solution and test, but for runs that the sandbox or a checker broke, which are counted and show nothing;
   - classes depend on the outputs and the solutions' order, never on which run was quicker;
   - memory holds one problem's tests and digests; outputs that are not the expected ones lie in a file until the
     problem is done, each distinct one once, and only those that could replace an expected output are handed on;
@@ -50,7 +50,7 @@ MEASURED = pl.Schema(
         "standard": pl.String(),  # of C++ that the solution was compiled as; null for Python and what did not compile
     }
 )
-"""A row of `tests_agreement.RUN`, with what was measured beside it."""
+"""A row of `tests_agreement.RUN`, with what was measured next to it."""
 
 OUTPUT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "class": pl.String(), "output": pl.String()})
 """Outputs that are not the expected ones, of the class that most valid runs of a test share."""
@@ -78,7 +78,7 @@ GIVE_UP = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A solution and its position among the problem's. ``right`` is the source's label, None where it says nothing."""
+    """A solution and its position among the problem's. ``right`` is the source's label, None where it shows nothing."""
 
     index: int
     submission: Submission
@@ -216,8 +216,8 @@ def run_execution_matrix(
 
     Args:
         problem: with its limits; ``cpu_s`` is its own limit where ``time_given``, else a fall-back.
-        indices: the tests' numbers in the rows; their positions where absent.
-        known: whether each test has an expected output; all have where absent.
+        indices: the tests' numbers in the rows; their positions if missing.
+        known: whether each test has an expected output; all have if missing.
         give_up: tests that exceed the limits after which a solution is not run on the rest; `GIVE_UP` if missing.
     """
     if problem.refused is not None:

@@ -6,7 +6,7 @@ that the limit allows it: C++ is taken to be no slower than Python, Python to be
 a factor of `SLOWDOWN`. Where there are solutions in a language and none of them passes, it is not
 asked for.
 
-Invariants: language variants have ids of their own and the group of their original; the language stands in ``meta``
+Invariants: language variants have ids of their own and the group of their original; the language is in ``meta``
 under `LANGUAGE`, where sampling, judging and exports look; a problem that can be asked for in no language is dropped.
 """
 

@@ -139,7 +139,7 @@ def deviating_solutions(runs: pl.DataFrame) -> pl.DataFrame:
     deviates.
 
     A solution deviates where its output is not the most frequent one of the *other* candidates. With fewer than three
-    others nobody can say who deviates, and nobody is set aside for it.
+    others no one can say who deviates, and no one is set aside for it.
     """
     labelled = runs.filter(~pl.col("right").fill_null(True))
     wrong = labelled.select("problem", "solution").unique().with_columns(why=pl.lit("labelled_wrong"), share=1.0)

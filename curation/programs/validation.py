@@ -43,7 +43,7 @@ _WHOLE = re.compile(r"(?<![\w.-])-?\d+(?![\w.])")
 
 @dataclass(frozen=True, slots=True)
 class GivenInput:
-    """An input that the source gives, with its test's number; ``example``: it stands in the statement."""
+    """An input that the source gives, with its test's number; ``example``: it is in the statement."""
 
     index: int
     text: str
@@ -54,9 +54,9 @@ class GivenInput:
 class Vouching:
     """Who speaks for a problem's inputs.
 
-    ``by`` is package, model, or empty where nobody is believed; ``refused`` holds the given inputs that are not
+    ``by`` is package, model, or empty where no one is believed; ``refused`` holds the given inputs that are not
     allowed, with the validators' words; ``unsaid`` those on which one ran out of its limits, so that nothing is said of
-    them; ``aside`` says why validators are not believed.
+    them; ``aside`` states why validators are not believed.
     """
 
     by: str = ""

@@ -73,7 +73,7 @@ _FILE = "file"
 """The name of prompts of files, before their versions."""
 
 RECORDED = "recorded"
-"""The version that attempts recorded elsewhere are filed under: nobody knows how they were asked."""
+"""The version that attempts recorded elsewhere are filed under: no one knows how they were asked."""
 
 
 def asks_to_solve(version: str) -> bool:

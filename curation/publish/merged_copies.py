@@ -1,7 +1,7 @@
 """Merged duplicates: where the copies of a published problem stood, and under which licence each of them was.
 
 Invariants: pure functions over frames; a row that left for any other reason than that it is a copy of the row that
-stays is no copy here, so references in conflict are nobody's copies; every copy has one row that stays.
+stays is no copy here, so references in conflict are no one's copies; every copy has one row that stays.
 
 Not here: which rows are copies (`curation.filters.dedup`).
 """

@@ -3,7 +3,7 @@
 A label is disputed where the pipeline saw evidence against it that it cannot weigh itself (`KINDS`). Each dispute is
 one row of `DISPUTE`: the problem, the references or answers that stand against each other, and the evidence.
 
-A verdict is one line of an append-only file (``DIR/review.jsonl``): ``accept`` says which reference is right,
+A verdict is one line of an append-only file (``DIR/review.jsonl``): ``accept`` states which reference is right,
 ``reject`` that the problem is not to be used, ``undo`` takes back the last line of the same reviewer on the problem. A
 line may name its ``reviewer`` and hold a ``note``. The last line on a problem counts; where a recipe asks for the
 agreement of several people (``labels.reviewers``), what so many of them say alike in their last lines. The next run
@@ -12,7 +12,7 @@ rejected one is dropped with a reason.
 
 Invariants: pure functions over frames but for `read_verdicts` and `add_verdict`; in = kept + dropped; the reference
 that a person replaced stays in ``raw_answer``, in words that name no option. Not here: where the frames come from (the
-flow), and any verdict that nobody gave.
+flow), and any verdict that no one gave.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl
 
 
 def replaced_reference(raw_answer: str | None) -> str | None:
-    """Return the reference that a person replaced, from a row's ``raw_answer``; None where nobody did."""
+    """Return the reference that a person replaced, from a row's ``raw_answer``; None where no one did."""
     is_replaced = raw_answer is not None and raw_answer.startswith(_BEFORE_REVIEW)
     return raw_answer.removeprefix(_BEFORE_REVIEW) if raw_answer is not None and is_replaced else None
 

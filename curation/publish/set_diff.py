@@ -1,7 +1,7 @@
 """Two published sets compared: who came in, who left and why, what moved, and which contents differ.
 
 The sets may come from different recipes, policies or versions; a problem's id, a hash of its normalised content, is the
-same in all of them. Invariants: pure functions over frames; every id of either set stands in exactly one class.
+same in all of them. Invariants: pure functions over frames; every id of either set is in exactly one class.
 
 Not here: versions of one run, whose decisions are kept (`curation.publish.versions`, whose classes these are).
 """
@@ -18,7 +18,7 @@ from curation.publish.versions import VersionChange
 from curation.records import DECISION
 
 REWORDED = "reworded"
-"""The class of a problem whose row stands in both sets under different ids: one of them has it rewritten."""
+"""The class of a problem whose row is in both sets under different ids: one of them has it rewritten."""
 
 CHANGES = pl.Schema(
     {

@@ -1,7 +1,7 @@
 """What changed between two versions of a curated set: who came in, who left and why, who stayed.
 
 A curated set's version is the decisions it was made from (`DECISION`, one row a problem). Two versions are compared
-problem by problem; every problem of either stands in exactly one class (`VersionChange`).
+problem by problem; every problem of either is in exactly one class (`VersionChange`).
 
 It decides nothing: the decisions are made in `curation.difficulty.pass_rates`, each with its policy, its counts and
 interval.

@@ -1,9 +1,9 @@
 """Texts that a set may not carry: taken out, and how each is put together again from its source.
 
-A withheld text becomes null. Beside the set stands one `WITHHELD` row for it: the digest of the text, and the parts
+A withheld text becomes null. Next to the set stands one `WITHHELD` row for it: the digest of the text, and the parts
 that it consists of: places in texts of the source's row, and the words that are ours.
 
-Invariants: pure functions over frames; no part that stands in the source is written down, but for pieces of up to
+Invariants: pure functions over frames; no part that is in the source is written down, but for pieces of up to
 `SHORT` characters between two of ours; what `restore_texts` fills in has the digest that was written down, or it stays
 null and is named. Not here: where frames lie, and what the source says today (the flow).
 """
@@ -154,7 +154,7 @@ def _told(table: str, row: Mapping[str, object], bases: Mapping[str, str]) -> It
 
 
 def parts_of(text: str, own: str, bases: Mapping[str, str]) -> list[str | list[str | int]]:
-    """Return the parts of a text: places in the texts of the source's row, and what stands in none of them.
+    """Return the parts of a text: places in the texts of the source's row, and what is in none of them.
 
     Example: ``parts_of("What is 2 + 2?", "statement", {"statement": "3. What is 2 + 2?"}) == [["statement", 3, 17]]``
     """

@@ -1,4 +1,4 @@
-"""What of a code set may not be handed on beside its statements: given tests, checkers, validators, starters.
+"""What of a code set may not be handed on next to its statements: given tests, checkers, validators, starters.
 
 A language variant has an id of its own; its texts are those of the source's row under its group. Tests that were made
 here, and expected outputs that the solutions voted for in the place of wrong ones, are ours and stay.
@@ -21,7 +21,7 @@ from curation.programs.language_variants import LANGUAGE
 from curation.publish.withheld import KEY, WITHHELD, WithheldSet, digest_of, put_together
 
 TESTS, JUDGING = "tests", "judging"
-"""Tables beside the rows, by which `WITHHELD` rows name them."""
+"""Tables next to the rows, by which `WITHHELD` rows name them."""
 
 MADE = ("mutation", "model")
 """Origins of tests that were made here."""

@@ -38,7 +38,7 @@ class ScoringSettings:
 
     Args:
         thinking: the tag that the model thinks in, as `<think>` or `[THINK]`; `none` for a model that does not; None:
-            as a row's record says, `<think>` where it says nothing.
+            as a row's record says, `<think>` where it shows nothing.
         response_format: how responses of math give their answers, as a recipe's `verify.response_format`; None: as a
             row's record says.
         workers: verifier processes, of math and of programs each; None: one a core.

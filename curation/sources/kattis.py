@@ -77,7 +77,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class PackagedSubmission:
-    """A program of a package. ``expected`` are the verdicts its folder or its header allow; ``skipped`` says why it
+    """A program of a package. ``expected`` are the verdicts its folder or its header allow; ``skipped`` states why it
     is not judged (another language, several files), and then ``lang`` is None.
 
     Example: ``PackagedSubmission("accepted/al.py", CodeLang.PYTHON, "print(1)", frozenset({CodeVerdict.AC}), None)``
@@ -250,7 +250,7 @@ def _statement(path: Path) -> Path | None:
 
 
 def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
-    """Return the tests, samples first; how many are samples; the inputs that have no answer beside them."""
+    """Return the tests, samples first; how many are samples; the inputs that have no answer next to them."""
     tests: list[CodeTest] = []
     untested: list[str] = []
     samples = 0

@@ -60,10 +60,10 @@ _REASON_LETTERS = 400
 class KeyedStore:
     """Rows about attempts under one key, by problem and index; `AttemptStore` and `VerdictStore` say which rows.
 
-    Opening it reads which problem lies in which part, nothing more.
+    Opening it reads which problem is in which part, nothing more.
 
     Args:
-        about: what stands in key.json beside the key when the store is made.
+        about: what is in key.json next to the key when the store is made.
         create: whether a store that is not there is made; else it is a `StoreError`, and nothing is changed on disk.
     """
 
@@ -167,7 +167,7 @@ class KeyedStore:
         """Return all attempts at these problems, ordered by problem and index.
 
         Args:
-            columns: must name these two; all where absent.
+            columns: must name these two; all if missing.
         """
         columns = columns or self.schema.names()
         problem_frame = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
@@ -184,7 +184,7 @@ class KeyedStore:
         Another process may write meanwhile: what it had written when this began is there, each attempt once.
 
         Args:
-            columns: must name problem and index; all where absent.
+            columns: must name problem and index; all if missing.
         """
         columns = columns or self.schema.names()
         journal = dict(self._journal.snapshot())  # first: what moves meanwhile stands in both, and counts once
@@ -304,7 +304,7 @@ class AttemptStore(KeyedStore):
 class VerdictStore(KeyedStore):
     """The verdicts of one verifier on attempts under one key, in the `VERDICT` schema.
 
-    An ``outcome`` that is null says that the verifier was not asked; ``method`` says why.
+    An ``outcome`` that is null states that the verifier was not asked; ``method`` states why.
     """
 
     schema = VERDICT

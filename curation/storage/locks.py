@@ -48,7 +48,7 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether somebody holds the folder's lock now."""
+    """Return whether someone holds the folder's lock now."""
     try:
         with (folder / ".lock").open("r+") as handle:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

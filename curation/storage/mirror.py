@@ -53,7 +53,7 @@ class Mirror:
         name: the run's recipe; a place that holds another's is refused.
 
     Raises:
-        StoreError: of every method: the place cannot be reached or written; the message names it and says why.
+        StoreError: of every method: the place cannot be reached or written; the message names it and states why.
     """
 
     def __init__(self, url: str, name: str) -> None:
@@ -99,7 +99,7 @@ class Mirror:
                 self._remove(f"{kind}/{name}")
 
     def _copy(self, place: str, folder: Path) -> None:
-        """Copy a folder unless its mark says that this very one was copied."""
+        """Copy a folder unless its mark states that this very one was copied."""
         stored = self._read(f"{place}.json")
         files, digests = _files(folder), {}
         if not files or (stored is not None and stored.get("files") == files):

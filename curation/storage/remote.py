@@ -1,7 +1,7 @@
 """Places behind URLs: the file system of one, and what goes wrong there as a sentence.
 
 fsspec knows the file systems; those of clouds are packages of their own (s3fs, gcsfs, adlfs), with their own ways to
-credentials, of which nothing stands in a recipe.
+credentials, of which nothing is in a recipe.
 
 Not here: what is read there (`curation.sources.remote`), and what is written (`curation.storage.mirror`).
 """

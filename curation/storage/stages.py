@@ -10,7 +10,7 @@ Invariants:
   - a file is written aside, flushed to disk and renamed; a mark follows its files, the manifest follows all marks.
     After kill -9 or a power cut a mark means that its shard is whole;
   - a stage is known by its fingerprint: name, version of the code that decides, settings, digests of the inputs.
-    What lies in the folder under another fingerprint is discarded, what lies there under the same one is kept;
+    What is in the folder under another fingerprint is discarded, what lies there under the same one is kept;
   - in = kept + dropped, checked for each shard and again when the stage closes;
   - the manifest's digest hashes the content of the shards, so a stage that was made again with the same result
     does not make the stages behind it run again;
@@ -45,7 +45,7 @@ class Shard:
     """What became of one shard: its tables, and the count of rows that went in.
 
     Rows are accounted for by the tables ``kept`` and ``dropped``; a stage that only measures puts what it measured
-    into other tables and says how many rows it took with ``kept_rows``.
+    into other tables and states how many rows it took with ``kept_rows``.
 
     Example: ``Shard(rows_in=3, tables={"kept": two_rows, "dropped": one_row})``
     """
@@ -445,7 +445,7 @@ def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
     """Return a table as `write_json` wrote it, also one without its hash; None where there is no file.
 
     Args:
-        remedy: what to delete where it is damaged; the file itself where absent.
+        remedy: what to delete where it is damaged; the file itself if missing.
 
     Raises:
         StoreError: it is damaged.

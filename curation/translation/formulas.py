@@ -58,7 +58,7 @@ _SHOWN = 4
 _OFTEN = 2
 """Mentions of a lone symbol of which one may be left out."""
 _MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
-"""A number with its unit, which stands in prose elsewhere: numbers and units are compared apart."""
+"""A number with its unit, which is in prose elsewhere: numbers and units are compared apart."""
 
 
 def changed_formulas(original: str, translated: str) -> str | None:
@@ -98,7 +98,7 @@ def changed_formulas(original: str, translated: str) -> str | None:
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
     """Return whether a lone symbol of several mentions is only said once less, where a pronoun stands for it.
 
-    Its first mention, which says what it is, and its last, which may be what is asked, stay: no formula stands before
+    Its first mention, which states what it is, and its last, which may be what is asked, stay: no formula stands before
     or behind all mentions that did not.
     """
     said = mine.count(formula)
@@ -165,7 +165,7 @@ def _normal(formula: str) -> str:
 
 
 def _is_prose(words: str) -> bool:
-    """Return whether what stands in ``\\text{…}`` is to be translated, and no name such as ``\\mathrm{rank}``."""
+    """Return whether what is in ``\\text{…}`` is to be translated, and no name such as ``\\mathrm{rank}``."""
     return not words.isascii() or " " in words or words.lower() in EVIDENCE
 
 
@@ -201,7 +201,7 @@ def _symbols(formulas: list[str]) -> Counter[str]:
 
 
 def _stands_in_other(formula: str, there: str, own: str) -> bool:
-    """Return whether a formula stands in the other text, marked as one or not, as often as in its own."""
+    """Return whether a formula is in the other text, marked as one or not, as often as in its own."""
     return len(formula) > 1 and there.count(formula) >= own.count(formula)
 
 

@@ -145,4 +145,4 @@ TRANSLATION: Proposal[ProblemText] = Proposal(
 )
 
 MADE_BY = f"{VERSION} {TRANSLATE.version} {READING.version}"
-"""What a translation depends on besides the models."""
+"""What a translation depends on apart from the models."""

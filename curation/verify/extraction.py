@@ -243,7 +243,7 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
     """Return what follows the last cue, up to the end of its sentence.
 
-    A cue that only says that the answer is right counts where nothing else does; so do a mere "so" or "hence".
+    A cue that only states that the answer is right counts where nothing else does; so do a mere "so" or "hence".
 
     Args:
         is_cut: whether the text ends for want of room, so that of an unfinished sentence only its first value counts.

@@ -1,6 +1,6 @@
 """`goldilocks review --audit N`: rows of the set drawn with known probabilities, and what verdicts on them tell.
 
-The draw lies in DIR/audit.json with the references as they were; the same command goes on with it as long as the set's
+The draw is in DIR/audit.json with the references as they were; the same command goes on with it as long as the set's
 version is the same, and prints the share of wrong labels once every stratum has a verdict. Another N, or another
 version of the set, draws anew. A rejected problem counts as one whose label is wrong.
 """

@@ -1,6 +1,6 @@
 """How a command ends: whatever goes wrong is one sentence on standard error, and a status that is not 0.
 
-What a user can mend says what to do. An error that should not be is named with its place, and its trace goes to a log
+What a user can mend states what to do. An error that should not be is named with its place, and its trace goes to a log
 file in the user's cache folder; ``--debug`` prints every trace.
 """
 

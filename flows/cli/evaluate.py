@@ -61,7 +61,7 @@ def _policy(
     """Return who answers, and the folder that its paths refer to.
 
     Raises:
-        ConfigError: nobody is named, or two are.
+        ConfigError: no one is named, or two are.
     """
     if policy is not None and attempts is not None:
         raise ConfigError("give --policy or --attempts, not both")

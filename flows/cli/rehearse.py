@@ -1,7 +1,7 @@
 """`goldilocks run --rehearse`: the whole way of a recipe on a share of its rows with small policies; what would fail.
 
 What is tried of the recipe itself: each source and each benchmark is opened, the licences of the rows are held against
-the card's, policies are looked for where the recipe says that they answer, and the grader's recipe is read. Then the
+the card's, policies are looked for where the recipe states that they answer, and the grader's recipe is read. Then the
 pipeline runs to the card and the set, in a folder of its own: on a share of each source's rows, asked of the model that
 comes along, with bands that are open, so that every stage has rows. The set that comes out is for looking at the way,
 never for training.

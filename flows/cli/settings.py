@@ -70,7 +70,7 @@ def settings_of(model: type[BaseModel] = Recipe, prefix: str = "", defaults: Any
 
 
 def display_key(key: str) -> str:
-    """Return a setting's key as a recipe writes it: without the kinds of the tables that it lies in."""
+    """Return a setting's key as a recipe writes it: without the kinds of the tables that it is in."""
     return re.sub(r"\(\w+\)", "", key)
 
 

@@ -48,7 +48,7 @@ def batch_file(
 def up(
     recipe: Path, overrides: Sequence[str], out: Path | None, gpus: int | None, trainer_gpus: int | None = None
 ) -> Path | None:
-    """Run a recipe on so many GPUs of this machine, all where absent; return what it made."""
+    """Run a recipe on so many GPUs of this machine, all if missing; return what it made."""
     names = _take_gpus(gpus)
     if is_training_recipe(recipe):
         folder = out or default_folder(recipe, overrides)

@@ -29,7 +29,7 @@ from rich.table import Table
 from curation.records import DropReason
 
 KEEP, REWRITTEN = "keep", "rewritten"
-"""What can be expected of a planted row besides a DropReason."""
+"""What can be expected of a planted row apart from a DropReason."""
 
 COLUMNS = ("source", "row", "statement", "stage", "reason", "rewritten")
 
@@ -42,7 +42,7 @@ LATE = frozenset(
         DropReason.OVER_QUOTA,
     }
 )
-"""Reasons that speak of difficulty or quota; every other reason says that the row itself is bad."""
+"""Reasons that speak of difficulty or quota; every other reason states that the row itself is bad."""
 
 NOT_FOUND = "not in the run"
 

@@ -1,7 +1,7 @@
 """The disputed labels that wait for a person, one per problem, the likeliest to be wrong first.
 
 The queue is the published one; what people have settled is left out, and what the reviewer who asks has said already.
-Where the run did not weigh its labels, `weigh` does from the same verdicts; it takes seconds, and nobody waits for it.
+Where the run did not weigh its labels, `weigh` does from the same verdicts; it takes seconds, and no one waits for it.
 """
 
 from __future__ import annotations

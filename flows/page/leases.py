@@ -1,7 +1,7 @@
 """Who holds which disputed label now, so that two people do not get the same one at once.
 
 ``DIR/review.leases.json`` outlives the server and is shared by several: each change is made under a lock that ends with
-its process, and written at once. A lease ends by itself when its holder shows no life for `LEASE_S`. What somebody
+its process, and written at once. A lease ends by itself when its holder shows no life for `LEASE_S`. What someone
 skipped comes to that person again when nothing else is left. Nothing of a verdict is in it: without the file, all that
 is lost is who was looking at what.
 """
@@ -33,7 +33,7 @@ class Leases:
         self._folder, self._clock = folder, clock
 
     def take(self, problems: Sequence[str], session: str, wanted: str | None = None) -> str | None:
-        """Give a session the first problem that nobody else holds; None where there is none.
+        """Give a session the first problem that no one else holds; None where there is none.
 
         Args:
             problems: that wait, in their order.

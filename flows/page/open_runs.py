@@ -35,7 +35,7 @@ MOST_EVIDENCE = 16
 
 @dataclass(frozen=True, slots=True)
 class _Outcome(Generic[_Result]):
-    """What work done aside came to, or the sentence that says why it failed."""
+    """What work done aside came to, or the sentence that states why it failed."""
 
     result: _Result | None
     trouble: str | None
@@ -55,7 +55,7 @@ class FittedModel:
 
 
 class OpenRuns:
-    """Runs of a page by their folders: their rows, and their verifiers once somebody judges a label. Thread-safe."""
+    """Runs of a page by their folders: their rows, and their verifiers once someone judges a label. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()

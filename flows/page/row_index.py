@@ -98,7 +98,7 @@ class RowIndex:
         return self.table.height
 
     def prepare(self) -> None:
-        """Make what searching and sorting need, while nobody waits; what is asked for before is made then."""
+        """Make what searching and sorting need, while no one waits; what is asked for before is made then."""
         with self._lock:
             self._small_letters()
         for name in SORTS:
@@ -252,7 +252,7 @@ def _scan(result: StageResult, table: str, columns: tuple[str, ...]) -> pl.LazyF
 
 
 def _table(run: Run, names: list[str]) -> pl.DataFrame:
-    """Read the rows of a run; see the module for what stands in it."""
+    """Read the rows of a run; see the module for what is in it."""
     verifier = verifier_of(run)
     results = [read_result(stage, run, verifier) for stage in pipeline_of(run.recipe).stages_of(run)]
     finished = [result for result in results if result is not None]

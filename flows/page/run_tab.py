@@ -42,8 +42,8 @@ class Bar:
 class FunnelStage:
     """A stage of the funnel as it is drawn.
 
-    ``seconds`` is None where its last work is not written down, ``planned`` where nobody planned or it has ended: what
-    it took stands beside the plan in the run's own lines then.
+    ``seconds`` is None where its last work is not written down, ``planned`` where no one planned or it has ended: what
+    it took stands next to the plan in the run's own lines then.
     """
 
     table: dict[str, Any]

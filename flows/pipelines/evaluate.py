@@ -96,7 +96,7 @@ def evaluate(
         folder: of the evaluation.
         bench_folder, policy_folder: what paths in their settings are relative to.
         against: the folder of another evaluation, to compare with problem by problem.
-        trained_on: sets that the policy was trained on besides those that its folder tells of.
+        trained_on: sets that the policy was trained on apart from those that its folder tells of.
         own_problems: whether the problems are meant to be those that the policy was trained on.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A run's stored attempts judged and decided on again, beside the run: nothing in its folder is written.
+"""A run's stored attempts judged and decided on again, next to the run: nothing in its folder is written.
 
 Every stored verdict is made anew by the run's verifier from the attempt in the store and compared; then labels,
 decisions and the set are made anew from the stored verdicts, in a temporary folder. What a verifier failed on before,
@@ -135,7 +135,7 @@ def _verdicts_again(
 def _differing_verdicts(before: pl.DataFrame, after: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
     """Return a sentence for each verdict that differs, and problem and index of those that cannot be compared.
 
-    Where the verifier failed on an attempt, the numbers of its problem's classes of answers say nothing.
+    Where the verifier failed on an attempt, the numbers of its problem's classes of answers show nothing.
     """
     both = before.join(after, on=_ONE, how="left", suffix="_now", maintain_order="left")
     failing = pl.concat([before.filter(has_failed()), after.filter(has_failed())])

@@ -40,7 +40,7 @@ from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
 
 MOST, BESIDE = 100, 2000
-"""Rows that carry one kind of defect, and rows beside them that carry none, at most."""
+"""Rows that carry one kind of defect, and rows next to them that carry none, at most."""
 
 SAMPLE = 20_000
 """Rows among which those that carry a defect are looked for."""
@@ -135,8 +135,8 @@ def _filtered(
     """Run the filters of a run's pipeline over other rows, in a temporary folder, until the block ends.
 
     Args:
-        tables: what the sources' stage has beside its rows.
-        before: the stage at which it ends; the first difficulty stage where absent.
+        tables: what the sources' stage has next to its rows.
+        before: the stage at which it ends; the first difficulty stage if missing.
     """
 
     def read(job: StageRun) -> StageResult:

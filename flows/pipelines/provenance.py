@@ -27,7 +27,7 @@ from training.rollouts.tasks import load_tasks
 from training.stored.general import read_chats
 
 PARENTS = 3
-"""A model lies in RUN/model or RUN/checkpoints/N/hf, so many folders below its run at most."""
+"""A model is in RUN/model or RUN/checkpoints/N/hf, so many folders below its run at most."""
 
 BATCH = 5_000
 

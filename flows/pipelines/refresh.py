@@ -1,6 +1,6 @@
 """The refresh: a new checkpoint judges again what has become uncertain, and the set gets its next version.
 
-First an anchor is judged, which tells how strong the checkpoint is; a far weaker one ends the refresh there. Problems
+First an anchor is judged, which shows how strong the checkpoint is; a far weaker one ends the refresh there. Problems
 are chosen by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage,
 with the same band; all others keep their pass rate with its policy and its day. Everything of a refresh is in the
 folder of the version that it makes (`flows.publish.versions`); one that was killed goes on there.
@@ -70,7 +70,7 @@ ANCHOR = "anchor"
 class RefreshResult:
     """What a refresh came to. ``chosen`` counts the problems judged again by why; ``version`` is the set's newest.
 
-    ``is_repeated`` says that this very refresh had made the version before, so that nothing was done. ``anchor`` is
+    ``is_repeated`` states that this very refresh had made the version before, so that nothing was done. ``anchor`` is
     what a sample of all problems told of the policy's strength.
     """
 
@@ -282,7 +282,7 @@ def _selection_folder(
 def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | None) -> bool:
     """Return whether this very refresh made the newest version: same policy, settings and attempts of training.
 
-    Without this, the next share of the probed and retried would be judged by a policy that nobody has trained since.
+    Without this, the next share of the probed and retried would be judged by a policy that no one has trained since.
     """
     if published.newest.origin != "refresh" or published.before is None:
         return False

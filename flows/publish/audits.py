@@ -1,4 +1,4 @@
-"""The draw of `goldilocks review --audit`, as it lies in DIR/audit.json: which rows, from which version of the set.
+"""The draw of `goldilocks review --audit`, as it is in DIR/audit.json: which rows, from which version of the set.
 
 A rejected problem counts as one whose label is wrong, and so does one whose reference was corrected.
 """

@@ -1,4 +1,4 @@
-"""What a curated set of code has beside its rows: tests/ and judging/, and the card's figures on tests.
+"""What a curated set of code has next to its rows: tests/ and judging/, and the card's figures on tests.
 
 Both hold rows for every problem of the set under the language variant's own id, in the `TEST` and `JUDGING` schemas,
 so that whoever reads the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are

@@ -1,4 +1,4 @@
-"""Publishing a run: the curated set as parquet, beside it the dropped rows and the disputed labels, and the data card.
+"""Publishing a run: the curated set as parquet, next to it the dropped rows and the disputed labels, and the data card.
 
 The folder is made aside; the one before is renamed away and the new one to its place, so `DIR/curated` is always whole.
 A kill between the two renames leaves no `DIR/curated`: `restore` puts the one before back. Files hold up to
@@ -159,7 +159,7 @@ def _finish(run: Run, version: versions.Version, results: Results, folder: Path,
 
 
 def renew_receipt(run: Run, version: versions.Version, results: Results) -> None:
-    """Write the receipt of the published set anew, by what lies in the run's folder now; all its other files stay.
+    """Write the receipt of the published set anew, by what is in the run's folder now; all its other files stay.
 
     Raises:
         StoreError: a file of the set is not the one that its receipt names. SourceError: it has no receipt.

@@ -51,7 +51,7 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
-    """Return digests of what the queue is made from besides the filters and the decisions."""
+    """Return digests of what the queue is made from apart from the filters and the decisions."""
     verdicts = _verdicts(run, results)
     verdicts_digest = review.digest(verdicts_of_people(run))
     return {

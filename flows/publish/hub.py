@@ -75,8 +75,8 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
 
     Args:
         private: whether a data set that is made now can be seen by its owners alone.
-        endpoint: the hub's address, the usual one (or that of `HF_ENDPOINT`) where absent.
-        token: of its user, the one that `hf auth login` stored (or `HF_TOKEN`) where absent.
+        endpoint: the hub's address, the usual one (or that of `HF_ENDPOINT`) if missing.
+        token: of its user, the one that `hf auth login` stored (or `HF_TOKEN`) if missing.
 
     Raises:
         HubError: the hub cannot be reached or refuses, or has other files under this version's tag.

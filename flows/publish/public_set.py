@@ -5,7 +5,7 @@
     DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks restore` reads the sources again
 
 DIR/curated keeps all texts: training, reviews and refreshes on this machine read that one. Invariants: no withheld
-text stands in DIR/public, whether a row is kept, dropped or disputed; a row whose text is mostly ours, such as a
+text is in DIR/public, whether a row is kept, dropped or disputed; a row whose text is mostly ours, such as a
 translation, is left out there; what is restored has the digest of what was withheld, or stays empty and is named. Of
 code, given tests and checkers are withheld as statements are (`curation.publish.withheld_code`).
 """
@@ -146,7 +146,7 @@ def sendable(place: Path) -> Path:
     """Return the folder of a set as it may leave the house: its own, or DIR/public, which is made for it.
 
     Raises:
-        SourceError: it holds texts that are to be withheld, and no run's folder is beside it to tell which.
+        SourceError: it holds texts that are to be withheld, and no run's folder is next to it to tell which.
         StoreError: a file of it is not what was published.
     """
     folder = published_folder(place)

@@ -73,7 +73,7 @@ def make_receipt(
 
 
 def with_contents(receipt: Receipt, folder: Path) -> Receipt:
-    """Return a receipt with the rows, digests and licences of the set as it lies in a folder."""
+    """Return a receipt with the rows, digests and licences of the set as it is in a folder."""
     files = sorted((folder / "data").glob("train-*.parquet"))
     rows, columns = receipts.column_digests(files)
     tables = (pl.scan_parquet(file, glob=False).select(_LEDGER) for file in files)
@@ -109,7 +109,7 @@ def renew_contents(folder: Path) -> None:
 
 
 def made_from(run: Run, results: Results) -> str:
-    """Return the hash of what a receipt is made from besides what the set is made from."""
+    """Return the hash of what a receipt is made from apart from what the set is made from."""
     said = [
         *(_digest(run.folder / name) for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")),
         review.digest(verdicts_of_people(run)),

@@ -118,7 +118,7 @@ def decisions_of(folder: Path, number: int, columns: list[str] | None = None) ->
     """Return the decisions of a version, in the `curation.publish.versions.KEPT` schema; empty for version 0.
 
     Args:
-        columns: those that are wanted; all where absent.
+        columns: those that are wanted; all if missing.
     """
     if number == 0:
         return versions.KEPT.to_frame().select(columns or pl.all())
@@ -157,7 +157,7 @@ def _decisions_file(folder: Path, number: int) -> Path:
 
 
 def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.LazyFrame:
-    """Return the decisions behind a set, with whether each problem stands in it; they are read where they are used.
+    """Return the decisions behind a set, with whether each problem is in it; they are read where they are used.
 
     Args:
         measured: the day of the attempts, where the decisions do not name it themselves.

@@ -1,4 +1,4 @@
-"""Progress bars on long work, on standard error; a plain line per stage where nobody watches; warnings between them."""
+"""Progress bars on long work, on standard error; a plain line per stage where no one watches; warnings between them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def announce(text: str) -> None:
 
 
 NOTE_S = 60.0
-"""Where nobody watches, seconds between two notes of a long stage."""
+"""Where no one watches, seconds between two notes of a long stage."""
 
 _notes: list[Callable[[str], None]] = []
 """Where a note goes: to the innermost bar that is shown."""
@@ -91,7 +91,7 @@ def warn(run: Path, stage: str, text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Show a text beside the bar, such as how many attempts and how fast. Without a bar it is lost."""
+    """Show a text next to the bar, such as how many attempts and how fast. Without a bar it is lost."""
     if _notes:
         _notes[-1](text)
 
@@ -102,7 +102,7 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
     ``advance(rows)``.
 
     Args:
-        is_part: of a stage that has a bar of its own: no line is printed where nobody watches.
+        is_part: of a stage that has a bar of its own: no line is printed where no one watches.
     """
     from rich.progress import (
         BarColumn,

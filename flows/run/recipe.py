@@ -1,4 +1,4 @@
-"""Curation recipes: read, changed, and printed for others. `curation.config.loading` says what is wrong with one."""
+"""Curation recipes: read, changed, and printed for others. `curation.config.loading` states what is wrong with one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def unused_lines(recipe: Recipe) -> list[str]:
 
 
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
-    """Return the recipe as TOML for others to read: no path of this machine stands in it.
+    """Return the recipe as TOML for others to read: no path of this machine is in it.
 
     An absolute path in the recipe's folder is written relative to it, as the recipe's own are; one in the run folder
     begins with `RUN/`; any other keeps its name only, as `…/name`. Empty tables, addresses of servers, names of keys,

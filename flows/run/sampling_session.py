@@ -47,7 +47,7 @@ REFUSED_TABLE = "refused"
 """Of the shards in which problems were refused: `curation.storage.attempts.REFUSAL`."""
 
 LEARNT = "priors.json"
-"""Beside the manifest: what the anchor taught, where a stage learnt priors."""
+"""Next to the manifest: what the anchor taught, where a stage learnt priors."""
 
 
 def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
@@ -169,7 +169,7 @@ class SamplingSession:
         self._store_learnt(learnt)
 
     def _store_learnt(self, learnt: LearntPriors) -> None:
-        """Say what was learnt, and keep it beside the stage's shards."""
+        """Say what was learnt, and keep it next to the stage's shards."""
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)

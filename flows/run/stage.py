@@ -1,9 +1,9 @@
 """A stage as one object, and its work in a run: read the tables of earlier stages, work shard by shard, keep tables.
 
-All that there is to say of a stage stands in its `Stage`. Pipelines are lists of them (`flows.run.pipeline`); folders,
+All that there is to say of a stage is in its `Stage`. Pipelines are lists of them (`flows.run.pipeline`); folders,
 titles, Prefect's tasks, the plan, the funnel, `status`, `explain` and `run --dry` derive from the lists.
 
-Invariants: a stage keeps its rows in a `curation.storage.stages.StageFolder`, whose fingerprint says what they were
+Invariants: a stage keeps its rows in a `curation.storage.stages.StageFolder`, whose fingerprint states what they were
 made from; shards keep their numbers from the sources on. Not here: any decision on a problem.
 """
 
@@ -89,7 +89,7 @@ class Stage:
     """In fingerprints, and in the inputs of the stages behind it: a new one makes all of them run again."""
 
     title: str
-    """In the funnel, on the card, beside the progress bar, and as the name of its task in Prefect."""
+    """In the funnel, on the card, next to the progress bar, and as the name of its task in Prefect."""
 
     folder: str
     """Within the run folder."""
@@ -176,7 +176,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """A finished stage: its folder and its numbers. ``reused`` says that nothing had to be computed."""
+    """A finished stage: its folder and its numbers. ``reused`` states that nothing had to be computed."""
 
     stage: Stage
     folder: Path

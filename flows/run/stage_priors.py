@@ -51,7 +51,7 @@ class PriorLearner:
         counts: problem, policy, correct, judged of earlier attempts by others.
         rates: `RATES` of earlier attempts by others.
         doubtful_is_open: a doubtful verdict counts as one that is not there yet.
-        domains: problem, domain of all problems, where they are told apart.
+        domains: problem, domain of all problems, where they are distinguished.
     """
 
     rule: StoppingRule

@@ -69,8 +69,8 @@ def train_apart(
     They end with this process, however it ends, and so do the servers that generate for them.
 
     Args:
-        gpus: those that may be used, by their names; all that this process sees where absent.
-        trainers: how many of them train, where somebody says so.
+        gpus: those that may be used, by their names; all that this process sees if missing.
+        trainers: how many of them train, where someone says so.
         placement: who gets which, in place of the two.
 
     Raises:

@@ -41,7 +41,7 @@ def deployments(path: Path, out: Path | None = None) -> list[PinnedDeployment]:
     """Return the deployments of a recipe.
 
     Args:
-        out: the run folder; runs/NAME where absent.
+        out: the run folder; runs/NAME if missing.
 
     Raises:
         ConfigError: the recipe cannot be meant, or its trainer's recipe is not there or cannot be.

@@ -59,7 +59,7 @@ def user_api() -> str | None:
     """Return the address of the user's own Prefect API, where there is one, and make Prefect `quiet`.
 
     Raises:
-        GoldilocksError: nobody answers there.
+        GoldilocksError: no one answers there.
     """
     address = os.environ.get("PREFECT_API_URL") or None
     if address is None:
@@ -94,7 +94,7 @@ def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *
     """Wait until the server answers at the address.
 
     Raises:
-        GoldilocksError: it ended (``ended`` says what to do then), or has not answered within `START_S` (``silent``).
+        GoldilocksError: it ended (``ended`` states what to do then), or has not answered within `START_S` (``silent``).
     """
     end = time.monotonic() + START_S
     while time.monotonic() < end:

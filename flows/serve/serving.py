@@ -73,7 +73,7 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
     """Register the recipes' deployments and run what falls due, until interrupted (`goldilocks serve`).
 
     Args:
-        out: the run folder, where there is one recipe; runs/NAME where absent.
+        out: the run folder, where there is one recipe; runs/NAME if missing.
 
     Raises:
         ConfigError: a recipe cannot be meant, two have one name, or ``out`` is given for several.
@@ -192,7 +192,7 @@ def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
 
 
 def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[bytes], int]:
-    """Start `flows.serve.runner`; return it, and the end of a pipe on which it says that it serves."""
+    """Start `flows.serve.runner`; return it, and the end of a pipe on which it states that it serves."""
     ready, said = os.pipe()
     command = [sys.executable, "-m", "flows.serve.runner", address, str(said), str(service.out or "")]
     try:
@@ -226,7 +226,7 @@ def serving_api(
     The process is None where the user's own API is used.
 
     Args:
-        keys: of the server; it answers nobody without one.
+        keys: of the server; it answers no one without one.
         token: of the service that the process belongs to.
         folders: run folders that the page beside Prefect's shows; they lie in one folder.
 

@@ -67,7 +67,7 @@ def checkpoint(folder: Path, version: int) -> dict[str, Any]:
 
 
 def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
-    """Return the work that is missing on the newest announced version and that nobody does; None where there is none.
+    """Return the work that is missing on the newest announced version and that no one does; None where there is none.
 
     Args:
         folder: the run folder of the set.

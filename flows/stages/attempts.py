@@ -272,7 +272,7 @@ def stage_learner(
 
 
 def problem_domains(problems: pl.DataFrame) -> pl.DataFrame:
-    """Return problem and domain: policies' abilities are told apart by the source that a problem comes from.
+    """Return problem and domain: policies' abilities are distinguished by the source that a problem comes from.
 
     Args:
         problems: `PROBLEM` rows.
@@ -287,7 +287,7 @@ def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, inde
 
 
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
-    """Return what the verdicts of sampling depend on, besides the attempts."""
+    """Return what the verdicts of sampling depend on, apart from the attempts."""
     settings = difficulty_stage(run.recipe, part)
     said = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
     return said | {"doubtful": "open"} if run.recipe.asks_doubtful_verdicts else said

@@ -14,7 +14,7 @@ from curation.storage.remote import is_url
 from flows.run.run_folder import Run
 
 TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE = "tests", "solutions", "judging"
-"""Beside the problems of a code pipeline: their tests, their solutions, and their limits and checkers."""
+"""Next to the problems of a code pipeline: their tests, their solutions, and their limits and checkers."""
 
 
 def split_rows(

@@ -80,7 +80,7 @@ Execute = Callable[..., execution_matrix.ExecutionMatrix]
 class GeneratedTests:
     """What generation gave one problem. ``tests`` are `TEST` rows, ``caught`` counts the tests that fail a solution.
 
-    ``reason`` says why there are none; it is empty where there are.
+    ``reason`` states why there are none; it is empty where there are.
     """
 
     tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
@@ -297,7 +297,7 @@ def generate_tests(
         runs, decisions, tests: of the given tests; those of ``tests`` stay.
         limit: the problem's time limit, in seconds.
         responses: of the model that writes generators.
-        vouching: who says which inputs are allowed.
+        vouching: who states which inputs are allowed.
         execute: runs solutions on tests.
     """
     valid_decisions = decisions.filter(pl.col("decision") != "discard")

@@ -1,4 +1,4 @@
-"""Decontamination: problems that overlap with benchmarks leave; every hit is kept beside them.
+"""Decontamination: problems that overlap with benchmarks leave; every hit is kept next to them.
 
 A problem that an embedder's servers refuse is set aside as `sampling_failed`, under a failure budget, and asked for
 again by later runs, as attempts are. A benchmark's row that they refuse is compared by the other methods alone.
@@ -129,7 +129,7 @@ class _Measuring:
             self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
 
     def _work(self, again: int = 0) -> Callable[[int], Shard]:
-        """Return what measures a shard; ``again`` says how many finished ones are, whose refusals do not count."""
+        """Return what measures a shard; ``again`` states how many finished ones are, whose refusals do not count."""
         job, problems = self._job, self._job.problems
         before = 0 if again else self.folder.note("refused")
         budget = FailureBudget(
@@ -203,7 +203,7 @@ def _embedder(run: Run) -> Embedder | None:
 
 
 def scores_folder(run: Run) -> Path:
-    """Return the folder of the scores, beside the stage's."""
+    """Return the folder of the scores, next to the stage's."""
     place = DECONTAMINATION.folder_in(run)
     return place.with_name(place.name + "-scores")
 

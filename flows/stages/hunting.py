@@ -1,7 +1,7 @@
 """What hunts made tests beside known wrong submissions: mutants of the voting solutions, sweeps, and rare answers.
 
-Mutants that pass every given test stand in for wrong submissions nobody has: an input on which one of them fails is
-worth keeping. They say nothing of the problem and are never counted as solutions.
+Mutants that pass every given test stand in for wrong submissions no one has: an input on which one of them fails is
+worth keeping. They show nothing of the problem and are never counted as solutions.
 Once all of them fail on enough tests, others are drawn, of the next voting solution, that pass the tests made so far as
 well: they are nearer to right.
 
@@ -55,7 +55,7 @@ _SWEEP_S = 2.0
 """CPU seconds of one sweep, for the scout and for all that are swept: slow programs see fewer inputs."""
 _EXCEEDED = [CodeVerdict.TLE.value, CodeVerdict.MLE.value, CodeVerdict.OLE.value]
 _SLOW = 2
-"""Batches in which a mutant runs out of its limits before it hunts no more: that costs time and tells nothing."""
+"""Batches in which a mutant runs out of its limits before it hunts no more: that costs time and shows nothing."""
 _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 
@@ -94,7 +94,7 @@ class Hunt:
 
     def find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
         """Return mutants that pass the given tests and those ``made``, `MUTANTS` at most; first time
-        beside what a model wrote that passes them."""
+        next to what a model wrote that passes them."""
         changed = self.voters[self.renewals % len(self.voters)].submission
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
         seed = f"{self.run.recipe.seed} {self.unit.name} {self.renewals}"
@@ -143,7 +143,7 @@ class Hunt:
     def failing(self, tests: Sequence[tuple[str, str]]) -> list[frozenset[int]]:
         """Return for each test, input and right output, the mutants that give another output or crash.
 
-        Running out of time says nothing: the program that was changed may be slow itself.
+        Running out of time shows nothing: the program that was changed may be slow itself.
         """
         fails: list[set[int]] = [set() for _ in tests]
         if tests and self.mutants is None:

@@ -49,7 +49,7 @@ class Weighing:
     """What was learnt from everyone's votes, by which any problem's reference is weighed.
 
     Args:
-        model: None where nobody voted.
+        model: None where no one voted.
         voters: whose votes decide, where votes do and the posterior ranks; None where it decides.
     """
 
@@ -62,7 +62,7 @@ class Weighing:
     voters: Sequence[str] | None = None
 
     def labels(self, problems: pl.Series) -> pl.DataFrame:
-        """Return what is said of some problems' references (`LABEL_TRUST`); nothing where nobody voted."""
+        """Return what is said of some problems' references (`LABEL_TRUST`); nothing where no one voted."""
         if self.model is None:
             return label_trust.LABEL_TRUST.to_frame()
         votes = self.votes.of(problems)
@@ -402,7 +402,7 @@ def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) ->
     """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide.
 
     Args:
-        where: those that are wanted; all where absent.
+        where: those that are wanted; all if missing.
     """
     if not run.recipe.weighs_labels:
         return None

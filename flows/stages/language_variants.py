@@ -16,7 +16,7 @@ from flows.stages.base import JUDGING_TABLE
 def make_variants(job: StageRun) -> StageResult:
     """Make the language variants of each problem; drop a problem that cannot be asked for in any language.
 
-    Reads what the tests' stage kept beside its problems, so it comes right after it.
+    Reads what the tests' stage kept next to its problems, so it comes right after it.
     """
     recipe, problems = job.recipe, job.problems.folder
 

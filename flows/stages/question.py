@@ -46,7 +46,7 @@ class ResponseWatch:
 
     Args:
         model: the name of the model that answers.
-        is_readable: says whether a response holds what the stage asks for.
+        is_readable: states whether a response holds what the stage asks for.
     """
 
     def __init__(self, run: Run, stage: str, model: str, is_readable: Callable[[str], bool]) -> None:
@@ -196,10 +196,10 @@ SPENT = "max_votes is spent"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a question reads besides the problems, and what its stage is made from."""
+    """What a question reads apart from the problems, and what its stage is made from."""
 
     tables: Callable[[int], tuple[Any, ...]] = lambda _: ()
-    """From a shard's number to what `select` and `apply` have besides its rows."""
+    """From a shard's number to what `select` and `apply` have apart from its rows."""
 
     read: tuple[StageResult, ...] = ()
     version: str = ""

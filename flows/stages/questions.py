@@ -1,4 +1,4 @@
-"""The questions that a pipeline asks a model, as stages: what each of them reads besides the problems.
+"""The questions that a pipeline asks a model, as stages: what each of them reads apart from the problems.
 
 The rules are those of `curation.questions`. `DOUBTFUL_ROWS` is in `flows.stages.statements`, `TEST_PROGRAMS` in
 `flows.stages.test_programs`.

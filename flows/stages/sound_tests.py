@@ -84,7 +84,7 @@ def agreed_tests(
 
 
 def doubted_tests(runs: pl.DataFrame, voting: set[int]) -> set[int]:
-    """Return the tests on which voting solutions give several outputs, or one crashes; slow ones say nothing."""
+    """Return the tests on which voting solutions give several outputs, or one crashes; slow ones show nothing."""
     told = (
         runs.filter(pl.col("solution").is_in(list(voting)))
         .group_by("test")
@@ -96,7 +96,7 @@ def doubted_tests(runs: pl.DataFrame, voting: set[int]) -> set[int]:
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
     """Return the known wrong solutions that fail on each test that stays, by the test's index.
 
-    What was not run, because the solution had used up its limits before, says nothing.
+    What was not run, because the solution had used up its limits before, shows nothing.
     """
     expected = decisions.select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True)).join(expected, on=["problem", "test"])

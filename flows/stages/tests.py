@@ -59,7 +59,7 @@ VALIDATION = pl.Schema(
         "aside": pl.String(),  # why validators are not believed; null where all are
     }
 )
-"""Who says which inputs of a problem are allowed."""
+"""Who states which inputs of a problem are allowed."""
 
 
 def make_tests(job: StageRun) -> StageResult:

@@ -1,4 +1,4 @@
-"""Packed = unpacked: a response has the log-probabilities that it has alone, whatever lies beside it.
+"""Packed = unpacked: a response has the log-probabilities that it has alone, whatever lies next to it.
 
 Two figures. *Packed = unpacked* compares what a step computes with each sequence alone through transformers' own
 forward pass: attention, positions, boundaries and output layer are all in it, and in half precision so is rounding.

@@ -39,7 +39,7 @@ class ModelCheckError(GoldilocksError):
 class CheckResult:
     """One check: what was measured, how much is allowed (both None where there is no number), and what to say of it.
 
-    ``advice`` says what to set; it is empty where the check passed.
+    ``advice`` states what to set; it is empty where the check passed.
 
     Example: ``CheckResult("packed = unpacked", 0.43, 1e-3, "they differ by 0.43 nats", "set packing.single = true")``
     """

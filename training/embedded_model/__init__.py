@@ -2,7 +2,7 @@
 
 `problems` is its endless supply of problems, `solutions` are the ways of working it is shown, `tokens` its tokenizer.
 Its weights lie in ``weights/``, beside this file; ``python -m tests.embedded_model.make`` in the repository trains it
-from nothing, and says how often it is right.
+from nothing, and states how often it is right.
 
 Nothing heavy is imported here: `problems` needs no torch.
 """

@@ -32,7 +32,7 @@ from training.workload import Workload, stage_collectors, workload
 class EmbeddedPlacement:
     """Where the embedded engine trains: so many processes, the GPUs that they see, and those of each generator server.
 
-    No GPU: one process on the CPU. No servers: rank 0 generates, or servers that somebody else has started. ``why``
+    No GPU: one process on the CPU. No servers: rank 0 generates, or servers that someone else has started. ``why``
     says in a line how GPUs were shared out, and is empty where they were not.
 
     Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on GPUs 0 and 1, vLLM on each of 2 and 3.
@@ -78,8 +78,8 @@ def place_embedded(
 
     Args:
         gpus: names of the GPUs that may be used, as `CUDA_VISIBLE_DEVICES` takes them.
-        trainers: how many of them train, where somebody says so.
-        shape: the model's sizes, by which memory is estimated; where absent any number of GPUs holds it.
+        trainers: how many of them train, where someone says so.
+        shape: the model's sizes, by which memory is estimated; if missing any number of GPUs holds it.
 
     Raises:
         ConfigError: the recipe asks for a GPU, and there is none; or nothing would be left for one of both.
@@ -211,7 +211,7 @@ def place_verl(
     Args:
         gpus_per_node: of each node.
         experts: whether the model is a mixture of experts.
-        shape: the model's sizes, by which memory is estimated; where absent any number of GPUs holds it.
+        shape: the model's sizes, by which memory is estimated; if missing any number of GPUs holds it.
 
     Raises:
         ConfigError: the GPUs cannot be shared out so.

@@ -63,7 +63,7 @@ def run_processes(
         log: everything that it says is added to this file.
         watch: called every `POLL_S` seconds, and once at the end.
         say: told each line.
-        folder: where it runs; here where absent.
+        folder: where it runs; here if missing.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(

@@ -41,7 +41,7 @@ STEP_METRICS = (
     *(f"speed/{name}" for name in ("padding_share", "shared_share", "collation_wait_s")),
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
-"""What every step's row has; an objective's own statistics stand beside them, below ``policy/``, and the distance of
+"""What every step's row has; an objective's own statistics stand next to them, below ``policy/``, and the distance of
 trainer and generator at equal weights (``policy/mismatch_…``) and at older ones (``policy/stale_…``), where a batch has
 such tokens (`training.objectives.step_statistics`)."""
 
@@ -99,7 +99,7 @@ class SampledGroupStats:
         self._finished = self._dropped = 0
 
     def add(self, rollouts: Sequence[Rollout], *, dropped: bool = False) -> None:
-        """Add a finished group; ``dropped`` says that the objective learns nothing from it."""
+        """Add a finished group; ``dropped`` states that the objective learns nothing from it."""
         self._rollouts.extend(rollouts)
         self._finished += 1
         self._dropped += dropped

@@ -55,7 +55,7 @@ SCORES = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What attempts are held to: the tags to think in, the form of answers, and who tells languages (nobody: None)."""
+    """What attempts are held to: the tags to think in, the form of answers, and who tells languages (no one: None)."""
 
     tags: ThinkingTags = THINK
     response_format: str = BOXED

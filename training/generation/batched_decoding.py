@@ -10,7 +10,7 @@ Invariants:
     softmax(logits / temperature), cut to the likeliest tokens that hold ``top_p`` and normalised again. At temperature
     0 the likeliest token is certain: 0.0;
   - tokens are drawn by one uniform number each, from the request's own generator: its tokens do not depend
-    on what runs beside it, up to rounding of the logits;
+    on what runs next to it, up to rounding of the logits;
   - weights are exchanged between two steps; each token carries the version that made it, and keys and values made by
     older weights stay (paper, section 2.3: no recomputation).
 

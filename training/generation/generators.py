@@ -7,7 +7,7 @@ own (`TorchGenerator`), and a pool of several (`GeneratorPool`); the one over vL
 Invariants:
   - every token carries the version of the weights that made it and its log-probability under the distribution it was
     drawn from; an update keeps requests under way, with their tokens and cache so far;
-  - the same prompt and seed draw with the same random numbers, whatever runs beside them;
+  - the same prompt and seed draw with the same random numbers, whatever runs next to them;
   - requests made in one turn of the event loop reach `TorchGenerator` together: where nothing else is under way, the
     same requests make the same batches, hence the same rounding.
 
@@ -215,7 +215,7 @@ class TorchGenerator:
         )
 
     def _run(self, engine: DecodingEngine) -> None:
-        """Run the thread; should it end by an error that nobody expected, nobody waits for it any longer."""
+        """Run the thread; should it end by an error that no one expected, no one waits for it any longer."""
         opened: dict[DecodingRequest, _PendingRequest] = {}
         try:
             self._serve(engine, opened)

@@ -2,7 +2,7 @@
 
 Requests join and leave a running batch (`training.generation.batched_decoding`); the model runs on one thread of its
 own, so the event loop stays free. The same (problem, index) draws with the same random numbers in every run, whatever
-runs beside it.
+runs next to it.
 
 Not here: quantised weights, several devices, prefix caches across batches. That is vLLM's work.
 """
@@ -90,7 +90,7 @@ class TorchPolicy:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the attempt store records beside the key."""
+        """Return what the attempt store records next to the key."""
         return about_of(self._settings, self._prompt)
 
     @property
@@ -185,7 +185,7 @@ class TorchPolicy:
         """Exchange the weights between two tokens; requests under way go on with the new ones.
 
         ``weights`` is a folder with safetensors or a state dict. ``version`` marks the tokens made from now on (one
-        more than before where absent). ``revision`` names the weights in ``key``; where absent it is the folder's
+        more than before if missing). ``revision`` names the weights in ``key``; if missing it is the folder's
         hash, or for a state dict the hash of the last folder and a count.
 
         Raises:

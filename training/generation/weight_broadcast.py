@@ -58,7 +58,7 @@ class WeightBroadcast:
         """Return whether the server is in a group, which is opened where it has none.
 
         Args:
-            workers: says how many the server has.
+            workers: states how many the server has.
         """
         if url in self._groups:
             return True
@@ -141,7 +141,7 @@ async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run on a thread that nobody has to wait for: an end whose others never come may be left behind."""
+    """Run on a thread that no one has to wait for: an end whose others never come may be left behind."""
     future: Future[T] = Future()
 
     def run() -> None:

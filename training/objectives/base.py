@@ -45,7 +45,7 @@ class ObjectiveInputs:
     on_policy: Tensor | None = None
     """[tokens] bool: drawn in a rollout that was made with the trainer's present weights alone; None: not known."""
     drawn: Tensor | None = None
-    """[tokens] bool: whether `generator_logprobs` is known; None: of all. Where it is not, it stands at 0."""
+    """[tokens] bool: whether `generator_logprobs` is known; None: of all. Where it is not, it is at 0."""
     answer: Tensor | None = None
     """[tokens] bool: those of a reference text that was put behind what was drawn; None: there is none."""
     answer_weights: Tensor | None = None
@@ -103,7 +103,7 @@ class ScoredGroups:
 
 @dataclass(frozen=True, slots=True)
 class GroupWeights:
-    """What a second pass gives: advantages anew, and besides what the objective has of the rest."""
+    """What a second pass gives: advantages anew, and apart from what the objective has of the rest."""
 
     advantages: Tensor  # [sequences] float64
     answer_weights: Tensor | None = None  # [sequences] float64, of reference texts
@@ -112,7 +112,7 @@ class GroupWeights:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveNeeds:
-    """What must be computed for an objective beside the policy's log-probabilities.
+    """What must be computed for an objective next to the policy's log-probabilities.
 
     ``uses_reference``: the recipe's reference, or the model that the run starts from. ``generator_logprobs``: the loss
     reads those under which tokens were drawn; otherwise attempts without them can be trained on. ``reference_ema``: the

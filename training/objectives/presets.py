@@ -104,6 +104,6 @@ class PresetSettings(ObjectiveSettings):
 
     @property
     def variant(self) -> Variant:
-        """Return what the preset changes beside the settings; a setting of the same name takes precedence."""
+        """Return what the preset changes next to the settings; a setting of the same name takes precedence."""
         values = {**self.presets[self.preset], **vars(self)}
         return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})

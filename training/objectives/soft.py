@@ -75,7 +75,7 @@ class SoftSettings(ObjectiveSettings):
 
 
 def soft_decision(rewards: Sequence[Reward], settings: SoftSettings) -> GroupDecision:
-    """Return whether a group is trained on: where two rollouts could be judged, or one beside a value that is known;
+    """Return whether a group is trained on: where two rollouts could be judged, or one next to a value that is known;
     equal rewards draw to the reference.
     """
     return filter_group(rewards, "none", 1 if settings.value == "prior" else 2)

@@ -1,4 +1,4 @@
-"""A soft value for each problem: what the best policy of a temperature is worth there, beside a reference.
+"""A soft value for each problem: what the best policy of a temperature is worth there, next to a reference.
 
     V = tau log E_ref e^(r / tau)
 

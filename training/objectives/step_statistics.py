@@ -24,7 +24,7 @@ from training.objectives.base import ObjectiveInputs, Reduction, Statistic
 from training.optimisation.distributed import DistributedContext
 
 STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
-"""Names of the optimiser step's own numbers, which stand beside the statistics in the metrics."""
+"""Names of the optimiser step's own numbers, which stand next to the statistics in the metrics."""
 
 LARGEST_MEASURED = 20.0
 """Log-ratios count as at most this in measured ratios (4.9e8), so that one token does not make a mean infinite."""
@@ -79,7 +79,7 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
     KL(policy | reference), as if the policy had drawn the tokens; ``log_ratio_max`` is the largest |log rho|. The mean
     of rho² is measured for `effective_share`.
     Entropy and ``kl_reference`` are left out where the inputs hold nothing for them, and so are the numbers of
-    `_mismatch`. Tokens of which nobody knows the generator's probability count in the last two only.
+    `_mismatch`. Tokens of which no one knows the generator's probability count in the last two only.
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too

@@ -1,4 +1,4 @@
-"""A teacher beside an objective: the term that follows it, and groups that no rollout solved given to it.
+"""A teacher next to an objective: the term that follows it, and groups that no rollout solved given to it.
 
 The term is per-token reverse KL (`training.objectives.distil`). With `unsolved`, groups in which no rollout is correct,
 which GRPO drops or compares by format alone, have no advantages: their tokens have the term in place of the loss.

@@ -56,7 +56,7 @@ def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRu
 
 
 def _block(query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, rule: AttentionRule, offset: int) -> Tensor:
-    """Return the output of some queries; the first of them stands at the key number ``offset``."""
+    """Return the output of some queries; the first of them is at the key number ``offset``."""
     groups = query.shape[1] // key.shape[1]
     key, value = (part.repeat_interleave(groups, 1) for part in (key, value))
     scaling = query.shape[-1] ** -0.5 if rule.scaling is None else rule.scaling

@@ -38,7 +38,7 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SampleArrays:
-    """Samples as arrays, one after another. ``prompts`` says which sequence was the first with the same prompt; it is
+    """Samples as arrays, one after another. ``prompts`` states which sequence was the first with the same prompt; it is
     None where prompts are not shared.
 
     Marks and values that no sample has are None, as in `MicroBatch`.
@@ -186,7 +186,7 @@ def _of_each(samples: Sequence[TrainingSample], value_of: Callable[[TrainingSamp
 
 
 def _logprobs(sample: TrainingSample) -> Floats:
-    """Return a log-probability for each response token, 0 where nobody knows one."""
+    """Return a log-probability for each response token, 0 where no one knows one."""
     values = np.zeros(len(sample.response_ids), np.float32)
     if sample.generator_logprobs is not None:
         values[: len(values) - sample.answer_tokens] = _values(sample.generator_logprobs)

@@ -51,7 +51,7 @@ class RankRounds(Protocol):
 
 
 class ShareNotMade(GoldilocksError):
-    """Rank 0 failed to make the shares of a round, and says why itself."""
+    """Rank 0 failed to make the shares of a round, and states why itself."""
 
 
 class DistributedContext:
@@ -91,7 +91,7 @@ class DistributedContext:
 
     @cached_property
     def background_group(self) -> dist.ProcessGroup | None:
-        """Return a group of all ranks for what goes on beside their tasks; all first ask for it at the same time."""
+        """Return a group of all ranks for what goes on next to their tasks; all first ask for it at the same time."""
         return dist.new_group(backend="gloo", timeout=PROCESS_GROUP_TIMEOUT) if self.sharded else None
 
     @property

@@ -1,7 +1,7 @@
 """A rank that hangs ends its run within minutes, and says where it was.
 
 Ranks wait for one another in collectives, for days where they must: rank 0 may wait for a slow batch before it
-announces the next task. Within a task nobody has a reason to wait that long. So each rank watches itself there: where
+announces the next task. Within a task no one has a reason to wait that long. So each rank watches itself there: where
 it has not moved on for ``limit_s`` (a micro-batch done, a task ended), it prints its rank, the task, how far it came
 and the stack of every thread, and ends with `HUNG`. torchrun then ends the others. All ranks that waited for it say the
 same at about that time; the one that hangs is the one that came least far, and whose stack is in no collective.

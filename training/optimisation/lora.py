@@ -3,7 +3,7 @@
 Linear layers inside the decoder's layers get two small matrices each, W + alpha / rank * B A, of which A begins random
 by the run's seed and B zero; nothing else is trained. There is no dropout: with it the trainer would score another
 policy than the one that sampled. Whoever gets weights from the trainer (generators, exports, published versions) gets
-whole ones with the adapters added in fp32, so nobody there needs to know of them. The adapters alone are written too,
+whole ones with the adapters added in fp32, so no one there needs to know of them. The adapters alone are written too,
 as peft loads them.
 
 Invariants: before the first step the policy is the model, exactly; frozen weights never change, so a checkpoint holds

@@ -1,6 +1,6 @@
 """The gradient of the output layer's weights where a model computes in bf16: added up in fp32 over chunks of logits.
 
-autograd would round the sum to bf16 after each of some hundred chunks, and lose what is small beside it.
+autograd would round the sum to bf16 after each of some hundred chunks, and lose what is small next to it.
 """
 
 from __future__ import annotations

@@ -40,14 +40,14 @@ class TrainingSample:
 
     ``generator_logprobs`` are those under which the generator drew the tokens of ``response_ids``; ``advantage`` and
     ``token_weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for
-    response tokens that are not trained on; None trains on all. ``generator_logprobs`` is None where nobody knows them,
+    response tokens that are not trained on; None trains on all. ``generator_logprobs`` is None where no one knows them,
     as of an attempt that was recorded elsewhere. ``on_policy`` says
     whether all tokens were drawn with the trainer's present weights, None where that is not known. ``group`` is the
     number of its group. With ``max_distance`` it weighs nothing where the policy's and the reference's
     log-probabilities differ by more than so many nats a token; an objective's second pass finds that.
     ``reward`` is its total; ``value`` is its problem's before the step, None where there is none.
     A teacher scores the response after ``teacher_prompt_ids``, None where it is not asked; ``teacher_logprobs`` are its
-    answer. The last ``answer_tokens`` of the response are a reference text that nobody drew: they have no
+    answer. The last ``answer_tokens`` of the response are a reference text that no one drew: they have no
     ``generator_logprobs``, and weigh ``answer_weight``.
 
     Raises:
@@ -102,7 +102,7 @@ class TrainingSample:
 class MicroBatch:
     """Packed sequences: [tokens] what the model reads, [targets] the response tokens it is scored on.
 
-    ``sequence_index`` numbers the micro-batch's own sequences from 0; ``sample_indices`` says which sample each was.
+    ``sequence_index`` numbers the micro-batch's own sequences from 0; ``sample_indices`` states which sample each was.
     Where sequences share a prompt, its tokens are read once, with its first sequence. ``unrolled`` then finds every
     token of all whole sequences, one after another, among those that are read, and ``packed`` the read ones among
     these; both are None where nothing is shared, and the two orders are the same.
@@ -135,7 +135,7 @@ class MicroBatch:
         return len(self.input_ids)
 
     def to(self, device: torch.device | str) -> MicroBatch:
-        """Return this micro-batch on another device; a GPU copies it from pinned memory, and nobody waits for that."""
+        """Return this micro-batch on another device; a GPU copies it from pinned memory, and no one waits for that."""
         pinned = torch.device(device).type == "cuda" and self.input_ids.device.type == "cpu"
         moved: dict[str, Any] = {
             field.name: (value.pin_memory() if pinned else value).to(device, non_blocking=True)

@@ -1,7 +1,7 @@
 """Weights that one rank reads and all get, a module at a time, while a model is being sharded.
 
 Rank 0 holds the model; the others hold its modules with tensors that have no memory (device ``meta``). Rank 0 first
-says which tensors there are, which of them are one under several names, and their types; then they travel module by
+states which tensors there are, which of them are one under several names, and their types; then they travel module by
 module, on the device that computes. What is sharded already does not travel.
 
 Invariants: all ranks take part in the same order, which is rank 0's; ranks whose models differ end with a sentence

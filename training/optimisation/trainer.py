@@ -101,7 +101,7 @@ class Trainer:
         ranks: the processes.
         model: a model that is there already, in fp32.
 
-    ``packing`` is how sequences are packed; ``packing_note`` says why, where that is not as the recipe has it.
+    ``packing`` is how sequences are packed; ``packing_note`` states why, where that is not as the recipe has it.
     """
 
     def __init__(

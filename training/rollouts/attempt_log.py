@@ -66,7 +66,7 @@ class AttemptPurpose:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Return what stands in key.json beside the key."""
+        """Return what is in key.json next to the key."""
         return {"kind": KIND, "purpose": self.name, "per_problem": self.per_problem, **self.drawing}
 
 
@@ -229,8 +229,8 @@ def read_attempts(
 
     Args:
         columns: of `ATTEMPT`.
-        purpose: ``training`` or ``evaluation``; both where absent.
-        problems: ids; all where absent.
+        purpose: ``training`` or ``evaluation``; both if missing.
+        problems: ids; all if missing.
 
     Raises:
         StoreError: the run keeps no attempts, or a part of them is damaged.
@@ -246,7 +246,7 @@ def read_attempts(
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
     """Yield the verdicts that the run was trained on, in the `VERDICT` schema, each once.
 
-    ``outcome`` is null where the format was broken and the verifier was not asked; ``method`` says how.
+    ``outcome`` is null where the format was broken and the verifier was not asked; ``method`` states how.
     """
     for folder in _folders(run, VERDICTS):
         verifier = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["verifier"])

@@ -54,7 +54,7 @@ class RolloutRequest:
 class GroupDecision:
     """What becomes of a finished group.
 
-    ``drop_reason`` says why none of it is trained on, or is None; ``exclusion_reasons`` says for each rollout, in the
+    ``drop_reason`` states why none of it is trained on, or is None; ``exclusion_reasons`` says for each rollout, in the
     order of the call, why it alone is left out, or None.
     """
 

@@ -109,7 +109,7 @@ class RolloutRunner:
         prompt: how problems are asked.
         seed: the run's.
         rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
-        check_language: says whether texts share a language; needed where languages are rewarded.
+        check_language: states whether texts share a language; needed where languages are rewarded.
         tags: those that the model thinks in.
 
     ``generated`` counts the responses so far, ``last_generated_at`` is when the last one came, by the monotonic clock.

@@ -114,7 +114,7 @@ def _curated_tasks(data: CuratedData, split: Split, folder: Path) -> Iterator[Tr
 
 
 def _refuse_prefixes(files: Sequence[Path]) -> None:
-    """Refuse a set of before whose problems were measured with the begin of a solution, which nobody is given any more.
+    """Refuse a set of before whose problems were measured with the begin of a solution, which no one is given any more.
 
     Evaluated they were without it, and are.
     """

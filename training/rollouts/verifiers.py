@@ -88,7 +88,7 @@ class Verifiers:
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
         """Judge one rollout, in the house's form; ``seed`` is that of its group and draws a program's tests.
 
-        ``finish`` says how it ended, as of a `TokenCompletion`.
+        ``finish`` states how it ended, as of a `TokenCompletion`.
         """
         response = Response(text, None, finish)
         request, reference = task.request, task.reference_answer or ""

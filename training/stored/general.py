@@ -1,6 +1,6 @@
-"""Instruction data beside the traces of a cold start: rows of a file as rollouts that teach by being there.
+"""Instruction data next to the traces of a cold start: rows of a file as rollouts that teach by being there.
 
-Invariant: they are judged by nobody, so they count in no reward and no pass rate of a run.
+Invariant: they are judged by no one, so they count in no reward and no pass rate of a run.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 All attempts at the run's problems are judged once, before the first step. The objective then says which of a problem's
 attempts teach (`Objective.decide`: for `sft` the correct ones); a text counts once; of more than `per_problem` the seed
-chooses. What is left of a problem lies in chunks of at most a group's size, and an epoch has every chunk once, or, with
+chooses. What is left of a problem is in chunks of at most a group's size, and an epoch has every chunk once, or, with
 `hardness`, in proportion to (1 - pass rate) ** hardness, in an order drawn anew.
 
 Invariants: which groups a step trains on follows from the seed and the step alone, so a resumed run needs no state. No

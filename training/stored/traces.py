@@ -1,4 +1,4 @@
-"""The traces of a cold start as a set of their own: RUN/traces, with the card that says what they are.
+"""The traces of a cold start as a set of their own: RUN/traces, with the card that states what they are.
 
     RUN/traces/data/train-00000-of-00001.parquet    a row a trace
     RUN/traces/README.md                            the card, in the Hugging Face card format

@@ -1,7 +1,7 @@
 """What a run does with hits: a problem that overlaps leaves, and the hits are its evidence; templates are counted.
 
 A problem that servers refuse to embed, and in which no other method finds an overlap, leaves as `sampling_failed`:
-nobody can say that it is no benchmark's.
+no one can say that it is no benchmark's.
 
 Invariant: pure functions; in = kept + dropped. Not here: which hits there are, and with which thresholds (`overlap`).
 """
@@ -27,7 +27,7 @@ def drop_contaminated(
     Args:
         hits: in the `overlap.HIT` schema; ``row`` is the position in ``problems``. The best of each method is evidence.
         with_templates: drop problems made from a benchmark's template too.
-        refused: in the `REFUSED` schema; none where absent.
+        refused: in the `REFUSED` schema; none if missing.
     """
     counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)
     best = counted.group_by("row", "method", maintain_order=True).first()

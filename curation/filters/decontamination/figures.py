@@ -6,7 +6,7 @@ alike, their figures are compared as multisets, and the share that agrees decide
   running text   figures are numbers, single letters, functions and symbols; a number may be put into words ("half an
                  hour" for "30 minutes"), so what counts is the share of the text with fewer figures, or five quarters
                  of the share of the other if that is less: a short problem whose two numbers are among ten is another;
-  formulas       if one of the texts has any, figures are what is asked (``\arcsin 1`` and ``\arcsin -1``), and nobody
+  formulas       if one of the texts has any, figures are what is asked (``\arcsin 1`` and ``\arcsin -1``), and no one
                  rewords them: what counts is the share of the text with more;
   containment    if one text is in the other, which may have more to it, what counts is the share of the one with fewer.
 
@@ -80,7 +80,7 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs with ``wording``: how much of the longer text, its figures left out, stands in the other; in
+    """Return the pairs with ``wording``: how much of the longer text, its figures left out, is in the other; in
     their order.
     """
     mine = left.wording.group_by("row").agg(words=pl.col("n").sum())

@@ -56,7 +56,7 @@ def contamination_file(
 
     Args:
         path, against: .jsonl (also .gz and .zst), .parquet or .csv. A benchmark is named by its file, without endings.
-        field, benchmark_field: dotted paths of the statements; the first of `FIELDS` that is there where absent.
+        field, benchmark_field: dotted paths of the statements; the first of `FIELDS` that is there if missing.
 
     Raises:
         SourceError: a file is missing, empty or unreadable, or its rows have no statement.

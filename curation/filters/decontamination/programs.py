@@ -44,7 +44,7 @@ def program_texts(statements: pl.Series) -> pl.Series:
 
 
 def program_text(statement: str) -> str:
-    """Return what one statement says in words; prose, and code that says nothing, as it stands.
+    """Return what one statement says in words; prose, and code that shows nothing, as it stands.
 
     >>> program_text("int hasClose(int *xs) { /* Are two numbers near each other? */")
     'has close. Are two numbers near each other?'

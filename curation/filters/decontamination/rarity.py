@@ -1,6 +1,6 @@
-"""How rare words and runs of tokens are in a corpus: what stands in many problems says little about any two of them.
+"""How rare words and runs of tokens are in a corpus: what is in many problems says little about any two of them.
 
-Each benchmark row counts as a row of the corpus. The weight of what stands in ``df`` of ``n`` rows is
+Each benchmark row counts as a row of the corpus. The weight of what is in ``df`` of ``n`` rows is
 ``log((n + 2) / (df + 1))``, the inverse document frequency (Spärck Jones 1972), smoothed so that it is never 0.
 
 Invariants: counts do not depend on the order of rows; memory does not grow with the corpus: words are counted in

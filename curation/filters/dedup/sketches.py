@@ -195,7 +195,7 @@ class _CandidateFiles:
 def _part_of_band(
     keys: NDArray[np.uint64], ranks: Ranks, some: NDArray[np.bool_], part: int
 ) -> tuple[NDArray[np.uint64], Ranks]:
-    """Return keys and ranks of the rows that have shingles and whose key lies in one of equal ranges of keys.
+    """Return keys and ranks of the rows that have shingles and whose key is in one of equal ranges of keys.
 
     Keys are hashes, so each range has as many; rows with equal keys are in one. A block of rows is looked at at once.
     """

@@ -21,7 +21,7 @@ class Answers:
     nothing: str
     """Expression of whole answers that say that there is nothing; empty for none."""
     articles: tuple[str, ...]
-    """Expressions of words in front of an answer that say nothing."""
+    """Expressions of words in front of an answer that show nothing."""
     choice_words: tuple[str, ...]
     """Words before the letter of a choice."""
     and_words: tuple[str, ...]
@@ -49,7 +49,7 @@ class Answers:
     judgements: tuple[str, ...]
     """Expressions behind a cue that say how an answer is, not what it is."""
     value_words: tuple[str, ...]
-    """Words beside a number, besides numerals, that make it another one or leave it open."""
+    """Words next to a number, besides numerals, that make it another one or leave it open."""
     weak_cues: tuple[str, ...]
     """Expressions of cues that count only where there is no better."""
     strong_cues: tuple[str, ...]

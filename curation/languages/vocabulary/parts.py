@@ -1,4 +1,4 @@
-"""The small tables of a language: how it is told apart, counts, dates and measures, and how it is spoken to."""
+"""The small tables of a language: how it is distinguished, counts, dates and measures, and how it is spoken to."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Units:
     """Names of units and currencies."""
 
     beside_numbers: dict[str, tuple[str, ...]]
-    """Unit → expressions that name it beside a number, in any form."""
+    """Unit → expressions that name it next to a number, in any form."""
     written: dict[str, tuple[str, ...]]
     """Unit (of `curation.verify.answers.units`) → words that an answer may name it with."""
     powers: dict[str, tuple[str, ...]]
     """2 or 3 → words for it before or behind a unit."""
     empty: tuple[str, ...]
-    """Words behind a number that say nothing about it."""
+    """Words behind a number that show nothing about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ class Questions:
     """The table ``questions`` of a language's file."""
 
     asks: tuple[str, ...]
-    """Expressions of words that ask; the last sentence with one, or with a question mark, says what is asked for."""
+    """Expressions of words that ask; the last sentence with one, or with a question mark, states what is asked for."""
     formula: tuple[str, ...]
     """Expressions with ``<formula>``, the one that is asked for."""
     unit: tuple[str, ...]

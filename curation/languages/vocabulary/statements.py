@@ -1,7 +1,7 @@
 """What the format filter looks for in statements and answers.
 
 Expressions are in Rust's syntax, without look-around. Letters match in any case, and ``\\b`` is a boundary of ASCII
-words (see `curation.filters.statements.words.cheap`), so none stands beside an accented letter. All are tried on every
+words (see `curation.filters.statements.words.cheap`), so none stands next to an accented letter. All are tried on every
 row, since a row's tag may be wrong.
 """
 
@@ -15,19 +15,19 @@ class Statements:
     """The table ``statements`` of a language's file."""
 
     proof_needles: tuple[str, ...]
-    """Literals (any case) of which one stands in every text that ``proof`` finds."""
+    """Literals (any case) of which one is in every text that ``proof`` finds."""
     proof: tuple[str, ...]
     """Expressions that ask for a proof, an explanation or a drawing."""
     proof_harmless: tuple[str, ...]
     """Expressions with the same words that ask for nothing: blanked out before ``proof`` is looked for."""
     asks_a_value: tuple[str, ...]
-    """Expressions that ask for a value beside a proof: with a short answer at hand, that part can be verified."""
+    """Expressions that ask for a value next to a proof: with a short answer at hand, that part can be verified."""
     asks: tuple[str, ...]
     """Expressions of verbs and question words that ask for something, right after the mark of a part."""
     orders: tuple[str, ...]
     """The same for parts that stand behind a condition of their own."""
     also_asked_needles: tuple[str, ...]
-    """Literals of which one stands in every text that ``also_asked`` finds, but for those with two question marks."""
+    """Literals of which one is in every text that ``also_asked`` finds, but for those with two question marks."""
     also_asked: tuple[str, ...]
     """Expressions that ask for two quantities."""
     also_asked_harmless: tuple[str, ...]
@@ -47,13 +47,13 @@ class Statements:
     proof_answers: tuple[str, ...]
     """Expressions that begin an answer which states what is to be proved."""
     answer_labels: tuple[str, ...]
-    """Expressions of labels before an answer that stands in the statement."""
+    """Expressions of labels before an answer that is in the statement."""
     copulas: tuple[str, ...]
     """Words for "is" between such a label and the answer."""
     worked_labels: tuple[str, ...]
-    """Expressions of labels before a solution that stands in the statement."""
+    """Expressions of labels before a solution that is in the statement."""
     given_needles: tuple[str, ...]
-    """Literals of which one stands in every text with such a label."""
+    """Literals of which one is in every text with such a label."""
     label_words: tuple[str, ...]
     """Expressions of words for a problem before its number."""
     label_words_alone: tuple[str, ...]
@@ -67,6 +67,6 @@ class Statements:
     before_points: tuple[str, ...]
     """Expressions before the number of points."""
     points_needles: tuple[str, ...]
-    """Literals of which one stands in every text with points."""
+    """Literals of which one is in every text with points."""
     points_at: tuple[str, ...]
     """Literals of words that point at a figure or another text: a model is asked about such a row."""

@@ -74,7 +74,7 @@ class Vllm:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the store notes beside the key."""
+        """Return what the store notes next to the key."""
         return {
             **about_of(self.settings, self._prompt),
             "dtype": self.settings.dtype,

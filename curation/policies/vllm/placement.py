@@ -15,7 +15,7 @@ from curation.config.policies import ModelSettings
 from curation.records import PolicyError
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-"""The environment variable that says which GPUs a process sees."""
+"""The environment variable that states which GPUs a process sees."""
 
 _LIST_S = 60.0
 """Seconds that the driver may take to list its GPUs."""

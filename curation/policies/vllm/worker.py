@@ -121,7 +121,7 @@ def forget_experts(model: Any) -> int:
 
 
 def pack_tied(model: Any) -> int:
-    """Pack anew every layer that keeps its weights beside their packed copy; return how many there were."""
+    """Pack anew every layer that keeps its weights next to their packed copy; return how many there were."""
     packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
     for layer in packed_layers:
         layer.quant_method.process_weights_after_loading(layer)

@@ -72,7 +72,7 @@ class CodeFacts:
 
     ``corrected`` and ``discarded`` are tests of the sources, ``refused_given`` of the latter those whose input a
     validator refuses; ``generated`` were made of ``tried`` inputs, of which validators ``refused`` some. ``vouched``
-    counts the kept problems by who speaks for their inputs, empty where nobody does; ``unvouched`` are the generated
+    counts the kept problems by who speaks for their inputs, empty where no one does; ``unvouched`` are the generated
     tests of those, ``unvouched_model`` such of them as a model's programs wrote, and ``votes`` how many solutions had
     to agree on each where statement or given inputs tell what an input holds, and elsewhere; ``aside`` the problems
     that have a validator which is not believed. ``older_standards`` counts the solutions in C++ of the kept problems
@@ -239,7 +239,7 @@ def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
     """Return how many problems of a stage, or of a part of it, have which pass rate, in the `RATES` schema.
 
     Args:
-        measured: `PASS_RATE` rows; ``foreseen_inside`` says whether a problem is in the band that stopped before all
+        measured: `PASS_RATE` rows; ``foreseen_inside`` states whether a problem is in the band that stopped before all
             attempts, and is null where all were made.
         published: ids of the set.
     """

@@ -150,7 +150,7 @@ def code_span(text: str) -> str:
 
 
 def longest_run(text: str, letter: str) -> int:
-    """Return the most times the letter stands in the text in a row."""
+    """Return the most times the letter is in the text in a row."""
     longest = run = 0
     for character in text:
         run = run + 1 if character == letter else 0

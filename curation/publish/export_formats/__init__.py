@@ -5,8 +5,8 @@
     open-r1       problem, prompt, solution (code: verification_info {language, test_cases}, and the  parquet
                   columns of its Codeforces reward: official_tests, generated_checker, limits), goldilocks
     verifiers     prompt, answer, info (JSON), task: for verifiers and prime-rl                       parquet
-    nemo-rl       input, output: the record; the system prompt beside it, for ``system_prompt_file``  jsonl
-    nemo-gym      responses_create_params, goldilocks, agent_ref; its resources server beside it      jsonl
+    nemo-rl       input, output: the record; the system prompt next to it, for ``system_prompt_file``  jsonl
+    nemo-gym      responses_create_params, goldilocks, agent_ref; its resources server next to it      jsonl
     areal         messages, answer (code: tests, judging), goldilocks                                 saved by datasets
     openrlhf      input, label: the record, which goes to the remote reward model                     jsonl
     slime         prompt, label, metadata                                                             jsonl
@@ -17,7 +17,7 @@
 
 ``goldilocks`` (in ``extra_info``, ``info`` or ``metadata`` where a format has those) is the record of
 `curation.scoring`: by it, the reward functions there judge a response as its problem was measured. The README beside
-the rows (`instructions.py`) says how a trainer is told to use them, and `modules.py` what a trainer imports.
+the rows (`instructions.py`) states how a trainer is told to use them, and `modules.py` what a trainer imports.
 
 Prompts are those that attempts are sampled with here (`curation.prompts.SOLVE`). Every row keeps the problem's id, its
 source, its group and its measured pass rate, where the trainer allows further columns.
@@ -30,7 +30,7 @@ by our judge or by yours; where they are judged by the trainer's own:
                      too (``verification_info``)
 
 What a format cannot carry is left out and counted (`ExportResult.left_out`): to another judge it would be another
-problem than the one whose pass rate was measured. Which language a program is asked for in stands in the problem's
+problem than the one whose pass rate was measured. Which language a program is asked for in is in the problem's
 ``meta`` under `FENCE`; python where it does not.
 
 Invariants: rows come in the set's order; in = written + left out, or an error that names the row. Files are written

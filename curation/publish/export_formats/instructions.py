@@ -1,4 +1,4 @@
-"""What stands beside an exported set: how its trainer is told to use the judge that measured it."""
+"""What stands next to an exported set: how its trainer is told to use the judge that measured it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trainer imports beside an exported set: a few lines that hand it our judge (`curation.scoring`)."""
+"""What a trainer imports next to an exported set: a few lines that hand it our judge (`curation.scoring`)."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def nemo_gym_license(license: str) -> str:
 
 
 def modules_beside(form: str, domains: Set[str] = frozenset({"math"}), license: str = "unknown") -> Mapping[str, str]:
-    """Return the files that stand beside a set in a format, by their paths in its folder; none where none is needed.
+    """Return the files that stand next to a set in a format, by their paths in its folder; none where none is needed.
 
     Args:
         domains: of the set's problems.

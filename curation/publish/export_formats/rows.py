@@ -56,7 +56,7 @@ class ExportedProblem:
 
     @property
     def judging(self) -> Row | None:
-        """Return how a program is judged, beside its tests; None for math."""
+        """Return how a program is judged, next to its tests; None for math."""
         if self.program is None:
             return None
         return {name: value for name, value in row_of_problem(self.program).items() if name not in ("id", "tests")}

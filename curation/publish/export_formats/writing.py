@@ -172,7 +172,7 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
 
 
 def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
-    """Return rows as a table; where it has more rows than are held, it lies in a folder."""
+    """Return rows as a table; where it has more rows than are held, it is in a folder."""
     parts = list[pl.LazyFrame]()
     while held := list(islice(rows, ROWS_AT_ONCE)):
         column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}

@@ -1,6 +1,6 @@
 """The receipt of a curated set: what its curation was worth, figure by figure, each with how it was computed.
 
-figures.py is what a receipt holds and how it lies in receipt.json, contents.py the digests and counts that a set's own
+figures.py is what a receipt holds and how it is in receipt.json, contents.py the digests and counts that a set's own
 files give, page.py writes RECEIPT.md, comparing.py says in sentences where two receipts differ.
 """
 

@@ -1,8 +1,8 @@
-"""What a receipt holds: figures with intervals and how each was computed, and digests; and how it lies in a file.
+"""What a receipt holds: figures with intervals and how each was computed, and digests; and how it is in a file.
 
-Invariants: the same figures give the same bytes; no path of a machine and no day but the version's stands in it; a
+Invariants: the same figures give the same bytes; no path of a machine and no day but the version's is in it; a
 figure that was not measured says so and names the command that measures it. ``digest`` is over all the rest: it shows
-that somebody edited the file, not who wrote it.
+that someone edited the file, not who wrote it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Receipt:
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 of all that stands in it."""
+        """Return the SHA-256 of all that is in it."""
         return hashlib.sha256(json.dumps(self._table(), sort_keys=True).encode()).hexdigest()
 
     def as_json(self) -> str:
@@ -122,7 +122,7 @@ def as_row(figure: Figure) -> dict[str, Any]:
 
 
 def read_receipt(folder: Path) -> tuple[Receipt, str]:
-    """Return the receipt of a set and the digest that stands in it, which need not be its own.
+    """Return the receipt of a set and the digest that is in it, which need not be its own.
 
     Raises:
         SourceError: there is none, or it cannot be read.

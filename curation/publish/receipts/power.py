@@ -2,7 +2,7 @@
 
 Both are shares among solutions whose label the source gives. They flatter: right solutions had a vote on the tests, and
 tests were made until known wrong ones fail. So each wrong solution is counted once more without the tests that only it
-was caught by; a solution nobody has seen is like that one.
+was caught by; a solution no one has seen is like that one.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFra
 def _failing(runs: pl.DataFrame, decisions: pl.DataFrame, *, right: bool = False) -> pl.DataFrame:
     """Return problem, test and solution of each failed run of a wrong solution (of a right one) on a test that stays.
 
-    What was not run, because the solution had used up its limits before, says nothing.
+    What was not run, because the solution had used up its limits before, shows nothing.
     """
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
     told = runs.filter(pl.col("right") == right).filter(pl.col("ended").ne_missing("skipped"))

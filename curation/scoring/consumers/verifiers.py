@@ -43,14 +43,14 @@ class GoldilocksTask(vf.Task[GoldilocksData]):
 
 
 class GoldilocksConfig(vf.TasksetConfig):
-    """Where the set lies; beside the module that names the taskset, where nothing is said."""
+    """Where the set lies; next to the module that names the taskset, where nothing is said."""
 
     file: Path | None = None
     """The exported `train.parquet`."""
 
 
 class GoldilocksTaskset(vf.Taskset[GoldilocksTask, GoldilocksConfig]):
-    """An exported set as tasks. The module beside a set subclasses it, and says which file is its own."""
+    """An exported set as tasks. The module next to a set subclasses it, and states which file is its own."""
 
     FILE: Path | None = None
 

@@ -117,7 +117,7 @@ class Evaluation:
         self.only_exact = only_exact
         self.work = 0
         self.absorbed_bits = 0
-        """Bits by which a term was smaller than the largest beside it, or a function came near a limit of its."""
+        """Bits by which a term was smaller than the largest next to it, or a function came near a limit of its."""
 
     def value(self, expr: Expr) -> Number:
         """Return the value. Raises `Undefined` and `Undecided`."""

@@ -53,7 +53,7 @@ def tools_folder() -> Path:
 
 
 def made_before(box: Sandbox) -> tuple[str, ...]:
-    """Return the words of a command that name what lies in the box's folder of tools, which is made first if need be.
+    """Return the words of a command that name what is in the box's folder of tools, which is made first if need be.
 
     Nothing where it has none.
     """

@@ -5,7 +5,7 @@ are started when first needed and kept, per kind: programs, programs with numpy,
 thrown away and the test tried once more in a fresh one; a second failure is `Ending.BROKEN`, never a verdict.
 
 Iterators should be exhausted or closed, which ends the tests early. Quick tests are run some ahead of what has been
-yielded, never past one that did not end well; what nobody asks for is dropped. Safe to call from several threads.
+yielded, never past one that did not end well; what no one asks for is dropped. Safe to call from several threads.
 """
 
 from __future__ import annotations

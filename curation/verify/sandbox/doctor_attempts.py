@@ -1,6 +1,6 @@
 """What the doctor tries in a box, in Python and in C++: data, and the one C++ program that makes all its attempts.
 
-None harms a host where it is not refused: whatever an act would change lies in ``{folder}``, which the doctor made for
+None harms a host where it is not refused: whatever an act would change is in ``{folder}``, which the doctor made for
 it; a signal is asked for (number 0) and not sent; nothing is sent to a port. So it may run where nothing isolates. Each
 act names the judge's side by ``{port}``, ``{folder}`` and ``{pid}``. In Python it is an expression that raises where it
 is refused; in C++ a number below 0 with ``errno`` set, the same three being variables.

@@ -30,7 +30,7 @@ ANSWER_S = 600.0
 """Wall seconds; a supervisor that ends before is seen at once."""
 SCRATCH_MB = {"std": 256, "numpy": 256, "compile": 2048}
 FIRST_UID = 0x70000000
-"""User ids from here on belong to nobody on an ordinary machine (and no account range reaches them)."""
+"""User ids from here on belong to no one on an ordinary machine (and no account range reaches them)."""
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 START = "import sys; sys.path.insert(0, sys.argv[1]); from inside import launcher; del sys.path[0]; "
 START += "launcher.main(sys.argv[2])"
@@ -206,7 +206,7 @@ class Slot:
                 self._folder.remove()
 
     def _kill_what_its_user_runs(self) -> None:
-        """Kill all processes of the user id that this slot drew, which nobody else has."""
+        """Kill all processes of the user id that this slot drew, which no one else has."""
         none = subprocess.DEVNULL
         subprocess.run(
             ["/bin/sh", "-c", f'[ "$(id -u)" = {self._uid} ] && kill -9 -1'],
@@ -259,7 +259,7 @@ def _preloaded(rung: str, library: str) -> dict[str, str]:
 
 
 def _empty_later(path: str) -> None:
-    """Have a folder removed by a process of its own, which nobody waits for, whatever lies there."""
+    """Have a folder removed by a process of its own, which no one waits for, whatever lies there."""
     words = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
     none = subprocess.DEVNULL
     subprocess.run(

@@ -20,7 +20,7 @@ RECIPE = HERE.parent.parent / "recipes" / "demo_code.toml"
 
 @dataclass(frozen=True, slots=True)
 class FaultReport:
-    """One planted row, and what became of it; ``missed`` says what did not happen that should have."""
+    """One planted row, and what became of it; ``missed`` states what did not happen that should have."""
 
     planted: dict[str, Any]
     fate: str

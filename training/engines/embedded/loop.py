@@ -1,8 +1,8 @@
 """The training loop: generators never stop, finished rollouts go to their verifier at once, batches to the trainer.
 
-One event loop drives everything; a gradient step runs on a thread beside it, its micro-batches are collated on another
+One event loop drives everything; a gradient step runs on a thread next to it, its micro-batches are collated on another
 (`training.optimisation.look_ahead`), and meanwhile rollouts go on being generated, judged and admitted. When the step
-is done the generators get the new weights in mid-generation, and the next batch is taken. Evaluations run beside it
+is done the generators get the new weights in mid-generation, and the next batch is taken. Evaluations run next to it
 (`training.engines.embedded.evaluating`).
 
 With ``max_staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.

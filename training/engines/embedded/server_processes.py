@@ -2,7 +2,7 @@
 
 Invariants:
   - a server and all its processes end with the run, however that ends (`training.engines.child_process`);
-  - one that dies, or that says nothing of its health for `SILENT_S`, is started again under the same address, at most
+  - one that dies, or that shows nothing of its health for `SILENT_S`, is started again under the same address, at most
     `MOST_STARTS` times in a row without becoming healthy; where none is left, `lost` is told why, once.
 
 Not here: asking them (`training.generation.vllm_client`).
@@ -148,7 +148,7 @@ class ServerProcesses:
             self._lost(self._epitaph())
 
     async def _follow(self, replica: Replica, process: asyncio.subprocess.Process) -> None:
-        """Ask a server after its health until it has ended; end one that says nothing for too long."""
+        """Ask a server after its health until it has ended; end one that shows nothing for too long."""
         ending = asyncio.ensure_future(process.wait())
         heard = time.monotonic()
         try:
@@ -199,7 +199,7 @@ async def _ended(process: asyncio.subprocess.Process | None) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports of this machine that nobody listens on, all different."""
+    """Return ports of this machine that no one listens on, all different."""
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:

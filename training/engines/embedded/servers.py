@@ -1,4 +1,4 @@
-"""vLLM servers on this machine that generate for a training run beside them, each on GPUs of its own.
+"""vLLM servers on this machine that generate for a training run next to them, each on GPUs of its own.
 
 Invariants:
   - servers end with this process, however it ends, and with the block that they were started for;

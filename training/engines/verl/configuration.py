@@ -4,7 +4,7 @@ The result is what is merged into `verl/trainer/config/ppo_trainer.yaml` (`train
 verl does not have is refused there. Written for verl 0.9.1 and its v1 trainer:
 
     n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
-    n_async                 warm-up batches beside the one that each step adds, at most max_staleness: batches are
+    n_async                 warm-up batches next to the one that each step adds, at most max_staleness: batches are
                             trained on in their order, so each is so many steps old
     max_staleness           `max_off_policy_threshold` too, with `wait`: nothing is dropped for its age
     the ratio               to the probability under which the token was drawn: `bypass_mode`
@@ -110,7 +110,7 @@ def compile_recipe(
     Args:
         recipe: one that `training.engines.verl.differences` does not refuse, as its stage changes it.
         begun_at: the step of the checkpoint that it goes on from.
-        ends_at: the step at which verl ends; the recipe's last where absent.
+        ends_at: the step at which verl ends; the recipe's last if missing.
         experts: whether the model is a mixture of experts.
         gpus_per_node: of each node of the cluster.
     """

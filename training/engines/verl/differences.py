@@ -21,7 +21,7 @@ def refuse_what_differs(recipe: TrainRecipe) -> None:
     """Refuse what would silently be another recipe.
 
     Raises:
-        ConfigError: the recipe asks for what verl's loop cannot do; the text says which key, and what to set.
+        ConfigError: the recipe asks for what verl's loop cannot do; the text states which key, and what to set.
     """
     reasons = _refusals(recipe)
     if reasons:

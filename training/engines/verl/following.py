@@ -1,6 +1,6 @@
 """verl's metrics in the run's own: `verl/steps-….jsonl`, which verl's file logger writes, into `metrics.jsonl`.
 
-Our names where verl measures the same thing; all of verl's own beside them, below ``verl/``.
+Our names where verl measures the same thing; all of verl's own next to them, below ``verl/``.
 
 Invariants: a row a step, each step once, also over kills and resumes; a row is whole before it is read.
 """

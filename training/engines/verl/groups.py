@@ -1,7 +1,7 @@
 """Finished groups of verl's rollouts as the embedded loop sees them: decided, counted, logged, shown to the curriculum.
 
 One `GroupLedger` a run, in the trainer's process: verl's dataset asks it for the next problem, our replay buffer tells
-it of each finished group, and it says which groups and rollouts are trained on. Its state travels with verl's
+it of each finished group, and it states which groups and rollouts are trained on. Its state travels with verl's
 checkpoints.
 
     OUT/attempts.jsonl, changes.jsonl    as the embedded engine writes them
@@ -43,7 +43,7 @@ class JudgedRollout:
 
     @classmethod
     def of(cls, told: Mapping[str, Any], oldest: int = 0, newest: int = 0) -> JudgedRollout:
-        """Read it from what the reward worker returned beside the score (`told_of`)."""
+        """Read it from what the reward worker returned next to the score (`told_of`)."""
         values = {name: told[f"reward_{name}"] for name in REWARD_FIELDS}
         for name in ("format_error", "excluded_by"):
             values[name] = values[name] or None
@@ -52,7 +52,7 @@ class JudgedRollout:
 
 
 def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what travels with a rollout beside its score: numbers and texts only, never None."""
+    """Return what travels with a rollout next to its score: numbers and texts only, never None."""
     known = {name: "" if value is None else value for name, value in told.items()}
     known |= {f"reward_{name}": getattr(reward, name) for name in REWARD_FIELDS}
     known |= {f"reward_{name}": known[f"reward_{name}"] or "" for name in ("format_error", "excluded_by")}

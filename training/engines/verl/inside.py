@@ -1,7 +1,7 @@
 """Runs in verl's environment: composes a run's configuration, has verl check it, and starts verl's trainer.
 
     PYTHON -m training.engines.verl.inside RUN/verl/job.json            train
-    PYTHON -m training.engines.verl.inside RUN/verl/job.json --check    only compose and check; says what it is
+    PYTHON -m training.engines.verl.inside RUN/verl/job.json --check    only compose and check; states what it is
 
 The job is a `VerlConfiguration` as JSON. Prints the composed configuration's file; ends with 2 and one line where verl
 refuses the configuration.

@@ -27,7 +27,7 @@ class RewardComputer:
     Args:
         stop_ids: tokens that end a response.
         check_language: needed where languages are rewarded.
-        scorer: the judge; one of its own where absent.
+        scorer: the judge; one of its own if missing.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ def await_leftovers(out: Path, say: Callable[[str], None], patience_s: float = P
     """Return when nothing of an earlier start of the run lives here; what lives after ``patience_s`` is killed.
 
     Args:
-        out: the run's folder, absolute; nobody else starts it meanwhile.
+        out: the run's folder, absolute; no one else starts it meanwhile.
         say: told in a sentence what is waited for, and what is killed.
     """
     left, ends = processes_of(out), time.monotonic() + patience_s

@@ -2,7 +2,7 @@
 
 verl keeps one length, one batch and one number of rollouts in flight as long as it runs. So each stage is a process
 whose configuration has what the stage names; it goes on from the checkpoint that the one before ended with, as a
-killed run would. Which stage that is stands in our state beside the checkpoint (`goldilocks.json`): pools, pass rates,
+killed run would. Which stage that is is in our state next to the checkpoint (`goldilocks.json`): pools, pass rates,
 curves, lengths and sizes, as the embedded engine's curriculum has them.
 
 Invariants: a stage begins at a whole checkpoint, one with our state; verl's own queue of the stage before is not taken
@@ -110,7 +110,7 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
     """Return the stage that a curriculum is in.
 
     Args:
-        began: the step after which it began; the curriculum's own where absent.
+        began: the step after which it began; the curriculum's own if missing.
     """
     stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
     if not stages:

@@ -57,7 +57,7 @@ class CurriculumController:
         collector: the run's sizes, which stages change.
         steps: of the whole run.
         deferred: problems that are too hard at first.
-        domains: of the problems, for a draw by domain; one for all where absent.
+        domains: of the problems, for a draw by domain; one for all if missing.
 
     ``collector``, ``rewards`` and ``objective`` are the present ones.
     """

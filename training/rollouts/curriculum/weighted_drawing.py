@@ -4,7 +4,7 @@
                domain, whose orders are then mixed evenly by their lengths
     thompson   a draw from each problem's posterior Beta(1 + correct, 1 + wrong), the nearest to 1/2 first
 
-An order is drawn anew after every step and walked through: without putting back, so that nobody comes twice before all
+An order is drawn anew after every step and walked through: without putting back, so that no one comes twice before all
 others had their chance. Pure: the same numbers and the same seed give the same order.
 """
 

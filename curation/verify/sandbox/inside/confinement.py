@@ -254,7 +254,7 @@ class Confinement:
 
         Each is a child of this process's parent, confined, and calls ``run`` with what gives the request's text, or
         with None where it has no arguments: the library does so, or who gets that value returned. In this process
-        None is returned, once nobody asks any more.
+        None is returned, once no one asks any more.
         """
         self._plan.flags = kernel.CLONE_PARENT
         if self._library is None:

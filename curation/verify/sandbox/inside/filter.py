@@ -165,7 +165,7 @@ def _is_secret(argument: int, low: int, high: int) -> Code:
 
 
 def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool, secret: tuple[int, ...]) -> dict[str, Code]:
-    """Return name of a call → what says whether it is allowed, for calls that are neither always so nor never.
+    """Return name of a call → what states whether it is allowed, for calls that are neither always so nor never.
 
     ``pid`` is the program's own: the only one it may send signals to, but where others are ``spared``.
     """

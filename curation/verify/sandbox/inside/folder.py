@@ -66,7 +66,7 @@ def reset(folder: str) -> None:
 def empty(folder: str, within_s: float = SWEEP_S) -> None:
     """Remove what is in it, however deep, also what was made unreadable; nothing may run that changes it meanwhile.
 
-    A folder's folders are moved up beside it before it goes, so no path is longer than two names, and nothing recurs.
+    A folder's folders are moved up next to it before it goes, so no path is longer than two names, and nothing recurs.
     Raises OSError, TimeoutError among them, where something stays.
     """
     until = time.monotonic() + within_s

@@ -2,7 +2,7 @@
 
 What lies free in a process is shared with its forks, and a page of it that a fork puts to use is copied first, which
 takes more than twice as long as a new page. So the holes that importing and compiling left behind are filled, for
-good, with blocks (up to 512 bytes, which the interpreter's own allocator gives) that nobody writes to: 4 to 9 % of the
+good, with blocks (up to 512 bytes, which the interpreter's own allocator gives) that no one writes to: 4 to 9 % of the
 CPU time of typical tests (November 2026).
 
 Invariants: no memory is touched that was not before, but for a block or two of each size; with an allocator that is
@@ -21,7 +21,7 @@ _blocks: list[object] = []
 
 
 def _fill(size: int) -> None:
-    """Take blocks of this size until one lies in a pool that nobody has used yet."""
+    """Take blocks of this size until one is in a pool that no one has used yet."""
     last = 0
     for _ in range(MOST):
         block = object() if size == STEP else float(size) if size == 2 * STEP else bytes(size - bytes.__basicsize__)
@@ -38,6 +38,6 @@ def fill_pools() -> None:
 
 
 def fill_all() -> None:
-    """Fill holes of every size, so that what is allocated next lies in new memory."""
+    """Fill holes of every size, so that what is allocated next is in new memory."""
     for size in range(LARGEST, 0, -STEP):
         _fill(size)

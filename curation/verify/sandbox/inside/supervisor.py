@@ -17,7 +17,7 @@ and forking is refused.
 Invariants: no input, output or expected output is ever in this process, only descriptors; every test starts from
 the same memory; /tmp is empty at the start of each test; after each test nothing of it runs. Foreign code never runs
 in this process itself. It ends when the judge's end of the socket is closed, or where /tmp cannot be emptied quickly:
-what had run by then is reported first, and the slot is thrown away with all that lies in it.
+what had run by then is reported first, and the slot is thrown away with all that is in it.
 """
 
 from __future__ import annotations

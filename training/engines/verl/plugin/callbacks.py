@@ -1,4 +1,4 @@
-"""The state of draws, pools and logs beside each of verl's checkpoints."""
+"""The state of draws, pools and logs next to each of verl's checkpoints."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _task(about: Mapping[str, Any]) -> TrainingTask:
 
 
 def _newest_state(checkpoints: Path) -> Mapping[str, Any] | None:
-    """Return the state beside the checkpoint that verl goes on from (its `resume_mode = auto`)."""
+    """Return the state next to the checkpoint that verl goes on from (its `resume_mode = auto`)."""
     latest = checkpoints / "latest_checkpointed_iteration.txt"
     if not latest.exists():
         return None
