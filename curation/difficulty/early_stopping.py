@@ -169,7 +169,6 @@ VERSION = "early_stopping@2"
 WRONG_LABEL_VOTES = 3
 """Attempts that must agree on an answer other than the reference for it to be a suspected wrong label."""
 
-_TOLERANCE = 1e-9
 
 AttemptOutcome = tuple[Outcome | None, int | None]
 """One attempt: its outcome, None where the policy has no such attempt; its answer class (0 is the reference's)."""

@@ -103,11 +103,13 @@ class Stopped:
         return f"{shares[0]:6.3f} {shares[1]:6.3f} {self.attempts / self.problems:8.2f}"
 
 
-def stopping(problems: int, concentration: float | None, attempts: int, error_rate: float, prior: str) -> Stopped:
+def stopping(
+    problems: int, concentration: float | None, attempts: int, error_rate: float, prior: str, seed: int = 11
+) -> Stopped:
     """Return what one rule comes to."""
-    rates = simulated_rates(problems, {"first": -1.0, "second": 0.0}, concentration, seed=11)
+    rates = simulated_rates(problems, {"first": -1.0, "second": 0.0}, concentration, seed=seed)
     band = Band(attempts=attempts, min_correct=attempts // 16)
-    first, second = attempts_at(rates["first"], 16, 12), attempts_at(rates["second"], attempts, 13)
+    first, second = attempts_at(rates["first"], 16, seed + 1), attempts_at(rates["second"], attempts, seed + 2)
     exact, rule = StoppingRule(band), StoppingRule(band, error_rate=error_rate)
     names, anchor = list(second), set[str]()
     if prior == "model":

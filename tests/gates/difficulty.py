@@ -14,6 +14,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from statistics import median
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
@@ -115,25 +116,34 @@ def stopping_attempts() -> Measured:
 
 
 @cache
-def stopped_by_the_model() -> dict[float | None, Stopped]:
-    """Return what early stopping with the model's priors comes to at 32 attempts and an error rate of .1."""
-    return {one: stopping(PROBLEMS, one, 32, 0.1, "model") for one in CONCENTRATIONS}
+def stopped_by_the_model() -> dict[float | None, list[Stopped]]:
+    """Return what early stopping with the model's priors comes to at 32 attempts and an error rate of .1, by draw.
+
+    In one draw of eighteen the model is refused, for it does not fit the anchor; which one depends on the machine's
+    mathematical functions, so there are three draws.
+    """
+    seeds = (11, 1011, 2011)
+    return {one: [stopping(PROBLEMS, one, 32, 0.1, "model", seed) for seed in seeds] for one in CONCENTRATIONS}
 
 
 @gate("stopping-attempts-model", Limit("<=", 8.4, "a decision"))
 def stopping_attempts_model() -> Measured:
-    """Measure the attempts for a decision with the model's priors, in the worst of three concentrations."""
-    return Measured(max(one.attempts / one.problems for one in stopped_by_the_model().values()))
+    """Measure the attempts for a decision with the model's priors: the median draw of the worst concentration."""
+    return Measured(
+        max(median(one.attempts / one.problems for one in draws) for draws in stopped_by_the_model().values())
+    )
 
 
 @gate("stopping-wrong-model", Limit("<=", 11.8, "%"))
 def stopping_wrong_model() -> Measured:
     """Measure the share of decisions with the model's priors that are not those of the true pass rate."""
-    found = stopped_by_the_model().values()
-    worst, other = max(found, key=lambda one: one.wrong), max(one.other / one.problems for one in found)
-    note = f"{100 * other:.1f} % at most are not those of all 32 attempts"
-    share = 100 * worst.wrong / worst.problems
-    return Measured(share, interval=wilson(worst.wrong, worst.problems, scale=100), note=note)
+    pooled = [
+        (sum(one.wrong for one in draws), sum(one.other for one in draws), sum(one.problems for one in draws))
+        for draws in stopped_by_the_model().values()
+    ]
+    wrong, _, problems = max(pooled)
+    note = f"{100 * max(other / every for _, other, every in pooled):.1f} % at most are not those of all 32 attempts"
+    return Measured(100 * wrong / problems, interval=wilson(wrong, problems, scale=100), note=note)
 
 
 @dataclass(frozen=True, slots=True)
