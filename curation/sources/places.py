@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.config.base import Names
-from curation.config.sources import Join, Source
+from curation.config.sources import Join, Made, Source
 from curation.records import SourceError
 
 
@@ -29,6 +29,7 @@ class Place:
     split: Names = "train"
     revision: str | None = None
     files: Names | None = None
+    made: Made | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +60,5 @@ def joined_place(source: Source) -> Place | None:
 
 
 def _place(name: str, table: Source | Join) -> Place:
-    files = None if isinstance(table, Join) else table.files
-    return Place(name, table.kind, table.path, table.subset, table.split, table.revision, files)
+    files, made = (None, None) if isinstance(table, Join) else (table.files, table.made)
+    return Place(name, table.kind, table.path, table.subset, table.split, table.revision, files, made)

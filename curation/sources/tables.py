@@ -1,4 +1,4 @@
-"""Rows of a table: files, also behind URLs, a folder or hub name that `datasets` loads, or Kattis packages.
+"""Rows of a table: files, also behind URLs, what `datasets` loads, Kattis packages, or what a generator makes.
 
 Invariants: rows come in the table's order; a file or data set that is missing or broken is one `SourceError`.
 Not here: what columns mean, and which rows are taken.
@@ -18,6 +18,7 @@ from curation.sources.files import arrow_rows, raw_rows
 from curation.sources.hub import dataset_state, load_dataset
 from curation.sources.kattis import find_packages
 from curation.sources.places import MissingSourceError, Place, TableFile, TableState, joined_place, place_of
+from curation.sources.procedural import generator_digest, made_rows
 from curation.sources.remote import fetched_files
 from curation.sources.rows import RawRow
 from curation.storage.remote import is_url, local_path
@@ -45,6 +46,8 @@ def _table_state(place: Place, folder: Path) -> TableState:
         files = sorted(file for package in find_packages(root) for file in package.rglob("*") if file.is_file())
         listed = "\n".join(f"{file.relative_to(root)} {file_digest(file)}" for file in files)
         return TableState(hashlib.blake2b(listed.encode(), digest_size=16).hexdigest())
+    if place.made is not None:
+        return TableState(generator_digest(place.made, folder))
     return TableState("-".join(file_digest(file.path) for file in table_files(place, folder)))
 
 
@@ -58,6 +61,8 @@ def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[st
         yield from _dataset_rows(place, folder, batch_rows, columns)
     elif place.kind == "kattis":
         yield from _package_rows(place, folder)
+    elif place.made is not None:
+        yield from made_rows(place.made, folder, place.source)
     else:
         for file in table_files(place, folder):
             try:

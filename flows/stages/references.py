@@ -11,6 +11,7 @@ import polars as pl
 
 from curation.filters.statements.cleaning import without_layout
 from curation.records import DropReason
+from curation.sources import procedural
 from curation.storage.stages import Shard, read_shard
 from curation.verify.math_judge import Judge
 from flows.run import retries
@@ -31,11 +32,12 @@ def check_references(job: StageRun) -> StageResult:
     A reference on which the verifier failed is checked again by the next run (`flows.run.retries`).
     """
     problems = job.problems.folder
+    made = [source.name for source in job.recipe.read_sources if source.made is not None]
     with open_judge(job.run) as judge:
 
         def work(index: int) -> Shard:
             frame = read_shard(problems, "kept", index)
-            return _shard(frame, _check(judge, frame))
+            return _shard(frame, _check(judge, frame, made))
 
         folder = job.open(f"{VERSION} {judge.version}", job.recipe.verify.digest(), job.problems)
         again = partial(_check_again, job, folder.folder)
@@ -55,8 +57,12 @@ def _check_again(job: StageRun, place: Path, round_number: int) -> Iterator[Call
         yield work
 
 
-def _check(judge: Judge, problems: pl.DataFrame) -> list[_Defect]:
-    """Return reason and evidence of each problem; the reason is None where the reference can be verified against."""
+def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> list[_Defect]:
+    """Return reason and evidence of each problem; the reason is None where the reference can be verified against.
+
+    Args:
+        made: names of the procedural sources, some of whose rows only their generator can judge.
+    """
     checks = judge.check(problems.select("answer", "lang").iter_rows())
     defects: list[_Defect] = [
         (None if check.usable else _UNVERIFIABLE if check.failure is None else _FAILED, f"{check.reason}: {answer}")
@@ -72,7 +78,19 @@ def _check(judge: Judge, problems: pl.DataFrame) -> list[_Defect]:
         if check.usable:
             why = f"{defects[place][1]}; without its layout it would be {text}, which nothing proves to be the same"
             defects[place] = _UNPROVEN, why
+    for place in _judged_by_generator(problems, made):
+        answer = problems["answer"][place]
+        defects[place] = _UNVERIFIABLE, f"the verifier cannot judge by the rules of its generator: {answer}"
     return defects
+
+
+def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[int]:
+    """Return the places of the rows to which a generator accepts answers by rules of its own."""
+    if not made or problems.is_empty():
+        return []
+    judged_by = pl.col("meta").str.json_path_match("$.judged_by")
+    is_own = pl.col("source").is_in(made) & (judged_by == procedural.BY_GENERATOR)
+    return problems.select(is_own.fill_null(False).arg_true()).to_series().to_list()
 
 
 def _check_failed(judge: Judge, problems: pl.DataFrame, dropped: pl.DataFrame) -> list[_Defect]:

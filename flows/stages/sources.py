@@ -194,6 +194,14 @@ def _check(run: Run) -> None:
                 require_not_written(run, place, run.recipe_folder)
 
 
+def _made_words(source: Source) -> str:
+    """Return the levels and rows that a procedural source makes; empty for other kinds."""
+    if source.made is None:
+        return ""
+    levels = len(source.made.parameters)
+    return f", {levels:,} {'level' if levels == 1 else 'levels'} of {source.made.rows_per_level:,} rows"
+
+
 def _describe(run: Run) -> Iterator[str]:
     for source in run.recipe.sources:
         if source.name in run.recipe.left_out:
@@ -203,7 +211,7 @@ def _describe(run: Run) -> Iterator[str]:
         joined = f", joined with {source.join.kind} {source.join.path}" if source.join else ""
         drawn = ", drawn by its quota" if source.quota else ""
         limit = f", at most {source.limit:,} rows" if source.limit else ""
-        which = f"{of_which}{joined}{drawn}{limit}"
+        which = f"{_made_words(source)}{of_which}{joined}{drawn}{limit}"
         yield f"source {source.name}: {source.kind} {source.path}{which}, licence {source.license}"
 
 

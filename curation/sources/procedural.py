@@ -1,0 +1,104 @@
+"""Rows that a generator makes: the same levels and seeds give the same rows in every run.
+
+A generator is a task of reasoning-gym (`reasoning_gym:chain_sum`) or a function of the user's own code
+(`my_file.py:make`), which runs with the user's rights. A row is made from its level and its seed alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib.metadata import version as package_version
+from pathlib import Path
+from typing import Any
+
+from curation.config.sources import REASONING_GYM, Made
+from curation.extras import require_extra
+from curation.plugins import load_plugin
+from curation.records import ConfigError, SourceError
+from curation.sources.rows import RawRow, Row
+
+VERSION = "procedural@1"
+
+BY_VERIFIER, BY_GENERATOR = "verifier", "generator"
+"""Values of a row's `judged_by`: who can judge answers to it."""
+
+_TOLERANT = frozenset(
+    "bitwise_arithmetic chain_sum decimal_chain_sum products power_function simple_integration".split()
+)
+"""Tasks whose own scorer only tolerates other writings of one answer, as the verifier does, so it is not needed."""
+
+Make = Callable[[Mapping[str, Any], int, int], Row]
+"""Makes a row of a level's parameters, the level's number from 1, and a seed."""
+
+
+def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
+    """Yield the rows of all levels in order, each with its `level`, `seed` and `judged_by`.
+
+    Raises:
+        SourceError: the generator fails, or makes another row when it is asked again.
+    """
+    make = _maker(made, folder)[0]
+    for level, parameters in enumerate(made.parameters, 1):
+        for number in range(made.rows_per_level):
+            seed = made.first_seed + number
+            row = _made(make, parameters, level, seed, f"source {source}: {made.generator}")
+            if number == 0 and row != _made(make, parameters, level, seed, made.generator):
+                raise SourceError(
+                    f"source {source}: {made.generator} makes two different rows of level {level} and seed {seed}; "
+                    "draw only from random.Random(seed)."
+                )
+            line = (level - 1) * made.rows_per_level + number + 1
+            wrong = next((name for name in ("statement", "answer") if not isinstance(row.get(name), str)), None)
+            reason = f"level {level}, seed {seed}: `{wrong}` is not text" if wrong else ""
+            yield RawRow(made.generator, line, None, None if wrong else row, reason)
+
+
+def generator_digest(made: Made, folder: Path) -> str:
+    """Return a hash of the generator (the digest of the file, or the version of the package) and its levels."""
+    levels = json.dumps([made.parameters, made.rows_per_level, made.first_seed], sort_keys=True, default=list)
+    text = f"{VERSION} {_maker(made, folder)[1]} {made.generator} {levels}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _maker(made: Made, folder: Path) -> tuple[Make, str]:
+    """Return what makes rows, and the version of its code."""
+    package, _, task = made.generator.rpartition(":")
+    if package == REASONING_GYM:
+        require_extra("procedural", f"generator = {made.generator!r}")
+        return partial(_of_reasoning_gym, task), package_version("reasoning-gym")
+    plugin = load_plugin(made.generator, folder)
+    if not callable(plugin.value):
+        raise ConfigError(f"{made.generator} is not a function; write make(level, seed).")
+    return partial(_of_function, plugin.value), plugin.digest
+
+
+def _made(make: Make, parameters: Mapping[str, Any], level: int, seed: int, where: str) -> Row:
+    try:
+        row = make(parameters, level, seed)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise SourceError(
+            f"{where}, level {level}, seed {seed}: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(row, Mapping):
+        raise SourceError(f"{where}, level {level}, seed {seed}: returned {type(row).__name__}, not a dictionary.")
+    return {"judged_by": BY_VERIFIER, **row, "level": level, "seed": seed}
+
+
+def _of_function(function: Callable[..., Row], parameters: Mapping[str, Any], level: int, seed: int) -> Row:
+    return function(level=level, seed=seed, **parameters)
+
+
+def _of_reasoning_gym(task: str, parameters: Mapping[str, Any], _level: int, seed: int) -> Row:
+    import reasoning_gym
+    from reasoning_gym.dataset import ProceduralDataset
+
+    dataset = reasoning_gym.create_dataset(task, size=1, seed=seed, **parameters)
+    item = dataset[0]
+    has_scorer = type(dataset).score_answer is not ProceduralDataset.score_answer
+    judged_by = BY_GENERATOR if has_scorer and task not in _TOLERANT else BY_VERIFIER
+    return {"statement": item["question"], "answer": item["answer"], "judged_by": judged_by}
