@@ -30,6 +30,7 @@ from flows.serve.server import user_api
 from flows.stages.attempts import attempts_of
 from flows.stages.judging import verifier_version
 from flows.stages.questions import question_lines
+from flows.stages.sources import made_lines
 
 
 def run_recipe(
@@ -85,6 +86,8 @@ def print_funnel(run: Run) -> None:
             _add_stage(table, stage_status)
     console = SafeConsole(soft_wrap=False)
     console.print(table, markup=True)
+    for line in made_lines(run):
+        console.print(line, soft_wrap=True)
     if rows[-1].finished and not rows[-1].row.kept:
         console.print("Nothing is left for the curated set; the table says where the rows went.")
     if (version := latest(run.folder)) is not None:

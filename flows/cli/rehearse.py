@@ -91,10 +91,19 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
     folder.mkdir(parents=True, exist_ok=True)
     secret = list(_take_secrets(table))
     _write(folder / FILE, table)
+    _copy_generators(sources, home, folder)
     curated = failures.of("the pipeline", lambda: run_recipe(folder / FILE, secret, folder))
     if curated is not None:
         failures.of("licences", lambda: check_licenses(recipe, SOURCES.folder_in(open_run(folder))))
     return Rehearsal(folder, tuple(failures.told), curated)
+
+
+def _copy_generators(sources: Sequence[Source], home: Path, folder: Path) -> None:
+    """Copy the files of generators next to the rehearsal's recipe: a recipe loads only what is in its folder."""
+    for source in sources:
+        if source.made is not None and (home / (name := source.made.generator.rpartition(":")[0])).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes((home / name).read_bytes())
 
 
 def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:

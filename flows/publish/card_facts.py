@@ -28,7 +28,7 @@ from flows.stages.decontamination import DECONTAMINATION, benchmarks_of
 from flows.stages.export import EXPORT
 from flows.stages.labels import LabelShards, deciding_shards
 from flows.stages.questions import question_lines
-from flows.stages.sources import SOURCES, read_states
+from flows.stages.sources import SOURCES, made_phrase, read_states
 from flows.stages.translation import TRANSLATION, translation_facts
 
 _IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value
@@ -69,6 +69,7 @@ def card_facts(
                 read=read[source.name],
                 curated=per_source.get(source.name, 0),
                 merged=merged.get(source.name, 0),
+                made=_made_words(source, originals),
             )
             for source in recipe.sources
         ),
@@ -122,6 +123,17 @@ def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFac
         which=", ".join(steps),
         left_out=source.name in run.recipe.left_out,
     )
+
+
+def _made_words(source: Source, curated: pl.LazyFrame) -> str:
+    """Return generator, levels and rows of a procedural source, in the set by level; empty for other kinds."""
+    if source.made is None:
+        return ""
+    level = pl.col("meta").str.json_path_match("$.level").cast(pl.Int64).alias("level")
+    own = curated.filter(pl.col("source") == source.name).select(level)
+    counts = own.group_by("level").len().sort("level").collect(engine="streaming").iter_rows()
+    inside = ", ".join(f"level {number}: {count:,}" for number, count in counts) or "none"
+    return f"{made_phrase(source.made)}; in the set {inside}"
 
 
 def _rows_read(results: Results) -> Counter[str]:

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from curation.config import Recipe, Source
+from curation.config.sources import Made
 from curation.licenses import UNKNOWN, conflict
 from curation.publish.withheld import is_withheld
 from curation.records import SourceError
@@ -194,12 +195,20 @@ def _check(run: Run) -> None:
                 require_not_written(run, place, run.recipe_folder)
 
 
-def _made_words(source: Source) -> str:
-    """Return the levels and rows that a procedural source makes; empty for other kinds."""
-    if source.made is None:
-        return ""
-    levels = len(source.made.parameters)
-    return f", {levels:,} {'level' if levels == 1 else 'levels'} of {source.made.rows_per_level:,} rows"
+def made_phrase(made: Made) -> str:
+    """Return generator, levels and rows of a procedural source, in words."""
+    levels = len(made.parameters)
+    return f"`{made.generator}`, {levels:,} {'level' if levels == 1 else 'levels'} of {made.rows_per_level:,} rows"
+
+
+def made_lines(run: Run) -> list[str]:
+    """Return a sentence for each procedural source that was read: its generator, its levels, and its rows."""
+    states = read_states(SOURCES.folder_in(run))
+    return [
+        f"made, not collected: {states[source.name]['joined']:,} rows of {source.name}, by {made_phrase(source.made)}"
+        for source in run.recipe.read_sources
+        if source.made is not None and source.name in states
+    ]
 
 
 def _describe(run: Run) -> Iterator[str]:
@@ -211,8 +220,9 @@ def _describe(run: Run) -> Iterator[str]:
         joined = f", joined with {source.join.kind} {source.join.path}" if source.join else ""
         drawn = ", drawn by its quota" if source.quota else ""
         limit = f", at most {source.limit:,} rows" if source.limit else ""
-        which = f"{_made_words(source)}{of_which}{joined}{drawn}{limit}"
-        yield f"source {source.name}: {source.kind} {source.path}{which}, licence {source.license}"
+        made = f" ({made_phrase(source.made)})" if source.made else ""
+        which = f"{made}{of_which}{joined}{drawn}{limit}"
+        yield f"source {source.name}: {source.kind}{'' if made else f' {source.path}'}{which}, licence {source.license}"
 
 
 SOURCES = Stage(

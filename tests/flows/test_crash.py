@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -34,9 +35,9 @@ def parquet_bytes(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if ".aside-" not in str(file)}
 
 
-def kill_at(folder: Path, pattern: str) -> list[psutil.Process]:
+def kill_at(folder: Path, pattern: str, command: Sequence[str] = COMMAND) -> list[psutil.Process]:
     """Start a run, kill -9 it as soon as something matches the pattern; returns its children of that moment."""
-    process = subprocess.Popen([*COMMAND, str(folder)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*command, str(folder)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: any(folder.glob(pattern)), process, tick_s=0.0005)
     children = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, signal.SIGKILL)

@@ -37,6 +37,7 @@ class SourceFacts:
 
     ``state`` is the commit or revision and ``digest`` the hash of what was read; ``seen`` counts the rows that were
     looked at before `where`, quota and join, ``which`` says these in words; ``left_out``: nothing was read at all.
+    ``made`` states generator, levels and rows of a source whose rows are made, and is empty where they are collected.
     """
 
     name: str
@@ -50,6 +51,7 @@ class SourceFacts:
     seen: int = 0
     which: str = ""
     left_out: bool = False
+    made: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import pytest
 
 from curation.config import Source
 from curation.config.loading import parse_settings
+from curation.extras import has_extra
 from curation.records import ConfigError, GoldilocksError
 from curation.sources.reading import read_source, source_digest
 
@@ -109,14 +110,18 @@ def test_a_stored_source_is_the_same_source() -> None:
     assert parse_settings(Source, source.model_dump(), "source") == source
 
 
-def test_a_task_of_reasoning_gym_names_its_extra_or_makes_rows(tmp_path: Path) -> None:
+def test_a_task_of_reasoning_gym_without_the_extra_names_it(tmp_path: Path) -> None:
+    if has_extra("procedural"):
+        pytest.skip("the extra is installed")
+    with pytest.raises(ConfigError, match="needs the extra `procedural`"):
+        read(made(generator="reasoning_gym:gcd", levels=[{}]), tmp_path)
+
+
+def test_a_task_of_reasoning_gym_makes_rows_by_its_parameters(tmp_path: Path) -> None:
+    pytest.importorskip("reasoning_gym")
     levels = [{"min_terms": 2, "max_terms": 2}, {"min_terms": 5, "max_terms": 5}]
     source = made(generator="reasoning_gym:chain_sum", levels=levels)
-    try:
-        rows = read(source, tmp_path)
-    except ConfigError as error:
-        assert "extra `procedural`" in str(error)
-        return
+    rows = read(source, tmp_path)
     assert (source.name, rows.height) == ("chain_sum", 6)
     assert rows.equals(read(source, tmp_path, batch_rows=1))
     own_rules = read(made(generator="reasoning_gym:countdown", levels=[{}], rows_per_level=1), tmp_path)

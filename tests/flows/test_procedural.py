@@ -1,0 +1,75 @@
+"""The ready recipe of made rows: measured and published, the same bytes after a kill, and its rows named as made."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from flows.cli.rehearse import rehearse
+from tests.flows.conftest import ROOT, goldilocks, published
+from tests.flows.test_crash import kill_at, parquet_bytes
+from tests.waiting import wait_gone
+
+RECIPE = ROOT / "flows" / "recipes" / "procedural.toml"
+SMALL = ("sources.0.rows_per_level=6", "shard_rows=6", "stage1.band.attempts=8")
+SET = [part for text in SMALL for part in ("--set", text)]
+COMMAND = [sys.executable, "-m", "flows.cli", "run", str(RECIPE), *SET, "--out"]
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def made_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished small run of the recipe."""
+    folder = tmp_path_factory.mktemp("made") / "run"
+    assert goldilocks("run", RECIPE, *SET, "--out", folder).status == 0
+    return folder
+
+
+def test_the_set_names_the_level_and_the_seed_of_each_row(made_run: Path) -> None:
+    rows = published(made_run, "data")
+    origin = [json.loads(meta) for meta in rows["meta"]]
+    assert rows.height
+    assert {"level", "seed"} <= origin[0].keys()
+    lengths = {(one["level"], text.count("+")) for one, text in zip(origin, rows["statement"], strict=True)}
+    assert lengths <= {(1, 1), (2, 1), (3, 2), (4, 3)}
+
+
+def test_card_and_funnel_show_made_rows_apart(made_run: Path) -> None:
+    card = (made_run / "curated" / "README.md").read_text()
+    assert "**Made, not collected.** sums: `procedural_sums.py:make`, 4 levels of 6 rows; in the set level" in card
+    by_level = re.search(r"in the set (.*)\.\n", card)
+    assert by_level is not None
+    assert sum(int(count) for count in re.findall(r": (\d+)", by_level[1])) == published(made_run, "data").height
+    shown = goldilocks("status", made_run).out
+    assert "made, not collected: 24 rows of sums, by `procedural_sums.py:make`, 4 levels of 6 rows" in shown
+
+
+def test_a_killed_run_ends_in_the_same_bytes(made_run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    wait_gone(kill_at(folder, "verdicts/stage1/*/shards/00001.json", COMMAND))
+    assert not (folder / "curated").exists()
+    assert goldilocks("run", RECIPE, *SET, "--out", folder).status == 0
+    assert parquet_bytes(folder / "curated") == parquet_bytes(made_run / "curated")
+
+
+def test_rows_that_only_their_generator_can_judge_leave_at_the_reference_check(tmp_path: Path) -> None:
+    code = RECIPE.with_name("procedural_sums.py").read_text()
+    own = '"judged_by": "generator" if seed % 2 else "verifier", "statement"'
+    (tmp_path / "procedural_sums.py").write_text(code.replace('"statement"', own))
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(RECIPE.read_text())
+    assert goldilocks("run", recipe, *SET, "--set", "sources.0.levels=1", "--out", tmp_path / "run").status == 0
+    dropped = published(tmp_path / "run", "dropped").filter(pl.col("stage") == "references")
+    assert dropped["reason"].to_list() == ["unverifiable_answer"] * 3
+    assert all("by the rules of its generator" in text for text in dropped["evidence"])
+
+
+def test_a_rehearsal_takes_the_generator_along(tmp_path: Path) -> None:
+    rehearsal = rehearse(RECIPE, 0.1, out=tmp_path / "rehearsal")
+    assert rehearsal.failures == ()
