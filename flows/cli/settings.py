@@ -150,6 +150,8 @@ def _kind(annotation: Any, is_column: bool) -> str:
         return _kind(arguments[0], False)
     if origin is typing.Literal:
         return " | ".join(arguments)
+    if origin is dict:
+        return "table"
     if origin is tuple:
         return f"list of {_kind(arguments[0], False)}"
     if arguments:
