@@ -134,6 +134,7 @@ class DropReason(StrEnum):
     # review
     REJECTED = "rejected"  # a person said that its label is wrong, or that it is no good problem
     # difficulty
+    RESERVED = "reserved"  # made for later: a refresh measures it once its level is of the right difficulty
     SAMPLING_FAILED = "sampling_failed"  # whoever answers refuses the problem: asked again by a later run
     TOO_FEW_ATTEMPTS = "too_few_attempts"
     SUSPECTED_WRONG_LABEL = "suspected_wrong_label"

@@ -47,6 +47,7 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     ),
     DropReason.FAULTY_PREMISES: ("questions.NAME.threshold",),
     DropReason.REJECTED: (),
+    DropReason.RESERVED: ("sources.N.reserve_per_level",),
     DropReason.SAMPLING_FAILED: ("stage1.sampling.max_failed",),
     DropReason.TOO_FEW_ATTEMPTS: (*_band("min_judged"), *_band("attempts")),
     DropReason.SUSPECTED_WRONG_LABEL: ("labels.rule", "labels.drop_above", *_band("wrong_label_share")),

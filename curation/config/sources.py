@@ -138,7 +138,7 @@ class Join(Settings):
 REASONING_GYM = "reasoning_gym"
 """Package whose tasks are generators."""
 
-_MADE_COLUMNS = ("level", "seed", "judged_by")
+_MADE_COLUMNS = ("level", "seed", "judged_by", "reserved")
 """Columns of made rows that are kept in `meta`."""
 
 
@@ -149,6 +149,7 @@ class Made(NamedTuple):
     parameters: tuple[Mapping[str, Any], ...]
     """Of each level, from 1."""
     rows_per_level: int
+    reserve_per_level: int
     first_seed: int
 
 
@@ -192,6 +193,12 @@ class Source(Settings):
         "of each, as in `[{ min_terms = 2 }, { min_terms = 4 }]`.",
     )
     rows_per_level: int = Field(100, ge=1, description="Rows that a procedural source makes of each level.")
+    reserve_per_level: int = Field(
+        0,
+        ge=0,
+        description="Further rows of each level that are not measured before a refresh draws them, `rows_per_level` at "
+        "a time: of levels whose expected pass rate is in the band.",
+    )
     first_seed: int = Field(0, ge=0, description="Seed of the first row of each level; the next rows count on.")
     subset: Names | None = Field(None, description="Configuration of a hub data set, or a list of them.")
     split: Names = Field("train", description="Split of a hub data set, or a list of them.")
@@ -263,7 +270,8 @@ class Source(Settings):
         if self.generator is None:
             return None
         parameters = ({},) * self.levels if isinstance(self.levels, int) else self.levels
-        return Made(self.generator, parameters, self.rows_per_level, self.first_seed)
+        sizes = (self.rows_per_level, self.reserve_per_level, self.first_seed)
+        return Made(self.generator, parameters, *sizes)
 
     @property
     def domain(self) -> Literal["math", "code"]:
@@ -299,7 +307,7 @@ class Source(Settings):
     def _require_generator(self) -> None:
         """Refuse a procedural source without a generator, and settings of one elsewhere."""
         if self.kind != "procedural":
-            own = {"generator", "levels", "rows_per_level", "first_seed"} & self.model_fields_set
+            own = {"generator", "levels", "rows_per_level", "reserve_per_level", "first_seed"} & self.model_fields_set
             if own - {name for name in own if getattr(self, name) == type(self).model_fields[name].default}:
                 raise ValueError(f'`{min(own)}` belongs to a source of `kind = "procedural"`')
             return

@@ -152,6 +152,20 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
     ).select(DECISION.names())
 
 
+def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
+    """Return `DECISION` rows in their order, in which problems that were not to be measured are dropped as reserved.
+
+    Args:
+        measured: ids of the others.
+    """
+    waits = ~pl.col("problem").is_in(measured.implode())
+    return decisions.with_columns(
+        keep=pl.when(waits).then(False).otherwise("keep"),
+        reason=pl.when(waits).then(pl.lit(DropReason.RESERVED.value)).otherwise("reason"),
+        evidence=pl.when(waits).then(pl.lit("made for a later refresh")).otherwise("evidence"),
+    )
+
+
 VERSION = "difficulty@5"
 
 _HANGS = (

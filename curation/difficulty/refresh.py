@@ -64,6 +64,7 @@ class RefreshCause(StrEnum):
     ANCHOR = "anchor"  # one of those that every refresh judges, to learn how strong the policy is
     SHIFTED = "shifted"  # for a policy of this strength its decision is open
     EDGE = "edge"  # its pass rate is so near an edge of the band that chance alone could move it
+    DRAWN = "drawn"  # made for later, of a level whose expected pass rate is in the band
     PROBE = "probe"  # too easy; this version's share of them
     RETRY = "retry"  # unsolved or suspected; this version's share of them
 
@@ -98,7 +99,7 @@ def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, po
         read: returns the decisions part by part, the same ones each time; it is called twice.
         version, policy: as in `uncertain_of_part`.
     """
-    is_others = pl.col("policy") != policy
+    is_others = (pl.col("policy") != policy) & pl.col("reason").ne_missing(DropReason.RESERVED.value)
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
     rate = pl.when(pl.col("judged") > 0).then(pl.col("correct") / pl.col("judged")).otherwise(0.0)
     columns: list[list[np.ndarray]] = [[np.zeros(0, np.int8)], [np.zeros(0)], [np.zeros(0)]]
@@ -200,6 +201,8 @@ def _refresh_cause(
 
     ``change`` is the probability of another decision by the policy's strength, None where that is not known.
     """
+    if reason == DropReason.RESERVED:  # drawn by level
+        return None
     if reason in _UNDECIDED:
         return RefreshCause.UNSETTLED
     if change is not None:  # rollouts of training have their part in it

@@ -57,6 +57,7 @@ from curation.difficulty.priors import (
     wrong_votes,
 )
 from curation.difficulty.refresh import expected_side
+from curation.records import DropReason
 
 FEW = 2_000
 """So many of the anchor's problems tell enough; with fewer, others are drawn too."""
@@ -359,6 +360,7 @@ class _Gathered:
         self.of_anchor.append(table.filter(is_anchor))
         where = pl.Series([expected_side(reason) for reason in decisions["reason"]], dtype=pl.Int8)
         met = pl.DataFrame({"key": key, "where": where, "is_anchor": is_anchor})
+        met = met.filter(decisions["reason"].ne_missing(DropReason.RESERVED.value))  # not decided on yet
         for *of_class, problems in met.group_by(pl.all()).len().sort(pl.all()).iter_rows():
             at = tuple(of_class)
             self.classes[at] = self.classes.get(at, 0) + problems

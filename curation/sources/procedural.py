@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from curation.config.sources import REASONING_GYM, Made
 from curation.extras import require_extra
@@ -35,6 +37,16 @@ Make = Callable[[Mapping[str, Any], int, int], Row]
 """Makes a row of a level's parameters, the level's number from 1, and a seed."""
 
 
+def made_meta(made: Sequence[str]) -> pl.Expr:
+    """Return what the rows of these procedural sources were made from, of `PROBLEM` rows, as a struct column `made`.
+
+    Its fields are `level`, `seed` and `reserved`; all are null in collected rows.
+    """
+    own = pl.when(pl.col("source").is_in(made)).then("meta")
+    fields = pl.Struct({"level": pl.Int64, "seed": pl.Int64, "reserved": pl.Boolean})
+    return own.str.json_decode(fields).alias("made")
+
+
 def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
     """Yield the rows of all levels in order, each with its `level`, `seed` and `judged_by`.
 
@@ -43,7 +55,7 @@ def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
     """
     make = _maker(made, folder)[0]
     for level, parameters in enumerate(made.parameters, 1):
-        for number in range(made.rows_per_level):
+        for number in range(rows := made.rows_per_level + made.reserve_per_level):
             seed = made.first_seed + number
             row = _made(make, parameters, level, seed, f"source {source}: {made.generator}")
             if number == 0 and row != _made(make, parameters, level, seed, made.generator):
@@ -51,7 +63,8 @@ def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
                     f"source {source}: {made.generator} makes two different rows of level {level} and seed {seed}; "
                     "draw only from random.Random(seed)."
                 )
-            line = (level - 1) * made.rows_per_level + number + 1
+            row = {**row, "reserved": number >= made.rows_per_level}
+            line = (level - 1) * rows + number + 1
             wrong = next((name for name in ("statement", "answer") if not isinstance(row.get(name), str)), None)
             reason = f"level {level}, seed {seed}: `{wrong}` is not text" if wrong else ""
             yield RawRow(made.generator, line, None, None if wrong else row, reason)
@@ -59,7 +72,7 @@ def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
 
 def generator_digest(made: Made, folder: Path) -> str:
     """Return a hash of the generator (the digest of the file, or the version of the package) and its levels."""
-    levels = json.dumps([made.parameters, made.rows_per_level, made.first_seed], sort_keys=True, default=list)
+    levels = json.dumps([*made[1:]], sort_keys=True, default=list)
     text = f"{VERSION} {_maker(made, folder)[1]} {made.generator} {levels}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

@@ -150,10 +150,10 @@ def _kind(annotation: Any, is_column: bool) -> str:
         return _kind(arguments[0], False)
     if origin is typing.Literal:
         return " | ".join(arguments)
-    if origin is dict:
-        return "table"
     if origin is tuple:
         return f"list of {_kind(arguments[0], False)}"
     if arguments:
         return " | ".join(_kind(part, False) for part in arguments if part is not type(None))
-    return {"str": "text", "int": "integer", "float": "number", "bool": "true/false"}[annotation.__name__]
+    return {"str": "text", "int": "integer", "float": "number", "bool": "true/false", "Any": "value"}[
+        annotation.__name__
+    ]

@@ -33,6 +33,7 @@ from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.refresh_anchor import AnchorResult, anchor_result
 from flows.pipelines.refresh_decisions import MergedDecisions, judged_shards, merged_decisions
 from flows.pipelines.refresh_inputs import read_trained, with_policy
+from flows.pipelines.refresh_levels import LevelChoice, drawn_levels, stored_choices
 from flows.pipelines.refresh_parts import COUNTS, RefreshParts
 from flows.publish import curated_set
 from flows.publish.artifacts import show_in_prefect
@@ -71,7 +72,7 @@ class RefreshResult:
     """What a refresh came to. ``chosen`` counts the problems judged again by why; ``version`` is the set's newest.
 
     ``is_repeated`` states that this very refresh had made the version before, so that nothing was done. ``anchor`` is
-    what a sample of all problems told of the policy's strength.
+    what a sample of all problems told of the policy's strength; ``levels`` what was chosen of levels of made rows.
     """
 
     version: Version
@@ -80,6 +81,7 @@ class RefreshResult:
     cost: Mapping[str, int]
     is_repeated: bool = False
     anchor: AnchorResult | None = None
+    levels: tuple[LevelChoice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +132,14 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
                 raise NotPublishedError(_refusal(policy_of(run), "is far weaker than the policy before it", anchor))
             selected = choose_problems(run, published, parts, attempts, anchor)
             if not selected.manifest.kept:
-                return RefreshResult(newest, False, {}, {}, anchor=anchor)
+                return RefreshResult(newest, False, {}, {}, anchor=anchor, levels=stored_choices(run.place))
             _cancel_retries(published)
             results = _judge(run, selected)
         with merged_decisions(run, parts, results, policy_of(run), accuses=not is_weak) as merged:
             if not accept and not merged.table.select(pl.col("published").any()).collect().item():
                 raise NotPublishedError(_refusal(policy_of(run), "leaves no problem in the set", anchor))
-            return replace(_publish(run, published, results, merged), anchor=anchor)
+            done = _publish(run, published, results, merged)
+            return replace(done, anchor=anchor, levels=stored_choices(run.place))
 
 
 def _refusal(policy: str, why: str, anchor: AnchorResult | None) -> str:
@@ -205,6 +208,9 @@ def choose_problems(
     if anchor is not None:  # its problems are judged already
         judged = anchor_of_parts(parts.decisions, number, policy)
         settings = anchor.settings(settings)
+    band = difficulty_stage(published.run.recipe, run.parts[-1]).band
+    levels = drawn_levels(run, parts, anchor, band)
+    levels.save(run.place)
     exact = exact_priors(judged["problem"].to_list())
     counted = trained_counts(parts.all_trained)
 
@@ -212,7 +218,8 @@ def choose_problems(
         sides = anchor.sides(shard, names) if anchor is not None else None
         decisions = parts.decisions_of_shard(shard)
         uncertain = uncertain_of_part(decisions, counted, stage.band, settings, number, policy, sides)
-        return pl.concat([judged, uncertain.join(judged, on="problem", how="anti")])
+        drawn = levels.rows.join(names.alias("problem").to_frame(), on="problem", how="semi")
+        return pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), drawn])
 
     def priors(shard: int, names: pl.Series) -> pl.DataFrame:
         if anchor is None or not anchor.gives_priors:
@@ -345,6 +352,7 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
     told = result.anchor.lines if result.anchor is not None else []
+    told = [*told, *(choice.sentence for choice in result.levels)]
     if not result.chosen:
         return [*told, f"nothing has become uncertain: {summary(result.version)}"]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))

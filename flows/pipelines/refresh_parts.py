@@ -73,7 +73,7 @@ class RefreshParts:
         counts = join_counts(decided, [part.join(names, on="problem", how="semi") for part in (*further, own)])
         if not self._has_domains:
             return counts
-        return told_apart(counts, problem_domains(self._problems(index, ["id", "source"])))
+        return told_apart(counts, self._domains(index))
 
     def forecast_part(self, index: int, own: pl.DataFrame) -> ForecastPart:
         """Return what a forecast reads of a shard."""
@@ -95,8 +95,12 @@ class RefreshParts:
     def _has_domains(self) -> bool:
         domains: set[str] = set()
         for index in range(len(self)):
-            domains.update(problem_domains(self._problems(index, ["id", "source"]))["domain"].unique())
+            domains.update(self._domains(index)["domain"].unique())
         return len(domains) > 1
+
+    def _domains(self, index: int) -> pl.DataFrame:
+        made = self.run.made_sources
+        return problem_domains(self._problems(index, ["id", "source", *(["meta"] if made else [])]), made)
 
     def _problems(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
         return read_shard(self.results.problems.folder, "kept", index, columns)

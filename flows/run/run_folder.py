@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from curation.config import DifficultyStage, ModelSettings, Recipe
 from curation.config.recipe import GRADER
 from curation.publish import review
 from curation.records import StoreError
+from curation.sources.procedural import made_meta
 from curation.storage.stages import atomic_write, damaged, table_digest
 from flows.run.recipe import load_recipe, parse_recipe
 
@@ -45,6 +48,18 @@ class Run:
     def version_folder(self) -> Path | None:
         """Return where a refreshed version keeps its last difficulty stage and export; None for an ordinary run."""
         return None
+
+    @property
+    def made_sources(self) -> list[str]:
+        """Return the names of the procedural sources."""
+        return [source.name for source in self.recipe.read_sources if source.made is not None]
+
+    def without_reserve(self, problems: pl.DataFrame) -> pl.DataFrame:
+        """Return `PROBLEM` rows without those that wait for a refresh; a refresh itself measures what it has drawn."""
+        has_reserve = any(made.reserve_per_level for one in self.recipe.read_sources if (made := one.made) is not None)
+        if not has_reserve or self.version_folder is not None:
+            return problems
+        return problems.filter(~made_meta(self.made_sources).struct.field("reserved").fill_null(False))
 
     def check_owner(self) -> None:
         """Refuse a folder that belongs to another recipe; settings that were renamed since are no obstacle.

@@ -99,7 +99,8 @@ class SamplingSession:
     def shard(self, index: int) -> Shard:
         """Sample until all problems of the shard are decided; its attempts become a part of the store."""
         begun = time.monotonic()
-        names = read_shard(self._problems.folder, "kept", index)["id"].to_list()
+        all_names = read_shard(self._problems.folder, "kept", index)["id"]
+        names = self._read(index)["id"].to_list()
         if names:
             if self._sampled is None:
                 self._session.open()
@@ -117,6 +118,9 @@ class SamplingSession:
             schema={"problem": pl.String, "attempts": pl.Int32, "is_decided": pl.Boolean},
             orient="row",
         )
+        if len(all_names) > len(names):  # the rest waits for a refresh
+            whole = all_names.alias("problem").to_frame().join(counts, on="problem", how="left", maintain_order="left")
+            counts = whole.with_columns(pl.col("attempts").fill_null(0), pl.col("is_decided").fill_null(False))
         verdicts = verdict_frame(sampled, self._session.policy.key, self._judge.version)
         notes = {
             "attempts": attempts,
@@ -133,7 +137,11 @@ class SamplingSession:
         priors = self._priors_of(index)
         if priors is not None:
             tables["priors"] = priors
-        return Shard(len(names), tables, kept_rows=len(names), notes=notes)
+        return Shard(len(all_names), tables, kept_rows=len(all_names), notes=notes)
+
+    def _read(self, index: int) -> pl.DataFrame:
+        """Return the problems of a shard that are sampled: those in reserve are not."""
+        return self._run.without_reserve(read_shard(self._problems.folder, "kept", index))
 
     def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
         """Make ready to sample these shards again, which have refused problems, in a round of retries."""
@@ -152,7 +160,7 @@ class SamplingSession:
 
         def requests() -> Iterator[SamplingRequest]:
             for index in range(len(shard_counts(folder))):
-                frame = read_shard(folder, "kept", index).filter(pl.col("id").is_in(wanted.implode()))
+                frame = self._read(index).filter(pl.col("id").is_in(wanted.implode()))
                 shards.append(frame["id"].to_list())
                 yield from sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
 
@@ -264,7 +272,7 @@ class SamplingSession:
         and none of them is left for the end, when nothing else fills the policy.
         """
         for index in shards:
-            frame, rule = read_shard(self._problems.folder, "kept", index), self._rule
+            frame, rule = self._read(index), self._rule
             priors = self._priors_of(index)
             if priors is not None:
                 rule = rule.given(as_priors(priors))

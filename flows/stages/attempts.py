@@ -28,6 +28,7 @@ from curation.difficulty.priors import as_priors
 from curation.option_letters import option_letter
 from curation.policies.recorded import Recorded
 from curation.records import DECISION, VERDICT, AttemptKey, Policy, StoreError
+from curation.sources.procedural import made_meta
 from curation.storage import attempts
 from curation.storage.stages import (
     Shard,
@@ -259,7 +260,8 @@ def stage_learner(
     if (folder / "priors").is_dir() or not wants_learner(rule):
         return None
     stated = {source.name: source.prior_attempts for source in run.recipe.sources if source.prior_attempts}
-    problems = read_table(folder, "kept", ["id", "source", *(["meta"] if stated else [])])
+    columns = ["id", "source", *(["meta"] if stated or run.made_sources else [])]
+    problems = run.without_reserve(read_table(folder, "kept", columns))
     parts = [read_table(result.folder, "decisions", list(RATES)) for result in decided]
     rates = pl.concat([part for part in parts if part.width] or [DECISION.to_frame().select(RATES)])
     counts = rates.drop("top_wrong_votes")
@@ -267,17 +269,24 @@ def stage_learner(
         given = prior_counts(problems, stated)
         counts = pl.concat([counts.cast(given.schema), given])
     is_open = run.recipe.asks_doubtful_verdicts
-    domains = problem_domains(problems)
+    domains = problem_domains(problems, run.made_sources)
     return prior_learner(rule, policy, problems["id"], counts, rates, doubtful_is_open=is_open, domains=domains)
 
 
-def problem_domains(problems: pl.DataFrame) -> pl.DataFrame:
+def problem_domains(problems: pl.DataFrame, made: Sequence[str]) -> pl.DataFrame:
     """Return problem and domain: policies' abilities are distinguished by the source that a problem comes from.
+
+    Each level of a procedural source is a domain of its own.
 
     Args:
         problems: `PROBLEM` rows.
+        made: names of the procedural sources; if there are none, no column `meta` is read.
     """
-    return problems.select(problem="id", domain="source")
+    if not made:
+        return problems.select(problem="id", domain="source")
+    level = made_meta(made).struct.field("level")
+    of_level = pl.format("{} level {}", "source", level)
+    return problems.select(problem="id", domain=pl.coalesce(of_level, "source"))
 
 
 def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, index: int) -> early_stopping.StoppingRule:

@@ -17,7 +17,7 @@ from curation.config import DifficultyStage
 from curation.difficulty import early_stopping, label_trust, pass_rates
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.label_trust import suspect_labels
-from curation.difficulty.pass_rates import failed_verdicts, hold_refused
+from curation.difficulty.pass_rates import failed_verdicts, hold_refused, hold_reserved
 from curation.publish import review
 from curation.storage.stages import Shard, read_optional_shard, read_shard
 from flows.run.lookup import rows_of
@@ -112,6 +112,9 @@ class _Deciding:
         refused = read_optional_shard(self._sampled, REFUSED_TABLE, index)
         if refused is not None:
             decisions = hold_refused(decisions, refused)
+        measured = self._job.run.without_reserve(frame)["id"]
+        if len(measured) < frame.height:
+            decisions = hold_reserved(decisions, measured)
         kept, dropped = split_rows(frame, part, decisions["reason"].to_list(), decisions["evidence"].to_list())
         tables |= {"kept": kept, "dropped": dropped, "decisions": decisions}
         return Shard(frame.height, tables, notes=notes)

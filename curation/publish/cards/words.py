@@ -35,6 +35,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.CONTAMINATED: "overlaps with a benchmark",
     DropReason.FAULTY_PREMISES: "premises missing or contradictory, by a model's votes",
     DropReason.REJECTED: "rejected by a person",
+    DropReason.RESERVED: "made for a later refresh, not measured yet",
     DropReason.SAMPLING_FAILED: "refused by the model's servers",
     DropReason.TOO_FEW_ATTEMPTS: "too few attempts",
     DropReason.SUSPECTED_WRONG_LABEL: "suspected wrong label",

@@ -1,0 +1,119 @@
+"""Level control of a refresh: of which levels of made rows new ones are measured.
+
+A level whose expected pass rate for the new policy is in the recipe's band gets new rows from its reserve, the lowest
+seeds first; one above the band is retired, one below it waits. The expected pass rate comes from the item response
+model of the refresh, in which each level is a domain; without an anchor it is the level's pass rate so far. The choice
+is in the version's folder, and depends on what that version is made from alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+
+from curation.config import Band
+from curation.difficulty.refresh import REFRESH_CHOICE, RefreshCause
+from curation.records import DropReason
+from curation.sources.procedural import made_meta
+from curation.storage.stages import read_json, read_shard, write_json
+from flows.pipelines.refresh_anchor import AnchorResult
+from flows.pipelines.refresh_parts import RefreshParts
+from flows.run.run_folder import Run
+
+LEVELS = "levels.json"
+"""In the folder of a version: what was expected of each level, and how many rows of it were drawn."""
+
+DRAWN, RETIRED, WAITS = "drawn", "retired", "waits"
+"""What becomes of a level: its expected pass rate is in the band, above it, or below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChoice:
+    """What a refresh decided of a level. ``reserve`` counts its rows that are not measured yet, before this draw."""
+
+    source: str
+    level: int
+    expected: float
+    status: str
+    drawn: int
+    reserve: int
+
+    @property
+    def sentence(self) -> str:
+        """Return the choice in words."""
+        what = f"{self.drawn} of {self.reserve} rows in reserve drawn" if self.status == DRAWN else self.status
+        return f"{self.source}, level {self.level}: expected pass rate {self.expected:.2f}, {what}"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLevels:
+    """The choice of all levels, and the drawn rows as `curation.difficulty.refresh.REFRESH_CHOICE` rows."""
+
+    choices: tuple[LevelChoice, ...]
+    rows: pl.DataFrame
+
+    def save(self, place: Path) -> None:
+        """Write the choices into a version's folder."""
+        if self.choices:
+            write_json(place / LEVELS, [asdict(choice) for choice in self.choices])
+
+
+def stored_choices(place: Path) -> tuple[LevelChoice, ...]:
+    """Return the choices in a version's folder; none if it has no levels."""
+    return tuple(LevelChoice(**choice) for choice in read_json(place / LEVELS) or ())
+
+
+def drawn_levels(run: Run, parts: RefreshParts, anchor: AnchorResult | None, band: Band) -> DrawnLevels:
+    """Choose the levels of procedural sources with a reserve, and their new rows.
+
+    Args:
+        parts: of the newest version.
+        anchor: what the new policy's first attempts tell, if there are any.
+        band: of the recipe; a level's expected pass rate must be in it.
+    """
+    made = {source.name: source.made for source in run.recipe.read_sources if source.made is not None}
+    names = [name for name, how in made.items() if how.reserve_per_level]
+    if not names:
+        return DrawnLevels((), REFRESH_CHOICE.to_frame())
+    rows = pl.concat([_rows_of_shard(parts, index, names, anchor) for index in range(len(parts))])
+    choices, drawn = [], [REFRESH_CHOICE.to_frame()]
+    for (source, level), own in rows.sort("seed").group_by("source", "level", maintain_order=True):
+        waiting = own.filter("waits")
+        measured = own.filter(~pl.col("waits"))
+        foreseen = waiting["expected"].mean()
+        expected = foreseen if foreseen is not None else measured["correct"].sum() / max(1, measured["judged"].sum())
+        status = _status(float(expected), band)  # type: ignore[arg-type]
+        taken = waiting.head(made[source].rows_per_level if status == DRAWN else 0)
+        choices.append(LevelChoice(source, level, round(float(expected), 4), status, taken.height, waiting.height))  # type: ignore[arg-type]
+        drawn.append(taken.select("problem", why=pl.lit(RefreshCause.DRAWN.value)))
+    choices.sort(key=lambda choice: (choice.source, choice.level))
+    return DrawnLevels(tuple(choices), pl.concat(drawn))
+
+
+def _status(expected: float, band: Band) -> str:
+    if expected > band.max_pass_rate:
+        return RETIRED
+    return DRAWN if expected * band.attempts >= band.min_correct else WAITS
+
+
+def _rows_of_shard(parts: RefreshParts, index: int, made: list[str], anchor: AnchorResult | None) -> pl.DataFrame:
+    """Return the made rows of a shard: problem, source, level, seed, waits, correct, judged and expected.
+
+    ``expected`` is the pass rate that the item response model expects; null without an anchor.
+    """
+    problems = read_shard(parts.results.problems.folder, "kept", index, ["id", "source", "meta"])
+    names = problems["id"]
+    decided = parts.version_of_shard(parts.number, ["problem", "reason", "correct", "judged"], index)
+    expected = pl.DataFrame(schema={"problem": pl.String, "expected": pl.Float64})
+    if anchor is not None:
+        mean = pl.col("correct") / (pl.col("correct") + pl.col("other"))
+        expected = anchor.priors(index, names).select("problem", expected=mean)
+    rows = problems.filter(pl.col("source").is_in(made)).with_columns(made_meta(made)).unnest("made")
+    return (
+        rows.select("source", "level", "seed", problem="id")
+        .join(decided, on="problem", how="inner", maintain_order="left")
+        .join(expected, on="problem", how="left", maintain_order="left")
+        .with_columns(waits=pl.col("reason").eq_missing(DropReason.RESERVED.value))
+    )
