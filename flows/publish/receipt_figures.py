@@ -31,7 +31,7 @@ from flows.stages.questions import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
 
-VERSION = "receipts@1"
+VERSION = "receipts@2"
 """Changed whenever the same run could give another receipt."""
 
 MEASURED_APART = ("worth", "planted")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from curation.publish.pages import Block, Section, Table
+from curation.publish.pages import page as build_page
 from curation.publish.receipts.figures import FILE, Figure, Needs, Receipt
 
 SECTIONS = {
@@ -9,13 +11,13 @@ SECTIONS = {
     "labels": ("Wrong Labels Left", "The share of the published references that are wrong."),
     "planted": (
         "Planted Defects Found",
-        "Known defects were planted in copies of the run's own rows, and this recipe's own filters ran on them. The "
-        "share that left; a row that left for another reason than the planted one left too, and is told apart.",
+        "Known defects were planted in copies of the run's own rows, and this recipe's filters ran on them. The figure "
+        "is the share that was dropped for any reason; the counts show the reasons.",
     ),
     "precision": ("Right When It Drops", "Of the labelled rows that a rule drops, the share dropped rightly."),
-    "tests": ("What the Tests Tell Apart", "Of the problems in the set, solutions whose label the source gives."),
-    "licences": ("Licences", "Who gave the rows, under which licence."),
-    "digests": ("Digests", "What must come out again when the stored attempts are judged again."),
+    "tests": ("What the Tests Tell Apart", "Solutions of the set's problems whose label the source gives."),
+    "licences": ("Licences", "Problems by source and licence."),
+    "digests": ("Digests", "Judging the stored attempts again gives the same digests."),
 }
 """Heading and one sentence of each section, in the order of the page."""
 
@@ -32,39 +34,33 @@ _AGAIN = {
 
 def page(receipt: Receipt) -> str:
     """Return the text of RECEIPT.md."""
-    lines = [
-        f"# Receipt of {_cell(receipt.name)}",
-        "",
-        f"Version {receipt.version} of {receipt.made_on}: {receipt.rows:,} problems, judged by `{receipt.verifier}`, "
-        f"curated by Goldilocks {receipt.goldilocks}. `{FILE}` says the same to programs, and how each figure was "
-        "computed. `goldilocks verify-receipt DIR` computes again what the last column allows, and says what differs. "
-        "Intervals hold 95 %.",
-        "",
+    sections = [
+        Section(heading, [sentence, *_blocks([figure for figure in receipt.figures if figure.section == section])])
+        for section, (heading, sentence) in SECTIONS.items()
+        if any(figure.section == section for figure in receipt.figures)
     ]
-    for section, (heading, sentence) in SECTIONS.items():
-        own = [figure for figure in receipt.figures if figure.section == section]
-        if own:
-            lines += [f"## {heading}", "", sentence, "", *_table(own), ""]
-    lines += [
-        "## Files",
-        "",
+    files = (
         f"`{FILE}` holds the SHA-256 of {len(receipt.files):,} files and the digests of {len(receipt.columns):,} "
-        f"columns of `data/`. Its own digest is `{receipt.digest}`: it shows an edit, it is no signature.",
-        "",
-    ]
-    return "\n".join(lines)
+        f"columns of `data/`. Its own digest is `{receipt.digest}`: it shows an edit, it is no signature."
+    )
+    opening = (
+        f"Version {receipt.version} of {receipt.made_on}: {receipt.rows:,} problems, judged by `{receipt.verifier}`, "
+        f"curated by Goldilocks {receipt.goldilocks}. `{FILE}` holds the same figures for programs. `goldilocks "
+        "verify-receipt DIR` computes again what the last column allows, and prints what differs. Intervals are 95 %."
+    )
+    return build_page(f"Receipt of {_cell(receipt.name)}", [opening, *sections, Section("Files", [files])])
 
 
-def _table(figures: list[Figure]) -> list[str]:
-    lines = ["| | figure | of | computed again from |", "|---|---|---:|---|"]
+def _blocks(figures: list[Figure]) -> list[Block]:
+    rows = []
     for figure in figures:
         of = "" if figure.n is None else f"{figure.n:,}"
         again = f"`{figure.measure}`" if figure.value is None and figure.measure else _AGAIN[figure.needs]
         text = f"`{figure.text}`" if figure.section == "digests" and figure.value is not None else _cell(figure.text)
-        parts = f": {_cell(figure.counted)}" if figure.counts else ""
-        lines.append(f"| {_cell(figure.title)} | {text}{parts} | {of} | {again} |")
-    notes = list(dict.fromkeys(figure.how for figure in figures))
-    return [*lines, "", *(f"{note[:1].upper()}{note[1:]}." for note in notes)]
+        counts = f": {_cell(figure.counted)}" if figure.counts else ""
+        rows.append((_cell(figure.title), f"{text}{counts}", of, again))
+    notes = dict.fromkeys(f"{figure.how[:1].upper()}{figure.how[1:]}." for figure in figures)
+    return [Table(("", "figure", "of", "computed again from"), rows, "llrl"), "\n".join(notes)]
 
 
 def _cell(text: str) -> str:
