@@ -1,16 +1,20 @@
-"""What a stage of sampling will cost: problems x attempts x tokens, and tokens per second.
+"""The cost of a stage of sampling: problems x attempts x tokens, and tokens per second.
 
-A pilot gives the attempts and tokens of some problems; their means are scaled to all problems of the stage. The
-interval is the 2.5 and 97.5 % quantiles of a bootstrap over the pilot's problems (Efron 1979), seeds fixed. Speed is
-taken as measured. Figures that a recipe states are a pilot of one problem: their intervals have no width.
+The means of a pilot's attempts and tokens are scaled to all problems of the stage. The interval is the 2.5 and 97.5 %
+quantiles of a bootstrap over the pilot's problems (Efron 1979) with a fixed seed; speed is taken as measured. Figures
+that a recipe states are a pilot of one problem: their intervals have no width.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
+
+from curation.config import StatedCosts
+from curation.records import ConfigError
 
 RESAMPLES = 1000
 
@@ -95,10 +99,9 @@ def plan_stage(
     """
 
     def estimate(values: Sequence[float]) -> CostEstimate:
-        rng = random.Random(seed)
-        means = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
-        low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
-        return CostEstimate(sum(values) / len(values), low, high).scaled(problems)
+        means = np.random.default_rng(seed).choice(values, (RESAMPLES, len(values))).mean(axis=1)
+        low, high = np.quantile(means, (0.025, 0.975))
+        return CostEstimate(float(np.mean(values)), float(low), float(high)).scaled(problems)
 
     tokens = estimate([problem.tokens for problem in pilot])
     hours = tokens.scaled(rates.devices / rates.tokens_per_s / 3600) if rates.tokens_per_s else None
@@ -108,6 +111,22 @@ def plan_stage(
         price = estimate([problem.tokens * out + problem.attempts * prompt for problem in pilot])
     attempts = estimate([problem.attempts for problem in pilot])
     return StagePlan(stage, policy, problems, len(pilot), rates, attempts, tokens, hours, price)
+
+
+def stated(costs: StatedCosts, name: str, number: int, subject: str, stages: int | None = None) -> float:
+    """Return a stage's value of a stated figure, which has one value, or one for each stage.
+
+    Args:
+        subject: begins the error, as in ``recipe a.toml``.
+        stages: of the recipe, if it is known.
+
+    Raises:
+        ConfigError: it has another number of values.
+    """
+    values: Sequence[float] = getattr(costs, name)
+    if len(values) != 1 and (number >= len(values) or stages not in (None, len(values))):
+        raise ConfigError(f"{subject}: costs.{name} has {len(values)} values; give one, or one for each stage.")
+    return values[min(number, len(values) - 1)]
 
 
 def short_number(value: float) -> str:
