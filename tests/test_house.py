@@ -59,6 +59,7 @@ SHARED_ROOMS = {
     "prompts",
     "public_urls",
     "publish.merged_copies",
+    "publish.pages",
     "publish.set_diff",
     "publish.withheld",
     "publish.withheld_code",

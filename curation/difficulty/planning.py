@@ -13,9 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from curation.config import StatedCosts
-from curation.records import ConfigError
-
 RESAMPLES = 1000
 
 
@@ -111,22 +108,6 @@ def plan_stage(
         price = estimate([problem.tokens * out + problem.attempts * prompt for problem in pilot])
     attempts = estimate([problem.attempts for problem in pilot])
     return StagePlan(stage, policy, problems, len(pilot), rates, attempts, tokens, hours, price)
-
-
-def stated(costs: StatedCosts, name: str, number: int, subject: str, stages: int | None = None) -> float:
-    """Return a stage's value of a stated figure, which has one value, or one for each stage.
-
-    Args:
-        subject: begins the error, as in ``recipe a.toml``.
-        stages: of the recipe, if it is known.
-
-    Raises:
-        ConfigError: it has another number of values.
-    """
-    values: Sequence[float] = getattr(costs, name)
-    if len(values) != 1 and (number >= len(values) or stages not in (None, len(values))):
-        raise ConfigError(f"{subject}: costs.{name} has {len(values)} values; give one, or one for each stage.")
-    return values[min(number, len(values) - 1)]
 
 
 def short_number(value: float) -> str:

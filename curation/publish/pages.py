@@ -1,10 +1,16 @@
-"""Pages in Markdown: a YAML header, a title, and blocks of text, tables and sections. Cards and receipts are pages."""
+"""Pages in Markdown: a YAML header, a title, and blocks of text, tables and sections. Cards and receipts are pages.
+
+Invariant: escaped text renders letter by letter. Here is also the interval that a page's shares have (`wilson`).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+_Z95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +69,48 @@ def _texts(blocks: Iterable[Block | Section]) -> Iterator[str]:
     for block in blocks:
         if block is not None and (text := str(block)):
             yield text
+
+
+def cell(text: object) -> str:
+    """Return text for a Markdown table cell."""
+    return " ".join(escape_markdown(str(text)).split())
+
+
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown renders letter by letter, formulas included; line breaks stay."""
+    escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
+    lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
+    return "\n".join(lines)
+
+
+def _escape_start(line: str) -> str:
+    """Return a line that starts no list, rule or heading."""
+    digits = len(line) - len(line.lstrip("0123456789"))
+    if digits and line[digits : digits + 1] in (".", ")"):
+        return f"{line[:digits]}\\{line[digits:]}"
+    return "\\" + line if line[:1] in ("-", "+", "=") else line
+
+
+def code_span(text: str) -> str:
+    """Return text as inline code, whatever backticks it holds, on one line."""
+    inner = " ".join(text.split())
+    ticks = "`" * (1 + longest_run(inner, "`"))
+    pad = " " if inner.startswith("`") or inner.endswith("`") else ""
+    return f"{ticks}{pad}{inner}{pad}{ticks}" if inner else "(empty)"
+
+
+def longest_run(text: str, letter: str) -> int:
+    """Return the most times the letter is in the text in a row."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == letter else 0
+        longest = max(longest, run)
+    return longest
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson 1927)."""
+    share, z2 = hits / n, _Z95 * _Z95
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)

@@ -16,7 +16,7 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.planning import CostRates, PilotProblem, StagePlan, plan_stage, short_number, stated
+from curation.difficulty.planning import CostRates, PilotProblem, StagePlan, plan_stage, short_number
 from curation.difficulty.sampling import SampledProblem, Sampler
 from curation.policies.failure_budget import FailureBudget
 from curation.policies.vllm.placement import policy_gpus, visible_gpus
@@ -168,7 +168,7 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
     plans = []
     for number, part in enumerate(parts):
         speed, tokens, share = (
-            stated(costs, name, number, f"recipe {path}", len(parts))
+            costs.of_stage(name, number, f"recipe {path}", len(parts))
             for name in ("tokens_per_s", "tokens_per_attempt", "attempts_share")
         )
         settings, model = difficulty_stage(recipe, part), stage_model(recipe, part)

@@ -13,8 +13,7 @@ from curation.config import Recipe, Source
 from curation.filters.decontamination import OVERLAP
 from curation.public_urls import public_url
 from curation.publish import cards, review
-from curation.publish.cards.words import cell
-from curation.publish.pages import Section, Table
+from curation.publish.pages import Section, Table, cell
 from curation.publish.versions import MOVED
 from curation.records import DropReason
 from curation.storage.sorted_parts import scan_table

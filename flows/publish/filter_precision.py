@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from curation.filters.statements.precision import MEASURED
-from curation.publish.receipts import wilson
+from curation.publish.pages import wilson
 
 
 def precision_sentences(disabled: tuple[str, ...] = ()) -> Iterator[str]:

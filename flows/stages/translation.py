@@ -19,8 +19,8 @@ from curation.difficulty import pass_rates
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.publish import export
-from curation.publish.cards.words import LANGUAGES, capital, cell, count_phrase
-from curation.publish.pages import Section, Table
+from curation.publish.cards.words import LANGUAGES, capital, count_phrase
+from curation.publish.pages import Section, Table, cell
 from curation.questions.votes import UNREADABLE
 from curation.records import AttemptKey, Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard, read_table

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.publish.cards.words import cell
-from curation.publish.pages import Table, data_files, page
+from curation.publish.pages import Table, cell, data_files, page
 from curation.storage.stages import atomic_write, write_parquet
 from training.rollouts.tasks import TrainingTask
 from training.stored.settings import StoredSettings

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.licenses import UNKNOWN, conflict
-from curation.publish.cards.words import cell
 from curation.publish.merged_copies import copies_of
-from curation.publish.pages import Table, page
+from curation.publish.pages import Table, cell, page
 
 
 @dataclass(frozen=True, slots=True)

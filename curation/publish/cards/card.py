@@ -24,16 +24,22 @@ from curation.publish.cards.words import (
     by_count,
     by_reason,
     capital,
-    cell,
-    code_span,
     count_phrase,
-    escape_markdown,
-    longest_run,
     reason_words,
     share,
 )
-from curation.publish.pages import Block, Section, Table, data_files, page
-from curation.publish.receipts.figures import wilson
+from curation.publish.pages import (
+    Block,
+    Section,
+    Table,
+    cell,
+    code_span,
+    data_files,
+    escape_markdown,
+    longest_run,
+    page,
+    wilson,
+)
 from curation.records import StoreError
 from curation.storage.sorted_parts import in_slices
 

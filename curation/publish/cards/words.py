@@ -1,6 +1,6 @@
-"""The words of a data card: drop reasons, columns and languages in plain language, and text made safe for Markdown.
+"""The words of a data card: drop reasons, columns and languages in plain language.
 
-Invariants: every `DropReason` has its words (a test holds it); escaped text renders letter by letter.
+Invariants: every `DropReason` has its words (a test holds it).
 Not here: the card's sentences, which are in ``templates/card.md.j2``.
 """
 
@@ -116,46 +116,9 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.1f} %"
 
 
-def cell(text: object) -> str:
-    """Return text for a Markdown table cell."""
-    return " ".join(escape_markdown(str(text)).split())
-
-
 def capital(text: str) -> str:
     """Return the text with a capital first letter; the others stay."""
     return text[:1].upper() + text[1:]
-
-
-def escape_markdown(text: str) -> str:
-    """Return text that Markdown renders letter by letter, formulas included; line breaks stay."""
-    escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
-    lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
-    return "\n".join(lines)
-
-
-def _escape_start(line: str) -> str:
-    """Return a line that starts no list, rule or heading."""
-    digits = len(line) - len(line.lstrip("0123456789"))
-    if digits and line[digits : digits + 1] in (".", ")"):
-        return f"{line[:digits]}\\{line[digits:]}"
-    return "\\" + line if line[:1] in ("-", "+", "=") else line
-
-
-def code_span(text: str) -> str:
-    """Return text as inline code, whatever backticks it holds, on one line."""
-    inner = " ".join(text.split())
-    ticks = "`" * (1 + longest_run(inner, "`"))
-    pad = " " if inner.startswith("`") or inner.endswith("`") else ""
-    return f"{ticks}{pad}{inner}{pad}{ticks}" if inner else "(empty)"
-
-
-def longest_run(text: str, letter: str) -> int:
-    """Return the most times the letter is in the text in a row."""
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == letter else 0
-        longest = max(longest, run)
-    return longest
 
 
 def by_count(reasons: Mapping[str, int]) -> list[tuple[str, int]]:

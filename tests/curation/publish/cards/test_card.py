@@ -24,10 +24,9 @@ from curation.publish.cards.facts import (
     compare_stages,
 )
 from curation.publish.cards.plots import bars
-from curation.publish.cards.words import REASON_WORDS, code_span, count_phrase, escape_markdown, share
+from curation.publish.cards.words import REASON_WORDS, count_phrase, share
 from curation.publish.export import CURATED
-from curation.publish.pages import Section, Table
-from curation.publish.receipts import wilson
+from curation.publish.pages import Section, Table, code_span, escape_markdown, wilson
 from curation.records import PASS_RATE, DropReason, StoreError
 
 STATEMENTS = (
