@@ -69,10 +69,10 @@ def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
     stages = []
     names = ("sampled_per_trained", "tokens_per_attempt", "tokens_per_s", "trained_tokens_per_s")
     for number, (steps, n_batch) in enumerate(_sizes(recipe, costs, subject)):
-        share, tokens, speed, trained_speed = (costs.of_stage(name, number, subject) for name in names)
+        share, length, speed, trained_speed = (costs.of_stage(name, number, subject) for name in names)
         sampling = max(steps - (costs.stored_steps or 0), 0) if recipe.stored is not None else steps
         sampled, trained = round(sampling * n_batch * share), steps * n_batch
-        of_sampled, of_trained = sampled * tokens, trained * tokens
+        of_sampled, of_trained = sampled * length, trained * length
         generating, training = of_sampled / speed / 3600, of_trained / trained_speed / 3600
         stages.append(StageWork(steps, n_batch, sampled, trained, of_sampled, of_trained, generating, training))
     evaluated, last = _evaluated(recipe, sum(stage.steps for stage in stages)), len(stages) - 1

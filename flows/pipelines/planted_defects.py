@@ -20,9 +20,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import Recipe
-from curation.planting import VERSION
-from curation.planting.outputs import CUT_INPUT, WRONG_OUTPUT, spoil_tests
-from curation.planting.rows import KINDS, PlantedRows, plant_rows
+from curation.planting import CUT_INPUT, KINDS, VERSION, WRONG_OUTPUT, PlantedRows, plant_rows, spoil_tests
 from curation.publish.receipts import Figure, Needs, share_figure
 from curation.records import PROBLEM
 from curation.storage.scratch import ScratchFolder
