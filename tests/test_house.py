@@ -62,7 +62,6 @@ SHARED_ROOMS = {
     "publish.pages",
     "publish.set_diff",
     "publish.withheld",
-    "publish.withheld_code",
     "questions",
     "records",
     "response_formats",

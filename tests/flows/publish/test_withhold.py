@@ -98,7 +98,7 @@ def test_what_is_sent_has_no_withheld_text_in_any_file(run: Path) -> None:
         for number in (12, 14, 15, 16):
             assert f"What is {number} plus" not in text, path
             assert f"Because of {number}" not in text, path
-    assert "3 problems and 2 dropped rows stand here" in (public / "README.md").read_text()
+    assert "3 problems and 2 dropped rows are here" in (public / "README.md").read_text()
     assert published(run, "data")["statement"].null_count() == 0
 
 
@@ -165,7 +165,7 @@ def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whol
     assert rows(public, "data")["statement"].null_count() == whole.height
     given = rows(public, "tests").filter(pl.col("origin") == "given")
     assert given["input"].null_count() == given.height > 0
-    assert "So do their given tests and checkers" in (public / "README.md").read_text()
+    assert "Their given tests and checkers are withheld, too" in (public / "README.md").read_text()
     with pytest.raises(SourceError, match="has no statement; withheld texts are put back by `goldilocks restore`"):
         load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
     assert "has no statement; withheld texts" in refusal("export", public, "--format", "verl", "--out", tmp_path / "v")
