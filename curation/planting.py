@@ -73,7 +73,7 @@ Spoiler = Callable[[Row, int, random.Random, Sequence[str]], Row]
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 UNSPACED = frozenset(lang.code for lang in languages() if not lang.spaced)
-"""Languages that part no words by spaces."""
+"""Languages without spaces between words."""
 
 FIRST = 1_000_000_000
 """Planted rows are numbered from here on in their source."""
@@ -101,8 +101,8 @@ def plant_rows(
     Args:
         rows: `PROBLEM` rows that passed the filters.
         benchmarks: their statements.
-        most: rows that carry one kind, at most.
-        beside: rows that carry nothing and stay, at most.
+        most: limit of the rows with one kind.
+        beside: limit of the rows without a defect.
         math: whether the rows are math; of programs only copies and contamination are planted.
     """
     kinds = {name: kind for name, kind in KINDS.items() if math or not kind.math_only}
@@ -280,7 +280,7 @@ WRONG_OUTPUT, CUT_INPUT = "wrong_output", "cut_input"
 SPOILT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "kind": pl.String()})
 
 _EVERY = 4
-"""One test in so many is spoilt, and at least one where a problem has so many."""
+"""One test in `_EVERY` is spoilt."""
 
 
 def corrupt(answer: bytes, draw: random.Random) -> bytes:

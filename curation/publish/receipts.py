@@ -47,7 +47,7 @@ class Figure:
     """One figure. ``value`` is None where it was not measured; then ``measure`` is the command that does.
 
     Args:
-        name: dotted; what stands before the first dot is its section.
+        name: dotted; it begins with the section.
         n: what it rests on: rows, verdicts, solutions.
         how: in a sentence or two, how it was computed.
         counts: what it is made of, by name.
@@ -67,7 +67,7 @@ class Figure:
 
     @property
     def section(self) -> str:
-        """Return the section that it stands in."""
+        """Return the section that it is in."""
         return self.name.partition(".")[0]
 
     @property
@@ -210,7 +210,7 @@ def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], c
     """
     how = (
         "rows of data/train-*.parquet by source and license, and the copies in also_from; "
-        "ATTRIBUTION.md says where each source is published"
+        "ATTRIBUTION.md names the place of each source"
     )
     figures = [Figure("licences.card", "The card's licence", card, None, None, "the header of README.md", Needs.SET)]
     for source in sorted(ledger):
@@ -240,7 +240,7 @@ def differing_figures(stated: Receipt, computed: Receipt, names: Collection[str]
         elif _numbers(said) != _numbers(came):
             sentences.append(f"{name}: the receipt states {_value(said)}, {_value(came)} comes out.")
         else:
-            sentences.append(f"{name}: the figure is right, but what the receipt says of it was changed.")
+            sentences.append(f"{name}: the figure is right, but its words in the receipt were changed.")
     return sentences
 
 

@@ -1,6 +1,6 @@
 """`goldilocks receipt`: the figures of a receipt that take more than publishing, measured and written into it.
 
-Planted defects are planted once for a recipe and its rows; what an ablation said is taken from its folder, which must
+Planted defects are planted once for a recipe and its rows; an ablation's figures are taken from its folder, which must
 have trained an arm on this very set.
 """
 
@@ -32,7 +32,7 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
         published = read_published(folder)
         run, version, results = published.run, published.version, published.results
         if others := receipts.differing_files(run.folder / "curated"):
-            renew_receipt(run, version, results)  # refuses, and says why
+            renew_receipt(run, version, results)  # refuses, with the reason
             raise AssertionError(others)
         if ablation is not None:
             figures = ablation_figures(ablation, published)

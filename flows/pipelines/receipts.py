@@ -88,7 +88,7 @@ def verify_receipt(place: Path, plant: PlantAgain | None = None) -> Verification
     """Compute the figures of a set's receipt again.
 
     Args:
-        place: folder of a run, or of a set; beside `run.json` the run's folder is used too.
+        place: folder of a run, or of a set; next to `run.json` the run's folder is used too.
         plant: plants defects again; None: planted defects are not checked.
 
     Raises:
@@ -116,9 +116,7 @@ def verify_receipt(place: Path, plant: PlantAgain | None = None) -> Verification
 def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verification) -> None:
     """Hold the receipt against its own digest, and its page against the figures."""
     if stated.digest != digest:
-        found.differing.append(
-            f"{receipts.FILE}: what stands in it does not have the digest that stands in it; it was edited."
-        )
+        found.differing.append(f"{receipts.FILE}: its content does not have the digest that it states; it was edited.")
     try:
         page = (folder / receipts.PAGE).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -126,9 +124,9 @@ def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verificatio
         return
     wanted = receipts.page(stated).splitlines()
     for line in (line for line in wanted if line not in page and "Its own digest" not in line):
-        found.differing.append(f"{receipts.PAGE} does not say what {receipts.FILE} says: {line}")
+        found.differing.append(f"{receipts.PAGE} lacks a line of {receipts.FILE}: {line}")
     for line in (line for line in page if line not in wanted and "Its own digest" not in line):
-        found.differing.append(f"{receipts.PAGE} says what {receipts.FILE} does not say: {line}")
+        found.differing.append(f"{receipts.PAGE} has a line that {receipts.FILE} lacks: {line}")
 
 
 def _file_sentences(stated: Receipt, files: dict[str, str]) -> Iterator[str]:
@@ -185,12 +183,12 @@ def _check_run(
     mark = published_mark(run)
     if mark is not None and mark["disputed"]["said"] != review.digest(verdicts_of_people(run)):
         found.unchecked.append(
-            "what people said since the set was published: it is applied here, so decisions may differ; `goldilocks "
-            "run` publishes it"
+            "people's verdicts since the set was published: they are applied here, so decisions may differ; "
+            "`goldilocks run` publishes them"
         )
     if version.origin != "run" or today != verifier:
         why = (
-            "it is a refreshed version, of which only what lies in its folder is compared"
+            "it is a refreshed version, of which only its folder's files are compared"
             if version.origin != "run"
             else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
             "judges by it, and `goldilocks diff` shows what changes"
@@ -202,7 +200,7 @@ def _check_run(
         return
     with judged_again(run, Results(published.results.filters), verifier, version) as again:
         found.differing += again.differing
-        left = f", {again.failed:,} beside a failure of the verifier left out" if again.failed else ""
+        left = f", {again.failed:,} on which the verifier failed left out" if again.failed else ""
         found.checked.append(f"{again.verdicts:,} verdicts{left}, {again.decisions:,} decisions")
         if run.recipe.asks_doubtful_verdicts:
             found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")

@@ -1,4 +1,4 @@
-"""What the data card says, gathered from the finished stages."""
+"""The facts of the data card, gathered from the finished stages."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def card_facts(
 
 
 def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFacts:
-    """Return what the card says of a source without its rows: state, digest, selection, or that it was left out."""
+    """Return the card's facts of a source without its rows: state, digest, selection, or that it was left out."""
     held = read_states(results[SOURCES].folder).get(source.name, {})
     steps = [f"where `{source.where}`"] if source.where else []
     steps += ["drawn by a quota"] if source.quota is not None else []
@@ -142,7 +142,7 @@ def _stage_facts(
 
 
 def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
-    """Return the pass rates of a stage (`cards.RATES`), less what the verifier left undecided: that says little."""
+    """Return the pass rates of a stage (`cards.RATES`), without what the verifier left undecided."""
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
     is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
     return cards.add_rates(
@@ -220,7 +220,7 @@ def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...
         return ()
     return (
         f"{older:,} of the problems keep the pass rate of an earlier policy, which nothing spoke against when the set "
-        "was refreshed; the columns policy and measured_on say whose and when.",
+        "was refreshed; the columns policy and measured_on name it and the day.",
     )
 
 

@@ -1,7 +1,7 @@
 """What a curated set of code has next to its rows: tests/ and judging/, and the card's figures on tests.
 
 Both hold rows for every problem of the set under the language variant's own id, in the `TEST` and `JUDGING` schemas,
-so that whoever reads the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are
+so that readers of the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are
 the variant's.
 """
 
@@ -30,7 +30,7 @@ from flows.stages.tests import GIVEN_TESTS, TESTS
 
 RUN_OF = ["problem", "solution", "standard"]
 FILE_BYTES = 256 << 20
-"""A file of tests is closed once its inputs and outputs hold so many bytes."""
+"""Bytes of inputs and outputs after which a file of tests is closed."""
 
 
 def write_beside(run: Run, exported: StageResult, folder: Path) -> None:

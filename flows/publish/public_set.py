@@ -49,7 +49,7 @@ FOLDER, PARTS, RECIPE = "public", "withheld/parts.parquet", "withheld/recipe.tom
 TABLES = ("data", "dropped")
 BESIDE = (TESTS_TABLE, JUDGING_TABLE)
 _STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
-"""Of the card's header: what is in the files, by which `datasets` tells one state of a folder from another."""
+"""Of the card's header: what is in the files, by which `datasets` distinguishes states of a folder."""
 
 
 @dataclass(frozen=True, slots=True)

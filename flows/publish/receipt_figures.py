@@ -70,7 +70,7 @@ def figures_of(run: Run, results: Results, version: Version, digests: Digests, a
 
 
 def stored_digests(run: Run, results: Results, version: Version) -> Digests:
-    """Return the digests of the verdicts and decisions as they lie in the run's folder."""
+    """Return the digests of the verdicts and decisions in the run's folder."""
     verifier = results.decisions[-1].folder.name
     tables = {part: scan_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts") for part in run.parts}
     return Digests({part: verdicts_digest(table) for part, table in tables.items()}, version.digest)
@@ -112,8 +112,8 @@ def _not_measured() -> Iterator[Figure]:
         None,
         None,
         None,
-        "an ablation of two arms, the curated set and as many random rows of its sources, tells it "
-        "(`goldilocks ablate counterfactual`); none was named",
+        "an ablation of two arms, the curated set and as many random rows of its sources, measures "
+        "it (`goldilocks ablate counterfactual`); none was named",
         Needs.TRAINING,
         COUNTERFACTUAL,
     )
@@ -153,7 +153,7 @@ def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
 
 
 def _audited(run: Run, version: Version, results: Results) -> Figure | None:
-    """Return what people's verdicts on an audit's rows tell of the set as it is; None where they do not tell yet."""
+    """Return the share of wrong labels by people's verdicts on an audit's rows; None if there are too few."""
     audit = read_audit(run.folder)
     if audit is None or audit.version is None:
         return None
@@ -201,7 +201,7 @@ def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> t
 
 
 def _test_figures(results: Results) -> list[Figure]:
-    """Return what the tests of the set's problems tell apart."""
+    """Return which solutions the tests of the set's problems distinguish."""
     exported = read_table(results[EXPORT].folder, "kept", ["group"])
     groups = exported["group"].unique().implode() if exported.height else pl.lit([], pl.List(pl.String))
     tables = {
@@ -217,7 +217,7 @@ def precision_figures() -> Iterator[Figure]:
     """Yield how often each rule of the format filter is right on labelled rows."""
     how = (
         f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and those of them that "
-        "cannot be used as they stand; of the project's sets, not of this one"
+        "cannot be used as they are; of the project's sets, not of this one"
     )
     for rule, (fired, right) in MEASURED.items():
         yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, how, Needs.PACKAGE)

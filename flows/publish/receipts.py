@@ -2,7 +2,7 @@
 
     DIR/curated/receipt.json, RECEIPT.md   the receipt (`curation.publish.receipts`), linked from the card
     DIR/receipt/planted.json               what came of planted defects, by `goldilocks receipt DIR`
-    DIR/receipt/counterfactual.json        what an ablation said of the set, by `--ablation FOLDER`
+    DIR/receipt/counterfactual.json        the figures of an ablation of the set, by `--ablation FOLDER`
 
 The receipt is written last: it holds the digest of every other file, and no other file names its own; only the
 mark of publication knows its size. Invariant: the same run gives the same bytes.
@@ -52,7 +52,7 @@ def make_receipt(
 
     Args:
         folder: of the set, with all its other files.
-        digests: of verdicts and decisions, where they were computed anew; else those that lie in the run's folder.
+        digests: of verdicts and decisions, where they were computed anew; else those in the run's folder.
         planted: figures on planted defects, likewise.
     """
     found = planted_figures(run, results) if planted is None else list(planted)
@@ -128,7 +128,7 @@ def planted_figures(run: Run, results: Results) -> list[Figure]:
 
 
 def counterfactual_figures(run: Run, version: Version) -> list[Figure]:
-    """Return what an ablation said of the set; that of an earlier version says so."""
+    """Return the figures of an ablation of the set; those of an earlier version name it."""
     kept = _kept(run.folder, COUNTERFACTUAL)
     if kept is None:
         return []

@@ -1,10 +1,10 @@
 """The two plots of a data card: the funnel, and the pass rates with their band.
 
 Invariants: drawn with the Agg renderer and matplotlib's own defaults, whatever the user's settings are; no date and
-no version goes into the file, so the same facts give the same bytes under the same matplotlib. Two colours, told
-apart by people with any colour vision and in grey print: blue is what stays, sand is what goes.
+no version goes into the file, so the same facts give the same bytes under the same matplotlib. Two colours that
+people with any colour vision distinguish and in grey print: blue is what stays, sand is what goes.
 
-Not here: numbers. What is drawn is what `CardFacts` says.
+Not here: numbers. `CardFacts` has them.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.TEXTUAL_ANSWER: "answer in words",
     DropReason.ANSWER_IN_STATEMENT: "statement gives the answer away",
     DropReason.WRONG_LANGUAGE: "another language",
-    DropReason.UNUSABLE: "cannot be used as it stands, by a model's votes",
+    DropReason.UNUSABLE: "cannot be used as it is, by a model's votes",
     DropReason.MULTIPLE_CHOICE: "multiple choice",
     DropReason.UNVERIFIABLE_ANSWER: "answer the verifier cannot read",
     DropReason.UNPROVEN_REWRITING: "answer that only a rewriting makes readable",
@@ -78,8 +78,8 @@ COLUMN_WORDS: Mapping[str, str] = {
     "as wrong",
     "pass_rate_high": "upper end of that interval; what the verifier failed on counts as correct",
     "decided_by": "how these attempts decided: `all attempts`; `certain after 9 of 16`, when no outcome of the others "
-    "could change it; or `foreseen at 0.93 after 9 of 32`, by these attempts and what other policies' attempts "
-    "tell of the problem. Those of others count in no other column",
+    "could change it; or `foreseen at 0.93 after 9 of 32`, by these attempts and those "
+    "of other policies, which count in no other column",
     "informed_by": "whose judged attempts the decision rests on, as `policy 9, other 16`: the row's policy, and others "
     "where the decision was foreseen with theirs",
     "measured_on": "the day on which these attempts were begun, UTC",
@@ -88,7 +88,7 @@ COLUMN_WORDS: Mapping[str, str] = {
     "translation_of": "id of the problem that this is a translation of; null if it is none",
     "pass_rate_of": "id of the problem whose pass rate this is: a translation that was not measured has that of its "
     "original; null if it is the row's own",
-    "also_from": "where its merged copies stood, exact and near ones: source, row and licence of each; empty where "
+    "also_from": "where its merged copies were, exact and near ones: source, row and licence of each; empty where "
     "there are none",
 }
 

@@ -211,7 +211,7 @@ def _problem(
     where = f"{curated}, row {number}, problem {row['id']}"
     if code and row["id"] not in programs:
         raise SourceError(
-            f"{where}: a code problem without tests in {curated / 'tests'}; publish its tests beside data."
+            f"{where}: a code problem without tests in {curated / 'tests'}; publish its tests next to data."
         )
     if not code and row["answer"] is None:
         raise SourceError(f"{where}: has no reference answer, which every trainer needs.")
