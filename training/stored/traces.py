@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.publish.pages import Table, cell, data_files, page
+from curation.publish.pages import Table, data_files, page
 from curation.storage.stages import atomic_write, write_parquet
 from training.rollouts.tasks import TrainingTask
 from training.stored.settings import StoredSettings
@@ -88,7 +88,7 @@ def _card(
             f"{table.height:,} correct responses to {table['id'].n_unique():,} problems, {table['tokens'].sum():,} "
             "tokens, that a cold start was trained on. The verifier judged each of them again; none that failed is "
             "here.",
-            Table(("Policy", "Traces"), [(cell(teacher), f"{count:,}") for teacher, count in teachers], "lr"),
+            Table(("Policy", "Traces"), [(f"`{teacher}`", f"{count:,}") for teacher, count in teachers], "lr"),
             f"{counts.found:,} stored attempts were found, {counts.correct:,} of them correct. Left out: {left_out}.",
             f"A problem has up to {settings.per_problem or 'all'} traces; attempts of training runs count from step "
             f"{settings.after_step} on; problems are drawn in proportion to (1 - pass rate) ** {settings.hardness:g}.",
