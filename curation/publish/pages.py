@@ -55,8 +55,8 @@ def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any
     """Return a page; entries of the header without a value are left out."""
     import yaml
 
-    told = {name: value for name, value in (header or {}).items() if value}
-    top = yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=1000) if told else ""
+    entries = {name: value for name, value in (header or {}).items() if value}
+    top = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000) if entries else ""
     return "\n\n".join([*([f"---\n{top}---"] if top else []), f"# {title}", *_texts(blocks)]) + "\n"
 
 

@@ -23,13 +23,9 @@ def write(folder: Path, ablation: Path | None) -> None:
     for figure in (figure for figure in receipt.figures if figure.section in MEASURED):
         of = "" if figure.n is None else f" of {figure.n:,}"
         counted = f": {figure.counted}" if figure.counts else ""
-        what = f"{figure.text}{of}{counted}" if figure.value is not None else _not_told(figure.text, figure.how)
+        what = f"{figure.text}{of}{counted}" if figure.value is not None else f"{figure.text}: {figure.how}"
         echo(f"{figure.name:<32} {what}")
     echo(f"the receipt: {folder / 'curated' / PAGE}")
-
-
-def _not_told(text: str, how: str) -> str:
-    return f"{text}: {how}"
 
 
 def verify(place: Path, *, quick: bool, as_json: bool) -> None:
@@ -47,7 +43,7 @@ def verify(place: Path, *, quick: bool, as_json: bool) -> None:
         for text in found.unchecked:
             echo(f"not checked: {text}")
         count = len(found.differing)
-        said = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
-        echo(f"the receipt of {found.folder} holds" if found.holds else said)
+        differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
+        echo(f"the receipt of {found.folder} holds" if found.holds else differ)
     if not found.holds:
         raise typer.Exit(1)

@@ -11,15 +11,15 @@ import polars as pl
 
 from curation.config import Recipe, Source
 from curation.filters.decontamination import OVERLAP
+from curation.filters.statements.precision import MEASURED
 from curation.public_urls import public_url
 from curation.publish import cards, review
-from curation.publish.pages import Section, Table, cell
+from curation.publish.pages import Section, Table, cell, wilson
 from curation.publish.versions import MOVED
 from curation.records import DropReason
 from curation.storage.sorted_parts import scan_table
 from curation.storage.stages import read_shard, read_table
 from flows.publish import code_publish
-from flows.publish.filter_precision import precision_sentences
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
@@ -177,8 +177,19 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         if recipe.decontamination.against or recipe.decontamination.benches
         else "Overlap with benchmarks was not looked for."
     )
-    precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
-    return near, contamination, *precision
+    precision = precision_sentence(recipe.statements.disabled) if recipe.flow != "curate-code" else ""
+    return near, contamination, *([precision] if precision else [])
+
+
+def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
+    """Return how often each rule of the format filter that is not switched off is right; empty without any."""
+    figures = []
+    for rule, (fired, right) in MEASURED.items():
+        if rule not in disabled:
+            low, high = wilson(right, fired)
+            figures.append(f"{rule} {right / fired:.2f} ({low:.2f} to {high:.2f}) on {fired:,}")
+    start = "The format filter's precision on labelled rows, by rule, with its 95 % interval: "
+    return f"{start}{', '.join(figures)}." if figures else ""
 
 
 def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, ...]]:

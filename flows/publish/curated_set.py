@@ -125,8 +125,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
     cards.write_card(facts, staging)
-    told = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
-    atomic_write(staging / "ATTRIBUTION.md", told)
+    text = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
+    atomic_write(staging / "ATTRIBUTION.md", text)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
     atomic_write(staging / versions.CHANGELOG, versions.changelog(run.folder))

@@ -158,14 +158,14 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
     if audit is None or audit.version is None:
         return None
     verdicts = verdicts_of_people(run)
-    told = audit.told(verdicts)
-    is_told = pl.col("id").is_in(list(told))
-    answers = dict(read_table(results[EXPORT].folder, "kept", ["id", "answer"], is_told).iter_rows())
+    judged = audit.wrong_labels(verdicts)
+    is_judged = pl.col("id").is_in(list(judged))
+    answers = dict(read_table(results[EXPORT].folder, "kept", ["id", "answer"], is_judged).iter_rows())
     came, left = _moved(run, audit, version, results[EXPORT])
-    is_carried = not came and left <= told.keys()
-    gone = {name for name in told if name not in answers} if is_carried else set()
-    corrected = {name for name, wrong in told.items() if wrong and answers.get(name) == verdicts[name].answer}
-    estimate = estimate_audit(audit.strata, told, corrected if is_carried else (), gone)
+    is_carried = not came and left <= judged.keys()
+    gone = {name for name in judged if name not in answers} if is_carried else set()
+    corrected = {name for name, wrong in judged.items() if wrong and answers.get(name) == verdicts[name].answer}
+    estimate = estimate_audit(audit.strata, judged, corrected if is_carried else (), gone)
     if estimate is None:
         return None
     how = (

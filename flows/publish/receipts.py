@@ -57,8 +57,8 @@ def make_receipt(
     """
     found = planted_figures(run, results) if planted is None else list(planted)
     apart = [*counterfactual_figures(run, version), *found]
-    told = digests or receipt_figures.stored_digests(run, results, version)
-    figures = receipt_figures.figures_of(run, results, version, told, apart)
+    digests = digests or receipt_figures.stored_digests(run, results, version)
+    figures = receipt_figures.figures_of(run, results, version, digests, apart)
     verifier = results.decisions[-1].folder.name
     base = Receipt(
         run.recipe.name,
@@ -110,13 +110,13 @@ def renew_contents(folder: Path) -> None:
 
 def made_from(run: Run, results: Results) -> str:
     """Return the hash of what a receipt is made from apart from what the set is made from."""
-    said = [
+    contents = [
         *(_digest(run.folder / name) for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")),
         review.digest(verdicts_of_people(run)),
         receipt_figures.VERSION,
         receipt_figures.made_from(run, results),
     ]
-    return hashlib.blake2b(json.dumps(said).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(json.dumps(contents).encode(), digest_size=8).hexdigest()
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
