@@ -61,8 +61,8 @@ def audit_run(run: Run, size: int, console: Console) -> None:
 def _print_estimate(console: Console, run: Run, audit: Audit, judged: dict[str, bool], waiting: int) -> None:
     problems = sum(stratum.size for stratum in audit.strata)
     console.print(
-        f"{len(judged):,} of {len(audit.rows):,} drawn rows judged; {waiting:,} wait for `goldilocks review {run.folder} "
-        "--accept ID --answer REFERENCE` or `--reject ID`"
+        f"{len(judged):,} of {len(audit.rows):,} drawn rows judged; {waiting:,} wait for `goldilocks review "
+        f"{run.folder} --accept ID --answer REFERENCE` or `--reject ID`"
     )
     estimate = estimate_audit(audit.strata, judged)
     if estimate is None:

@@ -1,7 +1,7 @@
 """The words of a data card: drop reasons, columns and languages in plain language.
 
 Invariants: every `DropReason` has its words (a test holds it).
-Not here: the card's sentences, which are in ``templates/card.md.j2``.
+Not here: the card's sentences (`curation.publish.cards.card`).
 """
 
 from __future__ import annotations
