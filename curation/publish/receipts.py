@@ -149,7 +149,7 @@ def read_receipt(folder: Path) -> tuple[Receipt, str]:
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(
-            f"{path} is damaged ({error}); `goldilocks receipt` of the run's folder writes it anew."
+            f"{path} is damaged ({error}); `goldilocks publish DIR --receipt` of the run's folder writes it anew."
         ) from error
 
 
@@ -344,7 +344,7 @@ def page(receipt: Receipt) -> str:
     opening = (
         f"Version {receipt.version} of {receipt.made_on}: {receipt.rows:,} problems, judged by `{receipt.verifier}`, "
         f"curated by Goldilocks {receipt.goldilocks}. `{FILE}` holds the same figures for programs. `goldilocks "
-        "verify-receipt DIR` computes again what the last column allows, and prints what differs. Intervals are 95 %."
+        "verify receipt DIR` computes again what the last column allows, and prints what differs. Intervals are 95 %."
     )
     return build_page(f"Receipt of {_cell(receipt.name)}", [opening, *sections, Section("Files", [files])])
 

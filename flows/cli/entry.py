@@ -13,11 +13,12 @@ from typing import Annotated
 import typer
 
 from flows.cli import errors
+from flows.cli.help import GroupedCommands
 from flows.cli.tools import tools
 
 app = typer.Typer(
     name="goldilocks",
-    cls=errors.Commands,
+    cls=GroupedCommands,
     help="Turn raw math and code problems into RL training sets that are neither too easy nor too hard.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -49,13 +50,13 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def goldilocks(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error; warnings stay.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only warnings.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say also which stages were finished before.")
+        bool, typer.Option("--verbose", "-v", help="Name the stages that were finished before, too.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print the trace of an error.")] = False,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Turn raw math and code problems into RL training sets that are neither too easy nor too hard."""
@@ -65,7 +66,26 @@ def goldilocks(
     errors.print_traces(debug)
 
 
-@app.command(short_help="Run a recipe from raw rows to a curated set.")
+@app.command(short_help="Write a recipe for a file of problems.", epilog="Example: goldilocks init problems.jsonl")
+def init(
+    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="Problems: .jsonl (also .gz, .zst), .parquet or .csv.")],
+    out: Annotated[Path, typer.Option("--out", metavar="RECIPE.toml", help="The recipe to write.")] = Path(
+        "recipe.toml"
+    ),
+    model: Annotated[
+        str,
+        typer.Option("--model", metavar="MODEL", help="The model whose problems these are: a hub name or a folder."),
+    ] = "Qwen/Qwen2.5-7B-Instruct",
+) -> None:
+    """Write a recipe for a file of problems, with its columns found by their names, and print the next command."""
+    from flows.cli.init import write_recipe
+
+    typer.echo("\n".join(write_recipe(rows, out, model)))
+
+
+@app.command(
+    short_help="Run a recipe from raw rows to a curated set.", epilog="Example: goldilocks run recipe.toml --dry"
+)
 def run(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to run.")],
     overrides: Overrides = None,
@@ -103,7 +123,9 @@ def run(
     run_recipe(recipe, changes, out, dry=dry, as_json=json)
 
 
-@app.command(short_help="Show the cost of a run before it starts.")
+@app.command(
+    short_help="Show the cost of a run before it starts.", epilog="Example: goldilocks plan recipe.toml --stated"
+)
 def plan(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="Recipe of curation or of training.")],
     overrides: Overrides = None,
@@ -122,7 +144,7 @@ def plan(
         show_plan(recipe, overrides or [], out, pilot, stated=stated, as_json=json)
 
 
-@app.command()
+@app.command(epilog="Example: goldilocks status runs/my-set")
 def status(folder: RunFolder, json: Json = False) -> None:
     """Show the funnel so far."""
     from flows.cli.as_json import print_json
@@ -136,13 +158,16 @@ def status(folder: RunFolder, json: Json = False) -> None:
     show_status(folder)
 
 
-@app.command(short_help="Show one problem's whole way, with the evidence.")
+@app.command(
+    short_help="Show what became of one problem, with the evidence.",
+    epilog="Example: goldilocks explain runs/my-set 5f0c2a",
+)
 def explain(
     folder: RunFolder,
     problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or the beginning of one.")],
     json: Json = False,
 ) -> None:
-    """Show one problem's whole way, with the evidence of every decision."""
+    """Show what became of one problem, with the evidence of every decision."""
     from flows.cli.as_json import print_json
     from flows.cli.explain import explain_problem
     from flows.pipelines.run_tables import explain_table
@@ -154,7 +179,10 @@ def explain(
     explain_problem(folder, problem)
 
 
-@app.command(short_help="Show the disputed labels, settle one of them, or have models debate them.")
+@app.command(
+    short_help="Show disputed labels, and settle them.",
+    epilog="Example: goldilocks review runs/my-set --reject 5f0c2a",
+)
 def review(
     folder: RunFolder,
     accept: Annotated[
@@ -194,7 +222,9 @@ def review(
     review_run(folder, accept, reject, answer, audit)
 
 
-@app.command(short_help="Look at a run in a browser, and judge its disputed labels.")
+@app.command(
+    short_help="Look at a run in a browser, and judge its disputed labels.", epilog="Example: goldilocks page runs"
+)
 def page(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],
     host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine a token is asked for.")] = (
@@ -214,7 +244,10 @@ def page(
     serve_page(folder, host, port, prefix)
 
 
-@app.command(short_help="Train a model on curated sets, or go on training one.")
+@app.command(
+    short_help="Train a model on curated sets.",
+    epilog="Example: goldilocks train train.toml --check",
+)
 def train(
     recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
     overrides: Overrides = None,
@@ -268,7 +301,7 @@ def _train_on_gpus(
     trainer_gpus: int | None,
     batch: str | None,
 ) -> None:
-    """Train on the GPUs of this machine, or print the file with which a cluster does; a batch job's run is continued."""
+    """Train on the GPUs of this machine, or print a cluster's job file; an existing run is continued."""
     from curation.records import ConfigError
     from flows.cli.gpus import batch_file, train_on
     from flows.run.training import default_folder
@@ -284,7 +317,11 @@ def _train_on_gpus(
     typer.echo(train_on(gpus, trainer_gpus, recipe, changes, folder, resume=resumes))
 
 
-@app.command("evaluate", short_help="Evaluate a policy on a benchmark.")
+@app.command(
+    "evaluate",
+    short_help="Evaluate a policy on a benchmark.",
+    epilog="Example: goldilocks evaluate aime24 --policy models/student",
+)
 def evaluate_command(
     bench: Annotated[
         str, typer.Argument(metavar="BENCH", help="A bench's .toml file, or a ready one's name; or list.")
@@ -326,7 +363,9 @@ def evaluate_command(
     )
 
 
-@app.command("ablate", short_help="Train and evaluate the arms of an ablation.")
+@app.command(
+    "ablate", short_help="Train and evaluate the arms of an ablation.", epilog="Example: goldilocks ablate staleness"
+)
 def ablate_command(
     ablation: Annotated[
         str | None, typer.Argument(metavar="ABLATION", help="A .toml file, or the name of a ready ablation.")
@@ -355,7 +394,10 @@ def ablate_command(
         run_ablation(ablation, overrides or [], out, as_json=json)
 
 
-@app.command(short_help="Judge a set again with a new checkpoint.")
+@app.command(
+    short_help="Judge a set again with a new checkpoint, and publish its next version.",
+    epilog="Example: goldilocks refresh runs/my-set --policy runs/train/model",
+)
 def refresh(
     folder: RunFolder,
     policy: Annotated[
@@ -374,7 +416,10 @@ def refresh(
     refresh_run(folder, policy, attempts, accept=accept)
 
 
-@app.command(short_help="Run recipes on their schedules, or serve rewards, until interrupted.")
+@app.command(
+    short_help="Run recipes on their schedules, or serve rewards.",
+    epilog="Example: goldilocks serve recipe.toml --out runs/my-set",
+)
 def serve(
     places: Annotated[
         list[Path] | None,
@@ -416,7 +461,9 @@ def serve(
     serve_recipes(places, out, port)
 
 
-@app.command(short_help="List the settings of a recipe and what they mean.")
+@app.command(
+    short_help="List the settings of a recipe, and what they mean.", epilog="Example: goldilocks settings stage1.band"
+)
 def settings(
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="Only settings below this key, or that have this word.")

@@ -1,4 +1,4 @@
-"""`--gpus` and `--batch` of `goldilocks run` and `train`: the GPUs of this machine, or the file that starts a cluster's job."""
+"""`--gpus` and `--batch` of `goldilocks run` and `train`: GPUs of this machine, or a cluster's job file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,13 @@ def batch_file(
 
 
 def train_on(
-    gpus: int | None, trainer_gpus: int | None, recipe: Path, overrides: Sequence[str], folder: Path, *, resume: bool
+    gpus: int | None,
+    trainer_gpus: int | None,
+    recipe: Path | None,
+    overrides: Sequence[str],
+    folder: Path,
+    *,
+    resume: bool,
 ) -> Path:
     """Train on that many GPUs of this machine, with an engine on each that does not train; return what was made."""
     return train_apart(recipe, folder, overrides, resume=resume, gpus=take_gpus(gpus), trainers=trainer_gpus)

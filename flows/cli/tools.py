@@ -121,7 +121,7 @@ def code(
     )
 
 
-@tools.command(short_help="Show how this machine isolates foreign code.")
+@tools.command(short_help="Show how this machine isolates foreign code.", epilog="Example: goldilocks doctor")
 def doctor() -> None:
     """Show how this machine isolates foreign code, property by property, by trying each."""
     from flows.cli.doctor import print_diagnosis
@@ -147,7 +147,10 @@ def language(
     echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
 
 
-@tools.command(short_help="Write a curated set for another trainer.")
+@tools.command(
+    short_help="Write a curated set for another trainer.",
+    epilog="Example: goldilocks export runs/my-set --format verl --out verl-set",
+)
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     form: Annotated[
@@ -166,7 +169,10 @@ def export(
     export_folder(folder, form, out)
 
 
-@tools.command(short_help="Compare two curated sets, or two versions of one.")
+@tools.command(
+    short_help="Compare two curated sets, or two versions of one.",
+    epilog="Example: goldilocks diff runs/my-set@1 runs/my-set@2",
+)
 def diff(
     old: Annotated[str, typer.Argument(metavar="A", help="A run, a curated set, or a version of a run's set: RUN@2.")],
     new: Annotated[str, typer.Argument(metavar="B", help="The same, to compare with A.")],
@@ -181,7 +187,10 @@ def diff(
     print_diff(diff_folders(old, new, out=out), out, as_json=json)
 
 
-@tools.command(short_help="Push a set to a hub, measure its receipt, or restore withheld texts.")
+@tools.command(
+    short_help="Push a set to a hub; write its receipt.",
+    epilog="Example: goldilocks publish runs/my-set --to me/my-set --push",
+)
 def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     name: Annotated[

@@ -85,7 +85,7 @@ def kubernetes_manifest(launch: Launch) -> str:
     for path in (launch.recipe, launch.out):
         if path.is_absolute() and not path.is_relative_to(MOUNT):
             raise ConfigError(
-                f"--batch kubernetes: {path} is no path in the volume; give one relative to its root, mounted at {MOUNT}."
+                f"--batch kubernetes: {path} is outside of the volume; give a path relative to its root, {MOUNT}."
             )
     resources = {"nvidia.com/gpu": launch.gpus}
     container = {

@@ -1,4 +1,4 @@
-"""`goldilocks verify-receipt` and `goldilocks receipt`.
+"""`goldilocks verify receipt` and `goldilocks publish DIR --receipt`.
 
 The first computes every figure of a receipt again that needs no GPU, and names what differs. From the set's own files:
 digests of files and columns, licences, precision of the rules. From the run's folder also: every stored attempt judged

@@ -170,7 +170,7 @@ def renew_receipt(run: Run, version: versions.Version, results: Results) -> None
         named = ", ".join(others[:3]) or MARK
         raise StoreError(
             f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
-            "verify-receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
+            "verify receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
         )
     made_from = {name: value for name, value in mark.items() if name != "files"}
     _finish(run, version, results, target, {**made_from, "receipt": receipts.made_from(run, results)})

@@ -2,7 +2,7 @@
 
     DIR/public/                     what `goldilocks publish` sends instead of DIR/curated
     DIR/public/withheld/parts.parquet   of each withheld text its digest and its place in its source's row
-    DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks restore` reads the sources again
+    DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks publish DIR --restore` reads the sources again
 
 DIR/curated keeps all texts for training, reviews and refreshes on this machine. Invariants: no withheld text is in
 DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its source's, such as a translation, is
@@ -244,7 +244,7 @@ def _add_section(folder: Path, notes: pl.DataFrame, left_out: int, tests_left_ou
     section = (
         f"\n## Withheld Texts\n\nThe licences of some sources forbid publishing their texts. {counts['data']:,} "
         f"problems and {counts['dropped']:,} dropped rows are here with id, source, row, licence and measurements, "
-        f"and without their texts and evidence.{left} `goldilocks restore DIR` reads the sources again by "
+        f"and without their texts and evidence.{left} `goldilocks publish DIR --restore` reads the sources again by "
         f"`{RECIPE}`, restores the texts, and checks each by its digest.\n"
     )
     card = folder / "README.md"

@@ -37,8 +37,8 @@ VERSION = "receipts@2"
 MEASURED_APART = ("worth", "planted")
 """Sections whose figures take a command of their own; they are kept in the run's folder."""
 
-COUNTERFACTUAL = "goldilocks receipt DIR --ablation FOLDER"
-PLANTED = "goldilocks receipt DIR"
+COUNTERFACTUAL = "goldilocks publish DIR --receipt --ablation FOLDER"
+PLANTED = "goldilocks publish DIR --receipt"
 
 _AUDIT = "goldilocks review DIR --audit 60"
 
@@ -226,7 +226,7 @@ def precision_figures() -> Iterator[Figure]:
 def _digest_figures(version: Version, digests: Digests) -> Iterator[Figure]:
     how = (
         "what the stored attempts of each stage come to by this verifier, and what is decided by it; `goldilocks "
-        "verify-receipt` comes to the same by the same verifier"
+        "verify receipt` comes to the same by the same verifier"
     )
     for part, digest in digests.verdicts.items():
         title = f"Verdicts of {part.replace('stage', 'stage ')}"

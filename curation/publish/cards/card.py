@@ -149,7 +149,7 @@ def _summary(facts: CardFacts, height: int) -> Table:
     rows += [
         ("Verifier", f"`{facts.verifier}`"),
         ("Licence", f"`{facts.license}`; per source below"),
-        ("Receipt", "[Figures on the curation](RECEIPT.md); `goldilocks verify-receipt` computes them again"),
+        ("Receipt", "[Figures on the curation](RECEIPT.md); `goldilocks verify receipt` computes them again"),
     ]
     return Table(("Problems", f"{height:,}"), rows)
 
