@@ -17,7 +17,7 @@ from curation.storage.stages import atomic_write
 from flows.pipelines.refresh import NotPublishedError, RefreshResult, summarise_refresh
 from flows.pipelines.refresh import refresh as refresh_set
 from flows.run.run_folder import open_run
-from flows.serve.flow_runs import PATIENT, RETRY_S, announce_version, gpus, run_name
+from flows.serve.flow_runs import PATIENT, RETRY_S, announce_exhausted, announce_version, gpus, run_name
 from flows.serve.unfinished import REFRESHED
 
 
@@ -25,7 +25,7 @@ from flows.serve.unfinished import REFRESHED
 def refresh(
     folder: Path, policy: Path, attempts: Path | None = None, accept: bool = False
 ) -> RefreshResult | State[None] | None:
-    """Judge again what a new checkpoint made uncertain, and announce a new version of the set.
+    """Judge again what a new checkpoint made uncertain, and announce a new version of the set, or that it is exhausted.
 
     Args:
         folder: the run folder of the set.
@@ -49,6 +49,8 @@ def refresh(
         log.info(line)
     if result.is_new or result.is_repeated:  # the refresh that made it may have been killed before it announced it
         announce_version(open_run(folder), result.version)
+    else:
+        announce_exhausted(folder, result.version.number, "refresh")
     if policy.parent.parent == folder / "training":
         atomic_write(mark, f"{result.version.number}\n")
     return result

@@ -13,9 +13,10 @@ from prefect import flow, get_run_logger
 
 from curation.records import StoreError
 from curation.storage.locks import lock_folder
+from curation.storage.stages import read_json
 from flows.run.run_folder import open_run
 from flows.run.training import default_folder, start_from, train_apart
-from flows.serve.flow_runs import RETRIES, RETRY_S, announce_checkpoint, gpus, run_name
+from flows.serve.flow_runs import RETRIES, RETRY_S, announce_checkpoint, announce_exhausted, gpus, run_name
 from flows.serve.unfinished import REFRESHED, no_more_rounds, trained_stages, training_folder
 
 
@@ -60,8 +61,17 @@ def train_stage(folder: Path, version: int, recipe: Path, rounds: int | None = N
             stack.enter_context(gpus(open_run(folder)))
             resumed = (out / "run.json").exists()
             train_apart(recipe, out, [] if resumed else overrides, resume=resumed)
+            if has_nothing_left(out):
+                announce_exhausted(folder, version, "training")
     if not (out / REFRESHED).exists():
         announce_checkpoint(folder, version)
+
+
+def has_nothing_left(stage: Path) -> bool:
+    """Return whether the curriculum of a finished stage of training ended with no problem in its active pool."""
+    summary = read_json(stage / "summary.json") or {}
+    pools = summary.get("problems", {})
+    return sum(pools.values()) > 0 and pools["active"] == 0
 
 
 def training_data(folder: Path) -> str:

@@ -1,90 +1,34 @@
-"""Who may ask a service's server: its keys, and a guard around the whole ASGI application.
+"""Who may ask a service's server: its key, and a guard around the whole ASGI application.
 
-A service makes two random keys. The service key is Prefect's own auth string; only the server, the runner and its
-runs have it, in their environment. The page key is for people: it opens both pages, reads, and starts, cancels, pauses
-and resumes what is served. Everything else in Prefect's API needs the service key.
+A service makes one random key, Prefect's own auth string, and its processes read it from their environment. The key is
+also in a file of the run folder, for the account that started the service, and is removed with the service.
 
-Invariants: no key is an argument of a process; the page key's file is readable by its owner alone; a request needs a
-Host of this machine, no Origin but the server's own, and below /api a key (``/api/health`` excepted).
+Invariants: no key is an argument of a process; a request needs a Host of this machine and no Origin but the server's
+own. Prefect checks the key below /api, and the runs' page checks it for itself.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import os
-import re
-import secrets
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 
 from starlette.datastructures import Headers
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from curation.records import StoreError
-from curation.server_guard import LOCAL, basic_credentials, host_name, is_same
+from curation.server_guard import LOCAL, host_name
 
-SERVER_KEY, CLIENT_KEY, PAGE_KEY = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING", "GOLDILOCKS_PAGE_KEY"
-"""Environment variables: the service key as the server and as its clients read it, and the page key."""
+SERVER_KEY, CLIENT_KEY = "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_AUTH_STRING"
+"""Environment variables of the key, as Prefect's server and its clients read it."""
 
 KEY_FILE = "key"
-"""The page key's file, in the service's folder inside the run folder."""
-
-MAX_BODY = 1 << 20
-"""Bytes of a request's body that the page key may send."""
-
-_RUN = r"[0-9a-fA-F-]{36}"
-_READS = re.compile(r"/api/(?!block_).*")
-_QUERIES = re.compile(
-    r"/api/(?!block_)(?:[\w-]+/)*(?:filter|filter/next|count|history|paginate|lateness|count-by/[\w-]+|next-runs)"
-    r"|/api/ui/[\w/-]+"
-)
-"""POST requests that only read."""
-_STARTS = re.compile(rf"/api/deployments/{_RUN}/create_flow_run")
-_STATES = re.compile(rf"/api/flow_runs/{_RUN}/set_state")
-_PAUSES = re.compile(rf"/api/deployments/{_RUN}/(?:pause|resume)_deployment")
-_SOCKETS = ("/api/events/out", "/api/logs/out")
-"""Web sockets that only send."""
-
-_SETTABLE = ("SCHEDULED", "CANCELLING")
-"""States into which the page key may put a run: retry and cancel."""
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The two keys of a service; a `repr` shows neither."""
-
-    service: str = field(repr=False)
-    page: str = field(repr=False)
-
-    def of_server(self) -> dict[str, str]:
-        """Return the server's variables."""
-        return {SERVER_KEY: self.service, PAGE_KEY: self.page}
-
-    def of_client(self) -> dict[str, str]:
-        """Return the variables of the runner and its runs."""
-        return {CLIENT_KEY: self.service}
-
-
-def new_keys() -> Keys:
-    """Return random keys."""
-    return Keys(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
-
-
-def keys_of_environment() -> Keys:
-    """Return the keys this server was started with, new ones if there are none, and set Prefect's variable."""
-    made = new_keys()
-    keys = Keys(os.environ.get(SERVER_KEY) or made.service, os.environ.get(PAGE_KEY) or made.page)
-    os.environ[SERVER_KEY] = keys.service
-    return keys
+"""The key's file, in the service's folder inside the run folder."""
 
 
 def write_key(folder: Path, key: str) -> Path:
-    """Write the page key into a service's folder, for this account only, and return the file.
+    """Write the key into a service's folder, for this account only, and return the file.
 
     Raises:
         StoreError: the folder belongs to another account.
@@ -101,122 +45,30 @@ def write_key(folder: Path, key: str) -> Path:
 
 
 class Guard:
-    """Wraps Prefect's server and the page: refuses foreign names and origins, and who has no key.
+    """Wraps Prefect's server and the page: refuses the names of other machines and the web pages of other sites.
 
     Args:
         origins: addresses at which the server's own pages are opened.
     """
 
-    def __init__(self, app: ASGIApp, keys: Keys, origins: Iterable[str]) -> None:
-        self._app, self._keys, self._origins = app, keys, frozenset(origins)
+    def __init__(self, app: ASGIApp, origins: Iterable[str]) -> None:
+        self._app, self._origins = app, frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
-        if scope["type"] == "lifespan":
+        why = None if scope["type"] == "lifespan" else self._refusal(Headers(scope=scope))
+        if why is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            if self._foreign(Headers(scope=scope)) is not None:
-                await send({"type": "websocket.close", "code": 1008})
-            else:
-                await self._app(scope, self._translated(scope["path"], receive), send)
+            await send({"type": "websocket.close", "code": 1008})
         else:
-            await self._answer(Request(scope, receive), send)
+            await PlainTextResponse(why, 403)(scope, receive, send)
 
-    def _foreign(self, headers: Headers) -> str | None:
-        """Return why a request comes from elsewhere; None if it does not."""
+    def _refusal(self, headers: Headers) -> str | None:
+        """Return why a request is refused; None if it is not."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or host_name(hosts[0]) not in LOCAL:
-            return "only names of this machine are answered."
+            return "only requests to a name of this machine are answered."
         if any(origin not in {f"http://{hosts[0]}", *self._origins} for origin in origins):
-            return "only the server's own pages may ask."
+            return "only requests from the server's own pages are answered."
         return None
-
-    async def _answer(self, request: Request, send: Send) -> None:
-        path, headers = str(request.scope["path"]), request.headers
-        refusal: Response | None = None
-        body: bytes | None = None
-        if (why := self._foreign(headers)) is not None:
-            refusal = PlainTextResponse(why, 403)
-        elif path.startswith("/api/") and request.method != "OPTIONS" and path != "/api/health":
-            given = basic_credentials(headers.get("authorization", ""))
-            if is_same(given, self._keys.page):
-                body = await _body(request)
-                if body is None or not visitor_may(request.method, path, body):
-                    refusal = _refusal("the page's key shows and starts runs; it changes nothing else.", 403, headers)
-                _set_key(request.scope, self._keys.service)
-            elif not is_same(given, self._keys.service):
-                refusal = _refusal("a key is needed.", 401, headers)
-        if refusal is not None:
-            await refusal(request.scope, request.receive, send)
-        else:
-            await self._app(request.scope, request.receive if body is None else _replayed(request, body), send)
-
-    def _translated(self, path: str, receive: Receive) -> Receive:
-        """Return the messages of a web socket, with the page key exchanged where it only listens."""
-
-        async def translated() -> Message:
-            message = await receive()
-            if path in _SOCKETS and message["type"] == "websocket.receive" and (text := message.get("text")):
-                with suppress(ValueError, AttributeError):
-                    given = json.loads(text)
-                    if given.get("type") == "auth" and is_same(str(given.get("token")), self._keys.page):
-                        return {**message, "text": json.dumps({**given, "token": self._keys.service})}
-            return message
-
-        return translated
-
-
-def visitor_may(method: str, path: str, body: bytes) -> bool:
-    """Return whether the page key allows a request of Prefect's API."""
-    if method in ("GET", "HEAD"):
-        return _READS.fullmatch(path) is not None
-    if method != "POST":
-        return False
-    if _QUERIES.fullmatch(path) or _PAUSES.fullmatch(path):
-        return True
-    try:
-        given = json.loads(body or b"{}")
-    except ValueError:
-        return False
-    if not isinstance(given, dict):
-        return False
-    if _STARTS.fullmatch(path):
-        return given.get("state") is None or _settable(given["state"])
-    return _STATES.fullmatch(path) is not None and _settable(given.get("state"))
-
-
-def _settable(state: object) -> bool:
-    """Return whether a state is a retry or a cancellation; data of a state names files to unpickle."""
-    return isinstance(state, Mapping) and state.get("type") in _SETTABLE and state.get("data") is None
-
-
-def _refusal(why: str, status: int, headers: Headers) -> Response:
-    """Return a refusal that the server's own page may read under its other name (localhost, 127.0.0.1)."""
-    origin = headers.get("origin")
-    return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
-
-
-def _set_key(scope: Scope, key: str) -> None:
-    word = b"Basic " + base64.b64encode(key.encode())
-    kept = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
-    scope["headers"] = [*kept, (b"authorization", word)]
-
-
-async def _body(request: Request) -> bytes | None:
-    """Return a request's body, None if it is too long."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            return None
-    return body
-
-
-def _replayed(request: Request, body: bytes) -> Receive:
-    """Return the messages of a request whose body was read."""
-    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-    async def replayed() -> Message:
-        return next(messages, None) or await request.receive()
-
-    return replayed

@@ -1,9 +1,9 @@
 """What the flows share: the name of a flow run, its hold on the GPUs, and the events that start the next flow.
 
 A run emits `goldilocks.curated` only if there is a version of the set that was not announced before, so a cron that
-finds nothing new starts nothing. A version that a run published and was killed before it emitted the event is announced
-by the next run. Locks that end with their holder decide who may run (the folder's, that of its training, the machine's
-GPU slots), never Prefect's own limits, which a killed holder keeps.
+finds nothing new starts nothing. If a run published a version and was killed before it emitted the event, the next run
+emits it. Locks that end with their holder decide who may run (the folder's, that of its training, the machine's GPU
+slots), never Prefect's own limits, which a killed holder keeps.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from flows.run.run_folder import Run, new_run, open_run, stage_model
 from flows.serve.gpu_slots import gpu_slot
 from flows.serve.unfinished import ANNOUNCED, FIRST, announced_version, checkpoint
 
-CURATED, CHECKPOINT = "goldilocks.curated", "goldilocks.checkpoint"
-"""Events: a set has a new version; a stage of training has a new model."""
+CURATED, CHECKPOINT, EXHAUSTED = "goldilocks.curated", "goldilocks.checkpoint", "goldilocks.exhausted"
+"""Events: a set has a new version; a stage of training has a new model; nothing is left to learn from a set."""
 
 RETRIES, RETRY_S = 2, 30
 PATIENT = 40
@@ -108,6 +108,18 @@ def announce_checkpoint(folder: Path, version: int) -> None:
     """Emit the event of a trained model."""
     name = open_run(folder).recipe.name
     emit_event(event=CHECKPOINT, resource=resource("checkpoint", name), payload=checkpoint(folder, version))
+
+
+def announce_exhausted(folder: Path, version: int, seen_by: str) -> None:
+    """Emit the event of a version from which nothing is left to learn: it is time for new problems.
+
+    Args:
+        seen_by: ``training`` if its curriculum retired all problems, ``refresh`` if a new model changed no decision.
+    """
+    name = open_run(folder).recipe.name
+    payload = {"folder": str(folder), "version": version, "seen_by": seen_by}
+    emit_event(event=EXHAUSTED, resource=resource("set", name), payload=payload)
+    get_run_logger().info("%s v%d is exhausted: seen by %s", name, version, seen_by)
 
 
 def resource(kind: str, name: str) -> dict[str, str]:

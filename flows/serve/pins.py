@@ -1,8 +1,7 @@
 """What a served deployment runs, fixed when the service starts: its flow, and the parameters that it takes.
 
-Prefect's runner executes a flow that it holds in memory without reading the deployment's entrypoint, pull steps,
-storage or job variables from the API. The pinned flow then checks its parameters and, so that a change is seen,
-compares the deployment in the API with the registered one. A run that is refused ends as cancelled, with the reason.
+Prefect's runner executes a flow that it holds in memory; it reads no entrypoint, pull steps, storage or job variables
+from the API. The pinned flow checks its parameters; a run that is refused ends as cancelled, with the reason.
 """
 
 from __future__ import annotations
@@ -15,18 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from prefect import Flow, get_run_logger
-from prefect.types.entrypoint import EntrypointType
 
 from flows.publish.versions import latest
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import State
-    from prefect.client.schemas.responses import DeploymentResponse
-    from prefect.deployments.runner import RunnerDeployment
-    from prefect.runner import Runner
-
-CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_variables", "work_pool_name", "path")
-"""Fields of a deployment that could name code or its environment; all are empty in a registered one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +52,6 @@ class Pins:
         return None
 
 
-@dataclass(frozen=True)
-class PinnedDeployment:
-    """A deployment of the service: a pinned flow, and what Prefect is told about it."""
-
-    flow: Flow[Any, Any]
-    name: str
-    parameters: dict[str, Any]
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-    def for_prefect(self) -> RunnerDeployment:
-        """Return the deployment as Prefect describes it."""
-        made: RunnerDeployment = self.flow.to_deployment(**self._arguments())  # type: ignore[assignment] # not awaited
-        return made
-
-    def add_to(self, runner: Runner) -> Any:
-        """Register the deployment, have the runner run this flow for it, and return its id."""
-        return runner.add_flow(self.flow, **self._arguments())
-
-    def _arguments(self) -> dict[str, Any]:
-        module = EntrypointType.MODULE_PATH
-        return {"name": self.name, "parameters": self.parameters, "entrypoint_type": module, **self.arguments}
-
-
 def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flow[Any, Any]:
     """Return a flow that runs with pinned parameters only.
 
@@ -90,16 +59,15 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
         run_name: names its runs, without reading any of their parameters.
     """
     original = flow.fn
-    entrypoint, signature = f"{original.__module__}.{original.__name__}", inspect.signature(original, eval_str=True)
+    signature = inspect.signature(original, eval_str=True)
 
     @wraps(original)
-    def run(*arguments: Any, **named: Any) -> None:
+    def run(*arguments: Any, **named: Any) -> Any:
         bound = signature.bind(*arguments, **named)
         bound.apply_defaults()
-        why = pins.refusal(bound.arguments) or _changed_code(entrypoint)
-        if why is not None:
+        if (why := pins.refusal(bound.arguments)) is not None:
             _refuse(why)
-        original(*bound.args, **bound.kwargs)
+        return original(*bound.args, **bound.kwargs)
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = inspect.get_annotations(original, eval_str=True)  # Prefect looks names up in this module
@@ -111,22 +79,6 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
         retry_delay_seconds=flow.retry_delay_seconds,
         persist_result=flow.persist_result,
     )
-
-
-def foreign_code(deployment: DeploymentResponse) -> list[str]:
-    """Return the fields of a deployment in the API that name code or an environment, which no registered one does."""
-    return [name for name in CODE if getattr(deployment, name, None)]
-
-
-def _changed_code(entrypoint: str) -> str | None:
-    """Return what changed in the API's deployment of this run; None if nothing."""
-    from prefect.client.orchestration import get_client
-    from prefect.runtime import deployment as current
-
-    with get_client(sync_client=True) as client:
-        held = client.read_deployment(current.id)
-    foreign = foreign_code(held) + (["entrypoint"] if held.entrypoint != entrypoint else [])
-    return f"{', '.join(foreign)} of the deployment changed since this service registered it" if foreign else None
 
 
 def _refuse(why: str) -> NoReturn:

@@ -1,13 +1,12 @@
-"""`goldilocks serve`: Prefect's server and the runner of deployments as children, started again whenever one ends.
+"""`goldilocks serve`: Prefect's server and its runner of deployments as children, started again when one ends.
 
-Where PREFECT_API_URL names a server, that one is used. Else one is started on the loopback interface; it keeps its
-records in PREFECT_HOME as SQLite, or in PostgreSQL where PREFECT_API_DATABASE_CONNECTION_URL names one
+If PREFECT_API_URL names a server, that one is used. Otherwise one is started on the loopback interface; it keeps its
+records in PREFECT_HOME as SQLite, or in PostgreSQL if PREFECT_API_DATABASE_CONNECTION_URL names one
 (``postgresql+asyncpg://user:password@host:5432/name``).
 
-The service is crash-only: nothing needs a proper end. A child that ends, however it ends, takes all others with it, and
-they are started again; when this process ends, its children see that and end every process of the service
-(`flows.serve.processes`); what they left over is ended by the next service of the same set. A set is served once at a
-time, by a lock that ends with this process.
+The service is crash-only: nothing needs a proper end. A child that ends takes all others with it, and they are started
+again; when this process ends, its children end every process of the service (`flows.serve.processes`); what they left
+is ended by the next service of the same set. A set is served once at a time, by a lock that ends with this process.
 """
 
 from __future__ import annotations
@@ -15,9 +14,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -31,13 +28,12 @@ from curation.records import ConfigError, GoldilocksError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
-from flows.run.terminal import SafeConsole
-from flows.serve.access import KEY_FILE, Keys, new_keys, write_key
+from flows.serve.access import CLIENT_KEY, KEY_FILE, write_key
 from flows.serve.processes import REFUSED, TOKEN, end_processes
-from flows.serve.server import PAGE, stop, wait_for_server
+from flows.serve.server import PAGE, serving_api, stop
 
 PORT = 4200
-"""Where the page is looked for by default; Prefect's own."""
+"""Default port of the page; Prefect's own."""
 
 SERVED = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -45,16 +41,15 @@ SERVED = {
     "DO_NOT_TRACK": "1",
 }
 
-DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
-
 SERVICE = "service"
-"""In the run folder: the lock of its service, and the service's token."""
+"""In the run folder: the lock of its service, the service's token and its key."""
 
-LONGEST_WAIT_S = 60.0
-"""Children that end before they served are waited for before they start again: a second, doubled up to this."""
+SETTLED_S, MAX_WAIT_S = 10.0, 60.0
+"""Children that lived shorter than the first are started again after a wait: 2 s, doubled each time up to the second.
+
+Those that lived longer are started again at once: their runs are pending until then."""
 
 WATCH_S = 0.5
-"""Seconds between two looks at the children."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,40 +61,42 @@ class Service:
     port: int
     token: str
     folders: tuple[Path, ...]
-    keys: Keys
+    key: str
 
 
 def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:
     """Register the recipes' deployments and run what falls due, until interrupted (`goldilocks serve`).
 
     Args:
-        out: the run folder, where there is one recipe; runs/NAME if missing.
+        out: the run folder of a single recipe; runs/NAME if missing.
 
     Raises:
-        ConfigError: a recipe cannot be meant, two have one name, or ``out`` is given for several.
+        ConfigError: a recipe is not valid, two have one name, or ``out`` is given for several.
         StoreError: one of the sets is served already.
-        GoldilocksError: the port is taken, or what serves ended before it began.
+        GoldilocksError: the port is taken, or Prefect's server does not start.
     """
-    recipes = [load_recipe(path) for path in paths]
-    names = [recipe.name for recipe in recipes]
+    names = [load_recipe(path).name for path in paths]
     if len(set(names)) < len(names):
         raise ConfigError(f"two of the recipes have one name ({', '.join(sorted(names))}); their names must differ.")
     if out is not None and len(paths) > 1:
         raise ConfigError("--out goes with one recipe; without it each runs in runs/NAME.")
     runs = tuple((out or Path("runs") / name).absolute() for name in names)
     absolute = tuple(path.absolute() for path in paths)
-    service = Service(absolute, out, port or PORT, secrets.token_hex(8), runs, new_keys())
+    service = Service(absolute, out, port or PORT, secrets.token_hex(8), runs, secrets.token_urlsafe(32))
     for name, value in SERVED.items():
         os.environ.setdefault(name, value)
     with ExitStack() as stack:
         for folder in runs:
-            stack.enter_context(_served_once(folder / SERVICE, service.token, service.keys.page))
+            stack.enter_context(_served_once(folder / SERVICE, service.token, service.key))
         stack.callback(end_processes, service.token)
         stack.enter_context(_ends_on_sigterm())
-        print("starting: Prefect's page and the recipes' schedules", file=sys.stderr, flush=True)
-        for line in _access_lines(service):
-            print(line, file=sys.stderr, flush=True)
+        _report("starting: Prefect's page and the recipes' schedules", *_access_lines(service))
         _keep_serving(service)
+
+
+def _report(*lines: str) -> None:
+    for line in lines:
+        print(line, file=sys.stderr, flush=True)
 
 
 def _access_lines(service: Service) -> list[str]:
@@ -117,7 +114,7 @@ def _access_lines(service: Service) -> list[str]:
 
 @contextmanager
 def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
-    """Hold a set's service with the pages' key in its folder, and end what the service before left over."""
+    """Hold a set's service with the key in its folder, and end what the service before left over."""
     mark = folder / "service.json"
     with ExitStack() as stack:
         try:
@@ -138,7 +135,7 @@ def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
 
 @contextmanager
 def _ends_on_sigterm() -> Iterator[None]:
-    """Have SIGTERM end this process as Ctrl-C does: by way of the blocks that are open."""
+    """Have SIGTERM end this process as Ctrl-C does, so that the open blocks are left."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -151,61 +148,42 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 
 def _keep_serving(service: Service) -> None:
-    """Start the children, and start them again when one has ended; the first time, their failure is the command's."""
-    console = SafeConsole()
+    """Start the children, and start them again when one has ended; a server that never started is the command's end."""
     wait_s, has_served = 1.0, False
     while True:
-        serves = False
+        started = time.monotonic()
         try:
-            serves, ended = _serve_once(service, has_served)
+            ended = _serve_once(service)
+            has_served = True
         except GoldilocksError as error:
             if not has_served:
                 raise
             ended = str(error)
-        has_served |= serves
         end_processes(service.token)
-        wait_s = 1.0 if serves else min(2 * wait_s, LONGEST_WAIT_S)
-        console.print(f"{time.strftime('%H:%M:%S')} {ended}; everything is started again")
-        time.sleep(wait_s if wait_s > 1 else 0)
+        is_settled = time.monotonic() - started > SETTLED_S
+        wait_s = 1.0 if is_settled else min(2 * wait_s, MAX_WAIT_S)
+        _report(f"{time.strftime('%H:%M:%S')} {ended}; everything is started again")
+        time.sleep(0.0 if is_settled else wait_s)
 
 
-def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
-    """Run the children until one of them ends; return whether they served, and which ended how."""
-    serves = False
+def _serve_once(service: Service) -> str:
+    """Run the children until one of them ends, and return which one.
+
+    Raises:
+        SystemExit: the runner refused, and has printed the reason.
+    """
     with ExitStack() as stack:
-        address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
-        runner, ready = _start_runner(service, address)
+        address, server = stack.enter_context(serving_api(service.port, service.key, service.token, service.folders))
+        command = [sys.executable, "-m", "flows.serve.runner", address, str(service.out or ""), *service.paths]
+        environment = {**_client_environment(service), "PREFECT_API_URL": address, TOKEN: service.token}
+        runner = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, start_new_session=True)
         stack.callback(stop, runner)
-        with os.fdopen(ready, "rb") as pipe:
-            while runner.poll() is None and (server is None or server.poll() is None):
-                said, _, _ = select.select([pipe], [], [], WATCH_S) if not serves else ([], [], [])
-                if said and pipe.read(1):
-                    serves = True
-                if serves:
-                    time.sleep(WATCH_S)
-        if not (has_served or serves) and runner.returncode == REFUSED:
-            raise SystemExit(1)  # it has said why, in its one sentence
-        if not (has_served or serves) and runner.returncode is not None:
-            raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
+        while runner.poll() is None and (server is None or server.poll() is None):
+            time.sleep(WATCH_S)
+        if runner.returncode == REFUSED:
+            raise SystemExit(1)
         name, process = ("Prefect's server", server) if runner.poll() is None else ("the runner", runner)
-        return serves, f"{name} ended with status {process.returncode if process is not None else '?'}"
-
-
-def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[bytes], int]:
-    """Start `flows.serve.runner`; return it, and the end of a pipe on which it states that it serves."""
-    ready, said = os.pipe()
-    command = [sys.executable, "-m", "flows.serve.runner", address, str(said), str(service.out or "")]
-    try:
-        runner = subprocess.Popen(
-            [*command, *map(str, service.paths)],
-            stdin=subprocess.PIPE,
-            pass_fds=(said,),
-            env={**_client_environment(service), "PREFECT_API_URL": address, TOKEN: service.token},
-            start_new_session=True,
-        )
-    finally:
-        os.close(said)
-    return runner, ready
+        return f"{name} ended with status {process.returncode if process is not None else '?'}"
 
 
 def _client_environment(service: Service) -> dict[str, str]:
@@ -214,62 +192,4 @@ def _client_environment(service: Service) -> dict[str, str]:
     if os.environ.get("PREFECT_API_URL"):
         return closed
     closed.pop("PREFECT_API_KEY", None)
-    return {**closed, **service.keys.of_client()}
-
-
-@contextmanager
-def serving_api(
-    port: int, keys: Keys, token: str = "", folders: Sequence[Path] = ()
-) -> Iterator[tuple[str, subprocess.Popen[bytes] | None]]:
-    """Yield the address of a Prefect API that schedules and triggers, for the length of the block, and its process.
-
-    The process is None where the user's own API is used.
-
-    Args:
-        keys: of the server; it answers no one without one.
-        token: of the service that the process belongs to.
-        folders: run folders that the page beside Prefect's shows; they lie in one folder.
-
-    Raises:
-        GoldilocksError: the port is taken, or the server does not come up.
-    """
-    user_api = os.environ.get("PREFECT_API_URL")
-    if user_api:
-        yield user_api, None
-        return
-    _require_free(port)
-    address = f"http://127.0.0.1:{port}/api"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "flows.serve.server", str(port), *map(str, folders)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={
-            **os.environ,
-            **({TOKEN: token} if token else {}),
-            **keys.of_server(),
-            "PREFECT_SERVER_API_HOST": "127.0.0.1",
-            "PREFECT_SERVER_API_PORT": str(port),
-            "PREFECT_SERVER_API_BASE_PATH": "/api",
-            "PREFECT_UI_API_URL": address,
-        },
-        start_new_session=True,
-    )
-    try:
-        ended = f"run `python -m flows.serve.server 4200` to see why, and look at {DATABASE} if you set it"
-        wait_for_server(process, address, "Prefect's server", ended=ended, silent="start it again")
-        yield address, process
-    finally:
-        stop(process)
-
-
-def _require_free(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise GoldilocksError(
-                f"port {port} is taken ({error.strerror}); give another --port, or set PREFECT_API_URL to the server "
-                "that runs there."
-            ) from error
+    return {**closed, CLIENT_KEY: service.key}

@@ -1,7 +1,6 @@
-"""What a set's schedule still owes, read from its folder alone: the stage of training, or the refresh, that is missing.
+"""What a set's schedule still needs, read from its folder: the stage of training, or the refresh, that is missing.
 
-Events start them; an event, or a run that it started, may be lost with the process that held it. So the folder is asked
-again and again, and what is missing is started, whatever became of the event.
+Events start both; an event may be lost with the process that held it, so `flows.serve.runner` reads the folder too.
 """
 
 from __future__ import annotations
@@ -22,20 +21,17 @@ FIRST = "announced_first"
 REFRESHED = "refreshed"
 """In the folder of a stage of training: the number of the set's version after its model judged the set again."""
 
-AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0
-"""Seconds until work that was lost is started again: doubled each time, up to the most."""
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A run that is missing: the flow that does it, and the parameters that tell this work from other work."""
+    """A run that is missing: its flow, and the parameters that distinguish this work from other work."""
 
     flow: str
     parameters: dict[str, Any]
 
 
 def training_folder(folder: Path, version: int) -> Path:
-    """Return where the stage of training on a version of a set lies."""
+    """Return the folder of the stage of training on a version of a set."""
     return folder / "training" / f"{version:04}"
 
 
@@ -45,18 +41,18 @@ def trained_stages(folder: Path) -> list[Path]:
 
 
 def announced_version(folder: Path) -> int:
-    """Return the number of the newest version that was announced; 0 where none was."""
+    """Return the number of the newest version that was announced; 0 if there is none."""
     return _number(folder / ANNOUNCED)
 
 
 def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
-    """Return whether as many stages have been trained as are asked for, and this version's is not among those begun."""
+    """Return whether ``rounds`` stages have been trained, and this version's is not among those that were started."""
     enough = rounds is not None and len(trained_stages(folder)) >= rounds
     return enough and not training_folder(folder, version).exists()
 
 
 def checkpoint(folder: Path, version: int) -> dict[str, Any]:
-    """Return what a refresh is told of the model that was trained on a version."""
+    """Return the payload of the event of a model that was trained on a version."""
     stage = training_folder(folder, version)
     return {
         "folder": str(folder),
@@ -67,7 +63,7 @@ def checkpoint(folder: Path, version: int) -> dict[str, Any]:
 
 
 def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
-    """Return the work that is missing on the newest announced version and that no one does; None where there is none.
+    """Return the work that is missing on the newest announced version and that no process does; None if there is none.
 
     Args:
         folder: the run folder of the set.
@@ -82,14 +78,9 @@ def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
         return Work("train-stage", {"folder": str(folder), "version": version})
     if (stage / REFRESHED).exists() or is_locked(folder):
         return None
-    told = checkpoint(folder, version)
-    return Work("refresh", {name: told[name] for name in ("folder", "policy", "attempts")})
+    payload = checkpoint(folder, version)
+    return Work("refresh", {name: payload[name] for name in ("folder", "policy", "attempts")})
 
 
 def _number(mark: Path) -> int:
     return int(mark.read_text(encoding="utf-8")) if mark.exists() else 0
-
-
-def wait_before(runs: int) -> float:
-    """Return the seconds between the end of the last of so many runs of the same work and the next."""
-    return min(AGAIN_S * 2.0 ** (runs - 1), AGAIN_MOST_S)

@@ -70,6 +70,7 @@ class Service:
         self.log = (folder / "log").open("wb")
         kept = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
         self.environment = {**kept, "PREFECT_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
+        self.environment["PREFECT_RUNNER_POLL_FREQUENCY"] = "1"
         self.command: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

@@ -22,13 +22,12 @@ from curation.storage.stages import read_json, write_json, write_parquet
 from flows import cli
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run.history import FILE as HISTORY
-from flows.serve.access import CLIENT_KEY, new_keys
-from flows.serve.server import quiet
-from flows.serve.serving import serving_api
+from flows.serve.access import CLIENT_KEY
+from flows.serve.server import quiet, serving_api
 from tests.places import ROOT
 
 DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
-KEYS = new_keys()
+KEY = "a key of the tests"
 """Of the tests' one Prefect server."""
 
 
@@ -38,7 +37,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PREFECT_API_URL", raising=False)
         patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect")))
-        with serving_api(free_port(), KEYS) as (address, _):
+        with serving_api(free_port(), KEY) as (address, _):
             yield address
 
 
@@ -49,8 +48,8 @@ def under_prefect(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> Itera
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
     monkeypatch.setenv("PREFECT_API_URL", prefect_server)
-    monkeypatch.setenv(CLIENT_KEY, KEYS.service)
-    with temporary_settings({PREFECT_API_URL: prefect_server, PREFECT_API_AUTH_STRING: KEYS.service}):
+    monkeypatch.setenv(CLIENT_KEY, KEY)
+    with temporary_settings({PREFECT_API_URL: prefect_server, PREFECT_API_AUTH_STRING: KEY}):
         yield prefect_server
 
 

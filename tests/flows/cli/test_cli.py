@@ -15,7 +15,8 @@ import pytest
 from typer.main import get_command
 
 from flows.cli import app
-from tests.flows.conftest import DEMO, KEYS, ROOT, TITLES, Tiny, goldilocks, refusal, stamps
+from flows.serve.access import CLIENT_KEY
+from tests.flows.conftest import DEMO, KEY, ROOT, TITLES, Tiny, goldilocks, refusal, stamps
 from tests.waiting import PATIENCE_S, wait_until
 
 
@@ -188,7 +189,7 @@ def test_the_command_says_only_what_is_its_own(tiny_run: Tiny, tmp_path: Path) -
 def test_a_run_that_prefect_sees_says_no_more_and_publishes_the_same(
     tiny_run: Tiny, under_prefect: str, tmp_path: Path
 ) -> None:
-    shown = {**outside(), "PREFECT_API_URL": under_prefect, **KEYS.of_client()}
+    shown = {**outside(), "PREFECT_API_URL": under_prefect, CLIENT_KEY: KEY}
     command = [sys.executable, "-m", "flows.cli", "run", str(tiny_run.recipe), "--out", str(tmp_path / "run")]
     done = subprocess.run(command, cwd=ROOT, env=shown, capture_output=True, text=True, check=True)
     assert [line[:24].rstrip() for line in done.stderr.splitlines()] == TITLES

@@ -25,7 +25,7 @@ import pytest
 from flows.pipelines.planned_costs import stored_plan
 from flows.run.progress import read_metrics
 from flows.run.run_folder import open_run
-from flows.serve.access import PAGE_KEY
+from flows.serve.access import SERVER_KEY
 from flows.serve.server import PAGE
 from tests.benchmarks.bench_page import make_run
 from tests.flows.conftest import free_port, write_jsonl
@@ -325,7 +325,7 @@ def test_the_page_stands_beside_prefects_own(
     browser: Any, planted_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv(PAGE_KEY, "secret")
+    monkeypatch.setenv(SERVER_KEY, "secret")
     port = free_port()
     command = [sys.executable, "-m", "flows.serve.server", str(port), str(planted_copy)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.publish.versions import stored_versions
-from flows.serve.access import CLIENT_KEY, SERVER_KEY
-from flows.serve.processes import processes_of
+from flows.serve.access import CLIENT_KEY, KEY_FILE
 from flows.serve.serving import SERVICE
 from tests.flows.conftest import ROOT, TINY, free_port, tries, write_jsonl, write_tiny
 from tests.waiting import PATIENCE_S
@@ -100,24 +99,13 @@ def _until(true: Callable[[], bool], server: subprocess.Popen[bytes], leave: thr
         assert not leave.wait(0.5), "the tests ended first"
 
 
-def service_key(run: Path) -> str:
-    """The key that a service's own processes have, as their owner may read it."""
-    token = str(json.loads((run / SERVICE / "service.json").read_text())["token"])
-    mark = f"{SERVER_KEY}=".encode()
-    for process in processes_of(token):
-        for variable in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
-            if variable.startswith(mark):
-                return variable.removeprefix(mark).decode()
-    raise AssertionError("no server has a key")
-
-
 def _emit(run: Path, here: dict[str, str], port: int, event: str, resource: str, payload: dict[str, Any]) -> None:
-    """Tell the server of an event, as a trainer's run does."""
-    told = json.dumps({"event": event, "resource": {"prefect.resource.id": resource}, "payload": payload})
+    """Send an event to the server, as a trainer's run does."""
+    given = json.dumps({"event": event, "resource": {"prefect.resource.id": resource}, "payload": payload})
     script = (
         "import json, sys\nfrom prefect.events import emit_event\nfrom prefect.events.worker import EventsWorker\n"
         "emit_event(**json.loads(sys.argv[1]))\nEventsWorker.drain_all(timeout=600)\n"
     )
     address = f"http://127.0.0.1:{port}/api"
-    environment = {**here, "PREFECT_API_URL": address, CLIENT_KEY: service_key(run)}
-    subprocess.run([sys.executable, "-c", script, told], env=environment, check=True)
+    environment = {**here, "PREFECT_API_URL": address, CLIENT_KEY: (run / SERVICE / KEY_FILE).read_text().strip()}
+    subprocess.run([sys.executable, "-c", script, given], env=environment, check=True)

@@ -11,27 +11,27 @@ import pytest
 from curation.records import ConfigError, GoldilocksError
 from flows.publish.versions import latest
 from flows.run.run_folder import open_run
-from flows.serve.serving import serve_recipes, serving_api
+from flows.serve.server import serving_api
+from flows.serve.serving import serve_recipes
 from flows.serve.unfinished import ANNOUNCED
-from tests.flows.conftest import KEYS, Tiny
+from tests.flows.conftest import KEY, Tiny
 from tests.flows.serve.cron_chain import scheduled
 from tests.waiting import PATIENCE_S
 
 
 def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, under_prefect: str) -> None:
-    from flows.serve.schedule import deployments, schedule_phrase
+    from flows.serve.schedule import deployments
 
-    pinned = deployments(scheduled(tmp_path / "in"), tmp_path / "run")
-    made = {one.flow_name: one for one in (deployment.for_prefect() for deployment in pinned)}
+    served = deployments(scheduled(tmp_path / "in"), tmp_path / "run")
+    made = {one.flow.name: one.arguments for one in served}
     assert list(made) == ["curate-math", "train-stage", "refresh"]
-    assert {one.name for one in made.values()} == {"tiny"}
-    assert schedule_phrase(made["curate-math"]) == ["cron */5 * * * *"]
-    assert schedule_phrase(made["train-stage"]) == ["on goldilocks.curated"]
-    assert schedule_phrase(made["refresh"]) == ["on goldilocks.checkpoint"]
-    assert made["curate-math"].parameters["out"] == str(tmp_path / "run")
+    assert {one["name"] for one in made.values()} == {"tiny"}
+    starts = ["cron */5 * * * *, on goldilocks.exhausted", "on goldilocks.curated", "on goldilocks.checkpoint"]
+    assert [one.starts for one in served] == starts
+    assert made["curate-math"]["parameters"]["out"] == str(tmp_path / "run")
     own = {"folder": str(tmp_path / "run"), "recipe": str(tmp_path / "in" / "train.toml"), "rounds": 2}
-    assert made["train-stage"].parameters == own
-    (trigger,) = made["refresh"].triggers
+    assert made["train-stage"]["parameters"] == own
+    (trigger,) = made["refresh"]["triggers"]
     assert trigger.match.model_dump() == {"prefect.resource.id": "goldilocks.checkpoint.tiny"}
 
 
@@ -41,7 +41,7 @@ def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, 
     from flows.serve.schedule import deployments
 
     for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run"):
-        one.for_prefect().apply()
+        one.flow.to_deployment(**one.arguments).apply()
     with get_client(sync_client=True) as client:
         held = client.read_deployment_by_name("curate-math/tiny")
         assert held.schedules[0].schedule.cron == "*/5 * * * *"
@@ -60,7 +60,7 @@ def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect
 
     made = deployments(scheduled(tmp_path / "in", ""))
     assert [one.flow.name for one in made] == ["curate-math", "refresh"]
-    assert not made[0].for_prefect().schedules
+    assert made[0].arguments["schedule"] is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(GoldilocksError, match="is taken"), serving_api(taken.getsockname()[1], KEYS):
+        with pytest.raises(GoldilocksError, match="is taken"), serving_api(taken.getsockname()[1], KEY):
             pass
 
 

@@ -13,9 +13,8 @@ import psutil
 import pytest
 
 from curation.records import GoldilocksError
-from flows.serve.server import QUIET, quiet, user_api
-from flows.serve.serving import serving_api
-from tests.flows.conftest import KEYS, ROOT, TITLES, Tiny, free_port
+from flows.serve.server import QUIET, quiet, serving_api, user_api
+from tests.flows.conftest import KEY, ROOT, TITLES, Tiny, free_port
 from tests.waiting import PATIENCE_S, wait_gone, wait_until
 
 
@@ -34,7 +33,7 @@ def answers(address: str) -> bool:
 def test_the_users_own_server_is_used_and_none_is_started(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     before = children()
-    with serving_api(free_port(), KEYS) as (address, process):
+    with serving_api(free_port(), KEY) as (address, process):
         assert (address, process) == (prefect_server, None)
         assert user_api() == prefect_server
         assert children() == before
@@ -45,8 +44,7 @@ def test_a_server_ends_with_the_one_who_started_it(tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
     script = (
-        "import sys, time\nfrom flows.serve.access import new_keys\nfrom flows.serve.serving import serving_api\n"
-        "with serving_api(int(sys.argv[1]), new_keys()):\n    "
+        "import sys, time\nfrom flows.serve.server import serving_api\nwith serving_api(int(sys.argv[1]), 'key'):\n    "
     )
     port = free_port()
     with subprocess.Popen([sys.executable, "-c", f"{script}time.sleep({PATIENCE_S})", str(port)], cwd=ROOT) as starter:
@@ -62,7 +60,7 @@ def test_a_server_that_cannot_start_is_one_sentence(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path))
     monkeypatch.setenv("PYTHONHASHSEED", "nonsense")  # with which no interpreter starts
     before = children()
-    with pytest.raises(GoldilocksError, match="Prefect's server ended"), serving_api(free_port(), KEYS):
+    with pytest.raises(GoldilocksError, match="Prefect's server ended"), serving_api(free_port(), KEY):
         pass
     assert children() == before
     assert "PREFECT_API_URL" not in os.environ

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from curation.records import StoreError
+from curation.storage.locks import is_locked
+from flows.publish.versions import stored_versions
 from flows.serve import serving
-from flows.serve.access import new_keys
 from flows.serve.serving import SERVICE, _served_once, serve_recipes
-from tests.benchmarks.bench_service_kills import KINDS, bench
+from tests.benchmarks.bench_service_kills import Service, published_bytes, victims
+from tests.flows.conftest import Tiny
 from tests.flows.serve.cron_chain import scheduled
+from tests.waiting import wait_until
 
 
 def test_a_set_is_served_once_at_a_time(tmp_path: Path) -> None:
@@ -27,35 +30,45 @@ def test_a_set_is_served_once_at_a_time(tmp_path: Path) -> None:
         assert json.loads((run / SERVICE / "service.json").read_text())["token"] == "two"
 
 
-@pytest.mark.parametrize(
-    ("serves", "waits"), [((True, True, True), [0, 0, 0]), ((True, False, False, True), [0, 2.0, 4.0, 0])]
-)
-def test_children_that_served_are_started_again_at_once(
-    serves: tuple[bool, ...], waits: list[float], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("settled_s", "waits"), [(-1.0, [0, 0, 0]), (3600.0, [2.0, 4.0, 8.0])])
+def test_children_that_lived_are_started_again_at_once(
+    settled_s: float, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They were killed; waiting longer each time kept their runs pending for a minute and more."""
-    rounds, slept = iter(serves), list[float]()
-
-    def serve(_service: object, _has_served: bool) -> tuple[bool, str]:
-        return next(rounds, None) is True, "killed"
+    """Waiting longer each time kept the runs of killed children pending for a minute and more."""
+    slept = list[float]()
 
     def sleep(seconds: float) -> None:
         slept.append(seconds)
-        if len(slept) == len(serves):
+        if len(slept) == len(waits):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(serving, "_serve_once", serve)
+    monkeypatch.setattr(serving, "_serve_once", lambda _service: "killed")
+    monkeypatch.setattr(serving, "SETTLED_S", settled_s)
     monkeypatch.setattr(serving.time, "sleep", sleep)
     with pytest.raises(KeyboardInterrupt):
-        serving._keep_serving(serving.Service((), None, 0, "no such token", (), new_keys()))
+        serving._keep_serving(serving.Service((), None, 0, "no such token", (), "key"))
     assert slept == waits
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["Prefect's server", "the whole tree"])
-def test_after_a_kill_the_next_run_completes(kind: str) -> None:
-    """The benchmark tries all kinds, and holds a clock to what must be gone."""
-    seen = bench(1, 0, [kind])
-    assert kind in KINDS
-    assert seen.made[kind] == 1
-    assert (seen.other_bytes[kind], seen.other_versions[kind]) == (0, 0)
+def test_a_killed_run_resumes_by_itself(tmp_path: Path, tiny_run: Tiny) -> None:
+    """Prefect's server is killed during the first run, every process during the second; the gate tries all kinds."""
+    service = Service(tmp_path)
+    try:
+        for number, kind in enumerate(("Prefect's server", "the whole tree"), start=1):
+            service.start()
+            service.write_problems(number - 1)
+            run = service.ask()
+            wait_until(lambda run=run: service.state(run) == "RUNNING", service.command, tick_s=0.1)
+            for process in victims(service, kind):
+                process.kill()
+            if kind == "the whole tree":
+                assert service.command is not None
+                service.command.wait()
+                service.start()
+            wait_until(lambda number=number: len(stored_versions(service.run)) == number, service.command, tick_s=0.2)
+            wait_until(lambda: not is_locked(service.run), service.command, tick_s=0.1)
+            if number == 1:
+                assert published_bytes(service.run) == published_bytes(tiny_run.folder)
+    finally:
+        service.stop()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-import pytest
 
 from curation.config.schedule import ScheduleSettings
 from curation.storage.locks import lock_folder
-from flows.serve.unfinished import ANNOUNCED, FIRST, REFRESHED, Work, training_folder, unfinished, wait_before
+from flows.run.recipe import load_recipe
+from flows.serve.runner import close_lost_runs, rerun_crashed, start_unfinished, wait_before
+from flows.serve.unfinished import ANNOUNCED, FIRST, REFRESHED, Work, training_folder, unfinished
+from tests.flows.serve.cron_chain import scheduled
 
 SCHEDULE = ScheduleSettings(train="train.toml")
 
@@ -65,62 +64,37 @@ def test_no_more_stages_than_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_the_wait_doubles_up_to_an_hour() -> None:
-    assert [wait_before(runs) for runs in (1, 2, 3, 9)] == [30.0, 60.0, 120.0, 3600.0]
+    assert [wait_before(runs) for runs in (1, 2, 3, 4, 10)] == [0.0, 30.0, 60.0, 120.0, 3600.0]
 
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def a_run(kind: str, ended_s_ago: float = 0.0) -> Any:
-    from prefect.client.schemas.objects import State, StateType
-
-    state = State(type=StateType[kind], timestamp=NOW - timedelta(seconds=ended_s_ago))
-    return SimpleNamespace(state=state, end_time=None)
-
-
-@pytest.mark.parametrize(
-    ("runs", "starts"),
-    [
-        ([], True),
-        ([("RUNNING", 900.0)], False),
-        ([("SCHEDULED", 900.0)], False),
-        ([("FAILED", 900.0)], False),
-        ([("CRASHED", 29.0)], False),
-        ([("CRASHED", 31.0)], True),
-        ([("CRASHED", 31.0), ("CRASHED", 90.0)], False),
-        ([("CANCELLED", 31.0)], True),
-    ],
-)
-def test_lost_work_is_started_again_and_failed_work_is_not(runs: list[tuple[str, float]], starts: bool) -> None:
-    from flows.serve.runner import may_start
-
-    assert may_start([a_run(*run) for run in runs], NOW) == starts
-
-
-def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: str) -> None:
+def test_lost_runs_are_started_again(tmp_path: Path, under_prefect: str) -> None:
     from prefect.client.orchestration import get_client
-    from prefect.states import Running
+    from prefect.states import Cancelled, Failed, Running
 
-    from flows.serve.runner import ServedSet, close_lost_runs, start_unfinished
     from flows.serve.schedule import deployments
-    from tests.flows.serve.cron_chain import scheduled
 
-    folder = announced(tmp_path, 1)
-    known = [one.for_prefect().apply() for one in deployments(scheduled(tmp_path / "in"), folder)]
-    served = ServedSet("tiny", folder, SCHEDULE)
+    folder, recipe = announced(tmp_path, 1), scheduled(tmp_path / "in")
+    known = [one.flow.to_deployment(**one.arguments).apply() for one in deployments(recipe, folder)]
     with get_client(sync_client=True) as client:
-        assert start_unfinished(client, served, datetime.now(UTC)) is not None
-        assert start_unfinished(client, served, datetime.now(UTC)) is None, "it is on its way"
+
+        def start(after_s: float = 1.0) -> Work | None:
+            return start_unfinished(client, load_recipe(recipe), folder, datetime.now(UTC) + timedelta(seconds=after_s))
+
+        def rerun(after_s: float = 1.0) -> str | None:
+            return rerun_crashed(client, deployment.id, datetime.now(UTC) + timedelta(seconds=after_s))
+
         deployment = client.read_deployment_by_name("train-stage/tiny")
-        (run,) = [
-            one
-            for one in client.read_flow_runs()
-            if one.deployment_id == deployment.id and one.parameters["folder"] == str(folder)
-        ]
-        assert run.parameters["rounds"] == 2
+        assert start() is not None, "no event came"
+        assert start() is None, "its run is on its way"
+        (run,) = (one for one in client.read_flow_runs() if one.deployment_id == deployment.id)
+        assert run.parameters == {**deployment.parameters, "version": 1}
+        assert rerun() is None
         client.set_flow_run_state(run.id, Running(), force=True)
-        assert close_lost_runs(client, known) == 1
-        assert close_lost_runs(client, known) == 0
+        assert (close_lost_runs(client, known), close_lost_runs(client, known)) == (1, 0)
         assert client.read_flow_run(run.id).state.is_crashed()  # type: ignore[union-attr]
-        assert start_unfinished(client, served, datetime.now(UTC)) is None, "not at once"
-        assert start_unfinished(client, served, datetime.now(UTC) + timedelta(seconds=31)) is not None
+        assert start() is None, "the run that was lost is run again"
+        assert (rerun(), rerun()) == (run.name, None)
+        assert client.read_flow_run(run.id).state.is_scheduled()  # type: ignore[union-attr]
+        for end in (Failed(), Cancelled()):
+            client.set_flow_run_state(run.id, end, force=True)
+            assert (rerun(), start()) == (None, None), "its own failure, and a user's wish, are final"
