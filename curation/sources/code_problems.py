@@ -56,7 +56,7 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class CodeTables:
-    """The tables beside some `PROBLEM` rows."""
+    """The tables of some `PROBLEM` rows."""
 
     tests: pl.DataFrame
     solutions: pl.DataFrame

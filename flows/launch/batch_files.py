@@ -1,7 +1,7 @@
 """The files with which a cluster's scheduler starts `goldilocks up`: Slurm's batch script, Kubernetes' manifest.
 
-Both start one command on one node and start it again where the node is lost: a killed run goes on where it was. Pure
-text; whoever runs a cluster changes what is theirs: partition, account, image, volume.
+Both start one command on one node and start it again where the node is lost: a killed run resumes. Pure
+text; the owner of a cluster changes partition, account, image and volume.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def slurm_script(launch: Launch) -> str:
 #SBATCH --output=goldilocks-{launch.name}-%j.log
 #SBATCH --signal=TERM@{GRACE_S}
 # Add --partition, --account and --time as your cluster wants them. Submit it where the recipe's paths hold:
-# the run folder must lie where all nodes see it, for a run that was taken away goes on there.
+# the run folder must be visible to all nodes, because a preempted run resumes there.
 set -euo pipefail
 cd "$SLURM_SUBMIT_DIR"
 srun --kill-on-bad-exit=1 {shlex.join(launch.command)}
@@ -76,7 +76,7 @@ def kubernetes_manifest(launch: Launch, image: str, claim: str) -> str:
         claim: the volume claim that holds recipe, models and run folder; mounted at `MOUNT`, where the command runs.
 
     Raises:
-        ConfigError: the name makes no name of Kubernetes, or a path does not lie in the volume.
+        ConfigError: the name makes no name of Kubernetes, or a path is outside the volume.
     """
     import yaml
 

@@ -1,6 +1,6 @@
 """Runs that hold GPUs, one by one: a lock file per slot, free as soon as its holder is gone, however it ended.
 
-The files lie in the user's cache folder, so all services and runs of a user on a machine share them.
+The files are in the user's cache folder, so all services and runs of a user on a machine share them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ POLL_S = 1.0
 
 @contextmanager
 def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
-    """Hold one of the machine's slots for the length of the block, and yield its number; wait where all are held.
+    """Hold one of the machine's slots for the length of the block, and yield its number; wait while all are held.
 
     Args:
         slots: how many runs may hold GPUs at once.
-        say: is told once, where all are held, by whom.
+        say: is called once if all are held, with the processes that hold them.
     """
     folder = slots_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def slots_folder() -> Path:
 
 
 def _wait(folder: Path, slots: int, say: Callable[[str], None]) -> tuple[int, IO[str]]:
-    told = False
+    reported = False
     while True:
         for number in range(slots):
             handle = (folder / f"slot-{number}.lock").open("a+", encoding="utf-8")
@@ -51,9 +51,9 @@ def _wait(folder: Path, slots: int, say: Callable[[str], None]) -> tuple[int, IO
                 handle.close()
                 continue
             return number, handle
-        if not told:
+        if not reported:
             say(f"waits for the GPUs: all {slots} slots are held, by processes {', '.join(_holders(folder, slots))}")
-            told = True
+            reported = True
         time.sleep(POLL_S)
 
 

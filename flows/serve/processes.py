@@ -1,8 +1,8 @@
-"""All processes of a service, found by a mark in their environment: children of children too, whoever their parent is.
+"""All processes of a service, found by a mark in their environment: children of children too.
 
 A process that is killed takes none of its children along, and Prefect's engine goes on without the runner that started
-it. So every process of a service carries the service's token in its environment, and whoever sees the service end ends
-all that carry it.
+it. So every process of a service has the service's token in its environment, and a process that sees the service end
+ends all that have it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TOKEN = "GOLDILOCKS_SERVICE"
 """The environment variable with the service's token."""
 
 REFUSED = 3
-"""Exit status of a process of a service that cannot serve what it is asked to, and has said why."""
+"""Exit status of a process of a service that refuses to serve, and has printed the reason."""
 
 
 def processes_of(token: str) -> Iterator[int]:
