@@ -38,6 +38,8 @@ def train(recipe: Path, out: Path | None = None, overrides: list[str] | None = N
 def train_stage(folder: Path, version: int, recipe: Path, rounds: int | None = None) -> None:
     """Train the next stage on a set's newest version, from the model of the stage before, and announce its model.
 
+    If the stage's curriculum has retired all problems, the set is announced as exhausted, too.
+
     Args:
         folder: the run folder of the set.
         version: of the set; the stage is named by it.
@@ -61,9 +63,9 @@ def train_stage(folder: Path, version: int, recipe: Path, rounds: int | None = N
             stack.enter_context(gpus(open_run(folder)))
             resumed = (out / "run.json").exists()
             train_apart(recipe, out, [] if resumed else overrides, resume=resumed)
-            if has_nothing_left(out):
-                announce_exhausted(folder, version, "training")
     if not (out / REFRESHED).exists():
+        if has_nothing_left(out):
+            announce_exhausted(folder, version, "training")
         announce_checkpoint(folder, version)
 
 

@@ -70,9 +70,7 @@ def _reason(error: Exception) -> str:
     text = first_line(error)
     detail = f" ({text})" if text else ""
     if isinstance(error, zipfile.BadZipFile):
-        return (
-            f"cannot be opened{detail}: it is damaged, or was not fetched whole; fetch it again."
-        )
+        return f"cannot be opened{detail}: it is damaged, or was not fetched whole; fetch it again."
     if isinstance(error, ImportError):
         return f"needs a package that is not installed{detail}; install it in this environment."
     missing = isinstance(error, FileNotFoundError) or type(error).__name__ in ("NoSuchBucket", "NoSuchKey")

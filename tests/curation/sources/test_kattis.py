@@ -73,7 +73,7 @@ def test_a_package_is_read(tmp_path: Path) -> None:
     for name, why in (
         ("accepted/A.java", ".java is not judged"),
         ("accepted/old.py", "Python 2"),
-        ("notes/e.py", "says nothing"),
+        ("notes/e.py", "states no verdict"),
         ("accepted/many", "several files"),
     ):
         assert programs[name].lang is None

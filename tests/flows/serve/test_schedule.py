@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from curation.records import ConfigError, GoldilocksError
+from curation.storage.stages import write_json
+from flows.pipelines.refresh import RefreshResult
 from flows.publish.versions import latest
 from flows.run.run_folder import open_run
 from flows.serve.server import serving_api
@@ -162,6 +165,41 @@ def test_what_was_there_before_the_first_scheduled_run_is_not_announced(
     assert latest(tiny_copy.folder) is not None
     curate_math(tiny_copy.recipe, tiny_copy.folder)
     assert told == []
+
+
+def test_a_refresh_that_changes_nothing_announces_an_exhausted_set(
+    tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
+) -> None:
+    import flows.refresh as module
+    import flows.serve.flow_runs as served
+
+    told: list[tuple[str, dict[str, Any]]] = []
+    monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: told.append((event, payload)))
+    version = latest(tiny_copy.folder)
+    assert version is not None
+    result = RefreshResult(version, is_new=False, chosen={}, cost={})
+    monkeypatch.setattr(module, "refresh_set", lambda *_, **__: result)
+    assert module.refresh(tiny_copy.folder, tiny_copy.recipe) == result
+    payload = {"folder": str(tiny_copy.folder), "version": 1, "seen_by": "refresh"}
+    assert told == [("goldilocks.exhausted", payload)]
+    monkeypatch.setattr(module, "refresh_set", lambda *_, **__: replace(result, is_repeated=True))
+    (tiny_copy.folder / ANNOUNCED).write_text("1\n")
+    module.refresh(tiny_copy.folder, tiny_copy.recipe)
+    assert len(told) == 1, "the same refresh again says nothing of the set"
+
+
+@pytest.mark.parametrize(
+    ("pools", "is_exhausted"),
+    [({"active": 0, "deferred": 1, "retired": 7}, True), ({"active": 2, "retired": 6}, False), ({"active": 0}, False)],
+)
+def test_a_curriculum_without_an_active_problem_has_nothing_left(
+    pools: dict[str, int], is_exhausted: bool, tmp_path: Path
+) -> None:
+    from flows.train import has_nothing_left
+
+    assert not has_nothing_left(tmp_path), "no summary"
+    write_json(tmp_path / "summary.json", {"steps": 3, "problems": pools})
+    assert has_nothing_left(tmp_path) == is_exhausted
 
 
 def test_a_cron_run_fires_by_itself_and_its_set_is_announced(cron_chain: Future[list[str]]) -> None:
