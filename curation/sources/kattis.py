@@ -6,7 +6,7 @@ validator. `read_package` makes of it a `CodeProblem` to judge by, a statement a
 is expected of them.
 
 Invariants: nothing of a package is executed or interpreted here, and nothing outside its folder is read; what cannot
-be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission, ``untested`` inputs).
+be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission).
 
 Limits: the time limit is the package's own (``limits.time_limit``, ``.timelimit``, ``domjudge-problem.ini``). Where it
 has none ``has_time_limit`` is False and the problem carries a generous limit, until one is
@@ -118,7 +118,6 @@ class Package:
     has_time_limit: bool
     multiplier: float
     reasons: Mapping[str, str]
-    untested: tuple[str, ...]
 
 
 def find_packages(folder: Path) -> Iterator[Path]:
@@ -136,7 +135,7 @@ def read_package(path: Path) -> Package:
     metadata = _yaml(path / "problem.yaml")
     statement_file = _statement(path)
     raw = _text(statement_file) if statement_file is not None else ""
-    tests, samples, untested = _tests(path)
+    tests, samples = _tests(path)
     reasons: dict[str, str] = {}
     if statement_file is None:
         reasons["no_statement"] = "no TeX or Markdown statement in English or without a language"
@@ -177,7 +176,6 @@ def read_package(path: Path) -> Package:
         has_time_limit=time_limit is not None,
         multiplier=_multiplier(metadata, limits),
         reasons=reasons,
-        untested=untested,
     )
 
 
@@ -249,10 +247,9 @@ def _statement(path: Path) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
-    """Return the tests, samples first; how many are samples; the inputs that have no answer next to them."""
+def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
+    """Return the tests that have an answer, samples first, and how many are samples."""
     tests: list[CodeTest] = []
-    untested: list[str] = []
     samples = 0
     for part in ("sample", "secret"):
         folder = path / "data" / part
@@ -261,11 +258,9 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
             name = file.relative_to(path / "data").with_suffix("").as_posix()
             if answer.is_file() and file.is_file():
                 tests.append(CodeTest(file.read_bytes(), answer.read_bytes(), name))
-            else:
-                untested.append(name)
         if part == "sample":
             samples = len(tests)
-    return tuple(tests), samples, tuple(untested)
+    return tuple(tests), samples
 
 
 def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:

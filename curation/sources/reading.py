@@ -164,8 +164,8 @@ def _too_many(source: Source, bad: BadRow) -> SourceError:
     found = f"{bad.raw.place}: {bad.reason.rstrip('.')}"
     if source.bad_rows:
         return SourceError(
-            f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {found}); mend the "
-            "source, or raise its `bad_rows`."
+            f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {found}); mend "
+            "the source, or raise its `bad_rows`."
         )
     shown = "" if bad.raw.row is not None else f": {(bad.raw.raw or b'')[:60].decode('utf-8', 'replace')!r}"
     way_out = f"Mend it, or set `bad_rows = 100` for source {source.name}, and up to 100 such rows are set aside."
