@@ -252,9 +252,11 @@ def _function_matrix(
     """Judge the solutions of a problem that asks for a function: a wrong result is an output of its solution alone."""
     measured = dataclasses.replace(problem, cpu_s=problem.cpu_s * SLACK if time_given else MEASURE_S)
     rows: list[tuple[object, ...]] = []
-    broken, why, slowest = 0, "", None
+    slowest: float | None = None
+    broken, why = 0, ""
     jobs = ((measured, candidate.submission) for candidate in candidates)
     for candidate, result in zip(candidates, judge_programs(runner, jobs, every=True), strict=True):
+        ends: list[tuple[int, CodeVerdict, float | None]]
         ends = [(run.index, run.verdict, run.cpu_s) for run in result.tests]
         for test, verdict, seconds in ends or [(test, result.verdict, None) for test in range(problem.test_count)]:
             if verdict is CodeVerdict.BROKEN:

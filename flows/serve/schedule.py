@@ -17,7 +17,7 @@ from typing import Any
 
 from prefect.events import DeploymentEventTrigger
 from prefect.flows import Flow
-from prefect.schedules import Cron
+from prefect.schedules import Cron, Schedule
 from prefect.types.entrypoint import EntrypointType
 
 from curation.config import Recipe
@@ -80,7 +80,7 @@ def _served(
     on: tuple[str, str],
     starts: Sequence[str] = (),
     *,
-    schedule: Cron | None = None,
+    schedule: Schedule | None = None,
     from_event: Sequence[str] = (),
 ) -> Served:
     """Return a deployment that runs on an event.

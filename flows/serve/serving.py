@@ -174,9 +174,11 @@ def _serve_once(service: Service) -> str:
     """
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.key, service.token, service.folders))
-        command = [sys.executable, "-m", "flows.serve.runner", address, str(service.out or ""), *service.paths]
+        command = [sys.executable, "-m", "flows.serve.runner", address, str(service.out or "")]
         environment = {**_client_environment(service), "PREFECT_API_URL": address, TOKEN: service.token}
-        runner = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, start_new_session=True)
+        runner = subprocess.Popen(
+            [*command, *map(str, service.paths)], stdin=subprocess.PIPE, env=environment, start_new_session=True
+        )
         stack.callback(stop, runner)
         while runner.poll() is None and (server is None or server.poll() is None):
             time.sleep(WATCH_S)
