@@ -208,7 +208,7 @@ def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> st
     if columns.examples is not None:
         blocks += _examples(parse_tests(row, columns.examples))
     first = _first_assert(row, columns)
-    if first is not None and _first_call(first) not in statement:
+    if first is not None and re.search(rf"\b{_first_call(first)}[(`]", statement) is None:
         blocks.append(f"The function is called as in `{first.strip()}`.")
     return "\n\n".join(blocks)
 

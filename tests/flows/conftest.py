@@ -27,7 +27,7 @@ from flows.serve.server import quiet, serving_api
 from tests.places import ROOT
 
 DEMO = ROOT / "flows" / "recipes" / "demo_math.toml"
-KEY = "a key of the tests"
+KEY = "the-key-of-the-tests"
 """Of the tests' one Prefect server."""
 
 
