@@ -72,7 +72,7 @@ def train_stage(folder: Path, version: int, recipe: Path, rounds: int | None = N
 def has_nothing_left(stage: Path) -> bool:
     """Return whether the curriculum of a finished stage of training ended with no problem in its active pool."""
     summary = read_json(stage / "summary.json") or {}
-    pools = summary.get("problems", {})
+    pools: dict[str, int] = summary.get("problems", {})
     return sum(pools.values()) > 0 and pools["active"] == 0
 
 
