@@ -165,7 +165,7 @@ def test_a_second_trainer_in_one_folder_is_refused_and_a_resume_waits_for_the_fi
         monkeypatch.setattr("training.engines.embedded.run._say", say)
         with pytest.raises(StoreError, match="no run to resume"):
             train(small(), tmp_path, tmp_path, resume=True)
-    assert said == [f"{tmp_path} is in use by another process; it is waited for, for 25 s at most."]
+    assert said == [f"{tmp_path} is in use by another process; waiting for it, 25 s at most."]
 
 
 def test_two_minibatches(tmp_path: Path) -> None:
