@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, get_args
 import pytest
 from pydantic import TypeAdapter
 
-from curation.config import LiveModel, ModelSettings, Settings, to_plain
+from curation.config import ModelSettings, Settings, to_plain
 from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
 from curation.policies.endpoint import Endpoint
 from curation.policies.recorded import Recorded
@@ -100,12 +100,6 @@ def test_another_prompt_is_another_key(models: Path) -> None:
     assert (own.key.prompt, other.key.prompt) == ("solve@1", "judge@3")
     assert (other.about["prompt"], other.about["system"]) == ("judge@3", "Judge.")
     assert other.key.policy == own.key.policy
-
-
-def test_keeping_tokens_makes_no_other_attempts(models: Path) -> None:
-    assert "keep_tokens" in LiveModel.model_fields
-    one, two = (opened(models, kind="vllm", model="first", keep_tokens=keep) for keep in (False, True))
-    assert one.key == two.key
 
 
 def test_a_folder_is_named_by_what_it_holds(models: Path, tmp_path: Path) -> None:

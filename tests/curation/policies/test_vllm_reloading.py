@@ -15,7 +15,7 @@ from curation.policies.vllm import Vllm
 from curation.policies.vllm.engine import FOLDER_TRANSFER
 from curation.policies.vllm.weight_updates import WeightUpdates
 from tests.curation.policies.conftest import Running, asked, tiny_settings
-from tests.curation.policies.test_vllm import expected_logprobs
+from tests.curation.policies.test_vllm import drawn_tokens, expected_logprobs
 from tests.curation.policies.tiny_llama import make_tiny_llama
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -46,8 +46,7 @@ def test_a_tied_output_layer_changes_with_the_weights(run: Running, tmp_path: Pa
             for name in ("first", "second"):
                 if name == "second":
                     await updates.update(tmp_path / name, 1)
-                made = await policy.answer(asked(), 0)
-                assert made is not None
+                made = await drawn_tokens(policy)
                 expected = expected_logprobs(tmp_path / name, policy._tokens(asked()), made, decoding)
                 assert made.logprobs == pytest.approx(expected, abs=1e-3)
 
