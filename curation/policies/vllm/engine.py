@@ -41,9 +41,6 @@ those of the request."""
 WORKER = "curation.policies.vllm.worker.Worker"
 """What is mixed into vLLM's workers."""
 
-FOLDER_TRANSFER = "goldilocks_folder"
-"""vLLM's name for weights that come as a folder; registered by `curation.policies.vllm.worker`."""
-
 CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"}
 """The environment of one copy of a model on a CPU. Measured on two cores with vLLM 0.32.0: without the first, the CPU
 build starts a second process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times
@@ -76,6 +73,7 @@ class Launch:
         name: what errors call it.
         in_flight: requests that each of the ``data_parallel`` copies works on at once.
         transfer: vLLM's name for the way in which weights come while it runs; None if none do.
+        worker: the class that is mixed into vLLM's workers.
     """
 
     model: str
@@ -84,6 +82,7 @@ class Launch:
     seed: int = 0
     revision: str | None = None
     transfer: str | None = None
+    worker: str = WORKER
     data_parallel: int = 1
 
 
@@ -308,7 +307,7 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "enable_prefix_caching": not (on_cpu and folder_carries_state(Path(launch.model))),
         "enable_chunked_prefill": False if on_cpu else None,
         **DRAWING,
-        "worker_extension_cls": WORKER,
+        "worker_extension_cls": launch.worker,
         "use_tqdm_on_load": False,
         "disable_log_stats": True,
         "seed": launch.seed,
