@@ -136,7 +136,7 @@ class Join(Settings):
 
 
 def _require_files(kind: str, path: str) -> None:
-    """Refuse a URL where a folder or a name of the hub is wanted."""
+    """Refuse a URL of a kind that reads a folder or a name of the hub."""
     if kind in ("dataset", "kattis") and is_url(path):
         raise ValueError(
             f"path = {public_url(path)!r} is a URL, which kinds `jsonl`, `parquet` and `csv` read; copy a folder of "

@@ -51,7 +51,7 @@ _CPU_CACHE_MB = 1024
 _LONGEST = 64
 """Letters of a folder in which a socket may be named by a UUID: a path to one has 103 at most."""
 _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
-"""What vLLM raises where a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
+"""What vLLM raises if a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
 
 
 def vllm_version() -> str | None:
@@ -138,11 +138,11 @@ class VllmEngine:
 
     @property
     def context(self) -> int:
-        """Return the most tokens of prompt and answer together; raises as `require_running` does."""
+        """Return the max tokens of prompt and answer together; raises as `require_running` does."""
         return int(self.vllm.model_config.max_model_len)
 
     def require_running(self) -> None:
-        """Raise `PolicyError` where the engine does not run, or its weights were not loaded to the end."""
+        """Raise `PolicyError` if the engine does not run, or its weights were not loaded to the end."""
         if self._engine is None:
             raise PolicyError(f"vLLM, model {self.launch.name}: is not running; use `async with`.")
         if self.broken:
@@ -233,7 +233,7 @@ def sampling_params(
 
 
 def _logprobs(output: Any) -> tuple[float, ...]:
-    """Return the log-probability of each token of one of vLLM's outputs; empty where none were asked for."""
+    """Return the log-probability of each token of one of vLLM's outputs; empty if none were requested."""
     if output.logprobs is None:
         return ()
     return tuple(float(at[token].logprob) for token, at in zip(output.token_ids, output.logprobs, strict=True))
@@ -277,8 +277,8 @@ def require_vllm() -> str:
 def _attach_resources(engine: Any, resources: ExitStack) -> Any:
     """Return the engine, which frees ``resources`` when it is stopped.
 
-    vLLM keeps frames of its callers alive, and with them their variables: where one were the engine, it would end with
-    the interpreter, too late for vLLM's own clean-up.
+    vLLM keeps frames of its callers alive, and with them their variables: if the engine were one of them, it would end
+    with the interpreter, too late for vLLM's own clean-up.
     """
     engine.goldilocks_resources = resources.pop_all()
     return engine
@@ -292,7 +292,7 @@ def first_line(error: BaseException) -> str:
 
 
 def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> dict[str, Any]:
-    """Return the arguments of vLLM's engine; needs no vLLM, but where weights are exchanged."""
+    """Return the arguments of vLLM's engine; needs vLLM only if weights are exchanged."""
     cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
     arguments: dict[str, Any] = {
         "model": launch.model,

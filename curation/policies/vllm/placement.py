@@ -23,9 +23,9 @@ _LIST_S = 60.0
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the names of the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` takes them."""
-    said = (os.environ if environment is None else environment).get(VISIBLE)
-    if said is not None:
-        return visible_names(said)
+    visible = (os.environ if environment is None else environment).get(VISIBLE)
+    if visible is not None:
+        return visible_names(visible)
     try:
         listed = subprocess.run(
             ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"],
@@ -39,10 +39,10 @@ def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...
     return tuple(listed.stdout.split()) if listed.returncode == 0 else ()
 
 
-def visible_names(said: str) -> tuple[str, ...]:
+def visible_names(value: str) -> tuple[str, ...]:
     """Return the GPUs that a value of `CUDA_VISIBLE_DEVICES` names, up to a ``-1``."""
     names: list[str] = []
-    for name in said.split(","):
+    for name in value.split(","):
         if name.strip() in ("", "-1"):
             break
         names.append(name.strip())
@@ -57,7 +57,7 @@ def policy_gpus(policy: ModelSettings, gpus: int) -> int:
 
 
 def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tuple[str, ...]]:
-    """Return the GPUs of each engine; empty shares where the machine has no GPU.
+    """Return the GPUs of each engine; empty shares if the machine has none.
 
     Raises:
         PolicyError: there are GPUs, and not enough.
