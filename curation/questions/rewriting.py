@@ -87,17 +87,17 @@ def read_rewriting(text: str | None) -> ProposedRewriting | None:
 
 
 def accept_rewriting(
-    question: str, options: Sequence[str], index: int, rewriting: ProposedRewriting | None, *, verified: bool
+    question: str, options: Sequence[str], index: int, statement: str, *, verified: bool
 ) -> dict[str, str] | str:
     """Return statement and answer of the open question, or why the rewriting is not accepted.
 
     Args:
-        question: the problem without its options. options: their texts. index: the right one.
-        verified: whether the verifier accepts the answer in ``rewriting.answer`` against the right option.
+        question: the problem without its options.
+        options: their texts.
+        index: the right one.
+        statement: of the rewriting.
+        verified: whether the verifier accepts the model's own answer against the right option.
     """
-    if rewriting is None:
-        return "no rewriting"
-    statement = rewriting.statement
     if split_options(statement) is not None:
         return "the rewriting still has labelled options"
     if not _ASKS.search(statement):
@@ -186,7 +186,7 @@ def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -
     (verdict,) = next(iter(judge.judge([task]))).verdicts
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the model
     verified = failed or verdict.outcome is Outcome.CORRECT
-    result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting, verified=verified)
+    result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting.statement, verified=verified)
     return f"the verifier failed: {verdict.method}" if failed and not isinstance(result, str) else result
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from curation.config import TorchModel, VllmModel
 from curation.config.policies import ModelSettings
@@ -25,7 +26,8 @@ def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...
     """Return the names of the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` takes them."""
     visible = (os.environ if environment is None else environment).get(VISIBLE)
     if visible is not None:
-        return visible_names(visible)
+        named = (name.strip() for name in visible.split(","))
+        return tuple(takewhile(lambda name: name not in ("", "-1"), named))  # "-1" hides those after it
     try:
         listed = subprocess.run(
             ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"],
@@ -37,16 +39,6 @@ def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...
     except (OSError, subprocess.TimeoutExpired):
         return ()
     return tuple(listed.stdout.split()) if listed.returncode == 0 else ()
-
-
-def visible_names(value: str) -> tuple[str, ...]:
-    """Return the GPUs that a value of `CUDA_VISIBLE_DEVICES` names, up to a ``-1``."""
-    names: list[str] = []
-    for name in value.split(","):
-        if name.strip() in ("", "-1"):
-            break
-        names.append(name.strip())
-    return tuple(names)
 
 
 def policy_gpus(policy: ModelSettings, gpus: int) -> int:
