@@ -57,7 +57,7 @@ class FailureBudget:
             counts += f"more than {self._setting or 'the share'} = {self._share:g} allows ({self.allowed:,})"
         else:
             counts += f"{IN_A_ROW} of them one after the other with no answer between them"
-        advice = f"Mend the cause or raise {self._setting}" if self._setting else "Mend the cause"
+        advice = f"Fix the cause or raise {self._setting}" if self._setting else "Fix the cause"
         raise PolicyError(
             f"{counts}; the last, problem {problem}: {refusal.reason.rstrip('.')}. {advice}; the next run asks only "
             "for what is missing."
