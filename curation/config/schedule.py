@@ -31,7 +31,9 @@ class ScheduleSettings(Settings):
     @model_validator(mode="after")
     def _readable(self) -> Self:
         if self.cron is not None and len(self.cron.split()) != CRON_FIELDS:
-            raise ValueError(f"cron = {self.cron!r} does not have {CRON_FIELDS} fields; write `0 3 * * *` for 3 at night")
+            raise ValueError(
+                f"cron = {self.cron!r} does not have {CRON_FIELDS} fields; write `0 3 * * *` for 3 at night"
+            )
         return self
 
 
