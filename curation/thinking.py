@@ -160,6 +160,8 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
             )
     else:
         content, apart = message, ""
+    if isinstance(content, str) and not apart:  # nearly all replies
+        return tags.house_form(tags.without_prompt(content))
     parts = list(_parts(content, place))
     apart_text = "".join(text for _, text in _parts(apart, place))
     thoughts = apart_text or "".join(text for is_thought, text in parts if is_thought)

@@ -25,13 +25,13 @@ from flows.run.training import check_train_recipe, train_apart
 
 
 def check_grader(run: Run) -> None:
-    """Check the training recipe of the recipe's grader, if it has one, with the changes that it will be run with.
+    """Check the training recipe of the recipe's grader, if it has one.
 
     Raises:
         ConfigError: it is missing, cannot be meant, or its engine cannot train by it.
     """
     if run.recipe.grader is not None:
-        check_train_recipe(_recipe(run, run.recipe.grader), _changes(run, run.recipe.grader))
+        check_train_recipe(_recipe(run, run.recipe.grader), _changes(run))
 
 
 def train_grader(run: Run, decided: StageResult) -> Path:
