@@ -25,13 +25,13 @@ from flows.run.training import check_train_recipe, train_apart
 
 
 def check_grader(run: Run) -> None:
-    """Check the training recipe of the recipe's grader, if it has one, with the changes that it will be run with.
+    """Check the training recipe of the recipe's grader, if it has one.
 
     Raises:
         ConfigError: it is missing, cannot be meant, or its engine cannot train by it.
     """
     if run.recipe.grader is not None:
-        check_train_recipe(_recipe(run, run.recipe.grader), _changes(run, run.recipe.grader))
+        check_train_recipe(_recipe(run, run.recipe.grader), _changes(run))
 
 
 def train_grader(run: Run, decided: StageResult) -> Path:
@@ -47,7 +47,7 @@ def train_grader(run: Run, decided: StageResult) -> Path:
     if not decided.manifest.kept:
         raise ConfigError(f"{decided.name} kept no problem, so there is nothing to train the grader on.")
     folder = grader_folder(run.folder)
-    made_from = {"problems": decided.manifest.digest, "recipe": file_digest(recipe), "set": list(settings.set)}
+    made_from = {"problems": decided.manifest.digest, "recipe": file_digest(recipe)}
     _clear_if_changed(folder, made_from)
     model = folder / "training" / "model"
     if (folder / "DONE").exists():
@@ -55,7 +55,7 @@ def train_grader(run: Run, decided: StageResult) -> Path:
     data = folder / "set" / "data"
     data.mkdir(parents=True, exist_ok=True)
     write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
-    _train(recipe, folder, _changes(run, settings))
+    _train(recipe, folder, _changes(run))
     atomic_write(folder / "DONE", "")
     return model
 
@@ -67,10 +67,10 @@ def _recipe(run: Run, settings: GraderSettings) -> Path:
     return path
 
 
-def _changes(run: Run, settings: GraderSettings) -> list[str]:
-    """Return the changes to the training recipe: the grader's own, and the problems to train on."""
+def _changes(run: Run) -> list[str]:
+    """Return the change to the training recipe: the problems to train on."""
     problems = json.dumps(str((grader_folder(run.folder) / "set").absolute()))
-    return [*settings.set, f'data={{ kind = "curated", folders = [{problems}] }}']
+    return [f'data={{ kind = "curated", folders = [{problems}] }}']
 
 
 def _train(recipe: Path, folder: Path, changes: Sequence[str]) -> None:

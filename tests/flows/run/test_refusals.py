@@ -134,7 +134,7 @@ def test_too_many_refused_problems_end_the_run_with_counts_and_an_example(poison
             r"2 of 6 problems were refused \(400 (2|1, 1 before)\), more than stage1.sampling.max_failed = 0.01",
             sentence,
         )
-        assert "400 the prompt is poisoned. Mend the cause or raise stage1.sampling.max_failed" in sentence
+        assert "400 the prompt is poisoned. Fix the cause or raise stage1.sampling.max_failed" in sentence
     allowed = poisoned.run("stage1.sampling.max_failed=0.5")
     assert allowed.status == 0, allowed.err
     assert "sampling_failed 2" in allowed.out

@@ -151,7 +151,7 @@ class CurriculumController:
         self._active_order.clear()
         changes = [
             *(self._next_stage(step, settings) if may_end_stage else ()),
-            self._activate_deferred(step, settings),
+            self._activate_deferred(step),
         ]
         if moves or any(change is not None and change.setting == "active" for change in changes):
             self._members = None
@@ -241,13 +241,13 @@ class CurriculumController:
     def _update_pool(self, problem: str, step: int) -> PoolChange | None:
         assert self._settings is not None
         pool = self.pools[problem]
-        estimate = estimate_pass_rate(self._pass_counts[problem], step, self._settings.band)
+        estimate = estimate_pass_rate(self._pass_counts[problem], step)
         change = pool_change(problem, pool, estimate)
         if change is not None:
             self.pools[problem] = change.new
         return change
 
-    def _activate_deferred(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
+    def _activate_deferred(self, step: int) -> SettingChange | None:
         sizes = self.pool_sizes()
         active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
         change = triggers.activate_deferred(
@@ -256,7 +256,7 @@ class CurriculumController:
         if change is None:
             return None
         rates = {
-            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step, settings.band).pass_rate
+            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step).pass_rate
             for problem, pool in self.pools.items()
             if pool is Pool.DEFERRED
         }

@@ -93,6 +93,7 @@ def test_a_refused_problem_is_left_out_with_its_group(
 
 def test_too_many_refused_problems_end_training(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "build_generators", lambda _, folder: [Poisoned(folder, capacity=16)])
-    made = small(collector={"max_failed": 0.0}, evaluation={"data": None}, checks=False)
-    with pytest.raises(PolicyError, match=r"more than collector.max_failed = 0 allows \(0\); the last, problem"):
+    monkeypatch.setattr("training.rollouts.refused_problems.MAX_REFUSED", 0.0)
+    made = small(evaluation={"data": None}, checks=False)
+    with pytest.raises(PolicyError, match=r"more than the share = 0 allows \(0\); the last, problem"):
         run.train(made, Path(), tmp_path / "run")

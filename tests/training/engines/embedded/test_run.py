@@ -52,7 +52,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(pools, "MIN_EFFECTIVE_ROLLOUTS", 2.0)
         changed.setattr(pools, "CONFIDENCE", 0.6)
-        model = train(small(curriculum={"max_pass_rate": 0.5}), Path(), out)
+        changed.setattr(pools, "BAND", (0.05, 0.5))
+        model = train(small(curriculum={}), Path(), out)
     assert model == out / "model"
     return out
 
