@@ -31,7 +31,7 @@ Pure functions over `curation.difficulty.label_votes.VOTES`. Not here: what is p
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -44,7 +44,7 @@ from curation.difficulty.item_response import Array, Indices, ItemResponseModel,
 from curation.difficulty.label_votes import REFERENCE, SOURCE, VOTES, VotePatterns, Votes, vote_patterns
 from curation.records import DropReason
 
-VERSION = "label-trust@2"
+VERSION = "label-trust@3"
 
 LABEL = pl.Schema(
     {
@@ -125,22 +125,27 @@ def label_posteriors(
         votes: `curation.difficulty.label_votes.VOTES` rows.
         settled: problems whose reference a person accepted; they are right.
     """
-    seen = vote_patterns(votes, problems, settled)
-    weighed = [_weighed(first, piece, model) for first, piece in seen.pieces(_PIECE)]
-    right = np.concatenate([np.zeros(0), *(right for right, _ in weighed)])
-    best = pl.concat([_BEST.to_frame(), *(best for _, best in weighed)])
-    table = (
-        pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
-        .join(best, on="pattern", how="left")
-        .join(seen.classes.rename({"answer_class": "rival_class"}), on=["problem", "place"], how="left")
-        .with_columns(pl.col("rival_right").fill_null(0.0), pl.col("wrong_label").clip(0.0, 1.0))
-    )
+    table = _weighed_problems(model, vote_patterns(votes, problems, settled))
     return (
         problems.alias("problem")
         .to_frame()
         .join(table, on="problem", how="left", maintain_order="left")
         .select(LABEL.names())
         .cast(LABEL)
+    )
+
+
+def _weighed_problems(model: LabelModel, seen: VotePatterns) -> pl.DataFrame:
+    """Return `LABEL` rows of the problems of these patterns, in their order."""
+    weighed = [_weighed(first, piece, model) for first, piece in seen.pieces(_PIECE)]
+    right = np.concatenate([np.zeros(0), *(right for right, _ in weighed)])
+    best = pl.concat([_BEST.to_frame(), *(best for _, best in weighed)])
+    return (
+        pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
+        .join(best, on="pattern", how="left")
+        .join(seen.classes.rename({"answer_class": "rival_class"}), on=["problem", "place"], how="left")
+        .with_columns(pl.col("rival_right").fill_null(0.0), pl.col("wrong_label").clip(0.0, 1.0))
+        .select(LABEL.names())
     )
 
 
@@ -162,12 +167,15 @@ def _weighed(first: int, piece: VotePatterns, model: LabelModel) -> tuple[Array,
     return right, rivals.unique("pattern", keep="first", maintain_order=True)
 
 
-def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0) -> LabelModel:
+def fit_labels(
+    votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0, start: LabelModel | None = None
+) -> LabelModel:
     """Return the reliabilities and the share of wrong labels that these votes speak for.
 
     Args:
         votes, settled: as in `label_posteriors`.
         seed: of the draw where there are more than `MOST_PROBLEMS`.
+        start: the model of nearly the same votes, from which fewer rounds are needed.
 
     Raises:
         GoldilocksError: no one voted.
@@ -176,12 +184,13 @@ def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0
     votes = votes.join(ids.alias("problem").to_frame(), on="problem", how="semi")
     seen = vote_patterns(votes, ids, settled)
     traps = np.full((_LEVELS, len(_TRAPS)), 1 / len(_TRAPS))
-    model = LabelModel(fit(_counts(votes, None), slopes=True), traps, _PRIOR_SHARE)
+    items = fit(_counts(votes, None), slopes=True, start=start.items if start is not None else None)
+    model = LabelModel(items, traps, _PRIOR_SHARE)
     for turn in range(_TURNS):
         model = _learn(seen, model)
         if turn + 1 < _TURNS:
-            labels = label_posteriors(model, votes, ids, settled)
-            model = replace(model, items=fit(_counts(votes, labels), slopes=True))
+            labels = _weighed_problems(model, seen)
+            model = replace(model, items=fit(_counts(votes, labels), slopes=True, start=model.items))
     return model
 
 
@@ -288,13 +297,21 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
     none = _binomials(
         items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged))
     )
-    base = np.zeros((len(seen.answers), len(items.weights)))
-    np.add.at(base, seen.ballot_pattern, none)
-    logs = base[pattern] + np.log(items.weights)
-    np.add.at(logs, cell, _binomials(items, seen, seen.cell_votes, seen.cell_ballot) - none[seen.cell_ballot])
+    base = _summed(none, seen.ballot_pattern, len(seen.answers))
+    of_cells = _binomials(items, seen, seen.cell_votes, seen.cell_ballot) - none[seen.cell_ballot]
+    logs = base[pattern] + np.log(items.weights) + _summed(of_cells, cell, len(pattern))
     below = np.cumsum(items.weights.reshape(-1, len(items.slopes)).sum(axis=1))
     level = np.repeat(np.minimum((below * _LEVELS).astype(np.int64), _LEVELS - 1), len(items.slopes))
     return np.stack([_log_sums(logs[:, level == number]) for number in range(_LEVELS)], axis=1)
+
+
+def _summed(table: Array, places: Indices, size: int) -> Array:
+    """Return [size, columns] the sums of the rows of ``table`` with the same place; ``places`` are sorted."""
+    sums = np.zeros((size, table.shape[1]))
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    if len(starts):
+        sums[places[starts]] = np.add.reduceat(table, starts)
+    return sums
 
 
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
@@ -322,11 +339,9 @@ def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices
     of_theta = rising(theta, int(seen.ballot_answered.max(initial=0)))
     factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 + int(seen.cell_votes.max(initial=1)))))])
     one = np.log(theta) + factorial[seen.cell_votes - 1][:, None]
-    base = np.zeros((patterns, len(_TRAPS)))
-    np.add.at(base, seen.cell_pattern, one)
-    np.add.at(base, seen.ballot_pattern, -of_theta[seen.ballot_answered])
-    logs = base[pattern]
-    np.add.at(logs, cell, -one + of_theta[answered] - of_theta[answered - seen.cell_votes])
+    base = _summed(one, seen.cell_pattern, patterns)
+    base -= _summed(of_theta[seen.ballot_answered], seen.ballot_pattern, patterns)
+    logs = base[pattern] + _summed(of_theta[answered] - of_theta[answered - seen.cell_votes] - one, cell, size)
     voters = np.bincount(cell, minlength=size)  # of the answer that is right by the hypothesis
     voters_of_reference = voters[begin][pattern]
     all_voters = np.bincount(seen.cell_pattern, minlength=patterns)[pattern]
@@ -397,7 +412,7 @@ MOST_SOUND = 0.01
 """Share of sound labels that a rule may accuse."""
 
 _SHARE, _LEAST_PLANTED, _GIVEN = 0.05, 20, 0.3
-_DRAWS = 3
+DRAWS = 3
 """How often references are planted: one draw leaves the better rule to chance where problems are few."""
 
 _TIE = 0.02
@@ -464,6 +479,8 @@ def check_by_planting(
     settled: tuple[str, ...] = (),
     seed: int = 0,
     band: Band | None = None,
+    start: LabelModel | None = None,
+    advance: Callable[[int], None] = lambda _draws: None,
 ) -> PlantedCheck | None:
     """Return how both rules do on planted references; None where there are too few problems.
 
@@ -472,6 +489,8 @@ def check_by_planting(
         drop_above: probability from which the posterior accuses.
         settled, seed: as in `curation.difficulty.label_trust.fit_labels`.
         band: whose rule of votes is tried; None: that of the defaults.
+        start: the model of the votes as they are.
+        advance: called with 1 after each of the `DRAWS` draws.
     """
     names = votes.ids
     if len(names) < LEAST_PROBLEMS:
@@ -479,10 +498,10 @@ def check_by_planting(
     drawable, planted, share = names.filter(~names.is_in(list(settled))), 0, 0.0
     learnt_from = votes.of(drawn_problems(names, seed))
     found = np.zeros((2, 2), dtype=int)
-    for draw in range(_DRAWS):
+    for draw in range(DRAWS):
         labels = plant_references(votes, drawable, seed + draw)
         wrong = set(labels["problem"])
-        model = fit_labels(cast_again(learnt_from, labels, votes.top), settled, seed)
+        model = fit_labels(cast_again(learnt_from, labels, votes.top), settled, seed, start)
         for part in votes.parts():
             cast = cast_again(part, labels, votes.top)
             weighed = label_posteriors(model, cast, cast["problem"].unique().sort(), settled)
@@ -492,10 +511,11 @@ def check_by_planting(
             )
             found += [[len(one & wrong), len(one - wrong)] for one in accused]
             besides = weighed.join(labels, on="problem", how="anti")["wrong_label"]
-            share += float(besides.sum()) / len(names) / _DRAWS
+            share += float(besides.sum()) / len(names) / DRAWS
         planted += len(wrong)
+        advance(1)
     by_posterior, by_votes = (RuleFound(hits, others) for hits, others in found.tolist())
-    return PlantedCheck(planted, by_posterior, by_votes, _DRAWS * len(names), share)
+    return PlantedCheck(planted, by_posterior, by_votes, DRAWS * len(names), share)
 
 
 def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:

@@ -26,6 +26,7 @@ from curation.difficulty.label_votes import VoteParts, label_votes, source_votes
 from curation.records import VERDICT, DropReason
 from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import read_manifest, read_optional_shard, read_shard, read_table
+from flows.run.progress import bar
 from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import VOTERS
@@ -94,11 +95,13 @@ def weighing(
             yield Weighing(votes, None, settled, drop_above, by_order)
             return
         names = votes.ids
-        model = label_trust.fit_labels(votes.of(label_trust.drawn_problems(names, seed)), settled, seed)
         check = None
-        if run.recipe.weighs_labels:
-            band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
-            check = check_by_planting(votes, voters, drop_above, settled, seed, band)
+        with bar("Label trust", 1 + label_trust.DRAWS, is_part=True) as advance:
+            model = label_trust.fit_labels(votes.of(label_trust.drawn_problems(names, seed)), settled, seed)
+            advance(1)
+            if run.recipe.weighs_labels:
+                band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
+                check = check_by_planting(votes, voters, drop_above, settled, seed, band, model, advance)
         holds = check is not None and check.posterior_holds
         deciding = voters if by_order and check is not None and not holds else None
         yield Weighing(votes, model, settled, drop_above, by_order or holds, check, deciding)
