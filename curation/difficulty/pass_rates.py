@@ -338,7 +338,7 @@ def _apply_rules(rates: pl.DataFrame, band: Band) -> pl.DataFrame:
             pl.col("skipped").is_null(),
             DropReason.TOO_FEW_ATTEMPTS,
             pl.format(
-                "sampling stopped at attempt {} under other settings, which does not settle it; run the recipe again",
+                "the {} attempts made under other settings do not decide it; `goldilocks run` samples it further",
                 "attempts",
             ),
         ),

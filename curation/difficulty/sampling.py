@@ -65,7 +65,8 @@ class SamplingRequest:
     """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
 
     ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`;
-    ``rule`` stops this problem, the sampler's if missing.
+    ``rule`` stops this problem, the sampler's if missing. From index ``limit`` on nothing is asked for: a problem that
+    needs more than that and what is stored is left open.
 
     Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
     """
@@ -75,14 +76,16 @@ class SamplingRequest:
     letter: str | None = None
     stored_answers: Mapping[int, str | None] = field(default_factory=dict)
     rule: StoppingRule | None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SampledProblem:
     """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
 
-    ``is_decided`` states that sampling stopped of its own accord: there may be more attempts to be had. ``refused`` is
-    the index at which it ended because that attempt was refused, and why.
+    ``is_decided`` states that sampling stopped of its own accord: there may be more attempts to be had. ``is_open``
+    states that its limit ended it before its rule did. ``refused`` is the index at which it ended because that attempt
+    was refused, and why.
     """
 
     problem: str
@@ -92,6 +95,7 @@ class SampledProblem:
     new_attempts: int  # attempts made for it now, needed or not
     new_tokens: int  # … and their tokens, as far as the policy counts them
     refused: tuple[int, RequestRefused] | None = None
+    is_open: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +123,12 @@ class OpenProblem:
     def request(self) -> PromptRequest:
         """Return the problem as the policy sees it."""
         return self.sampling_request.request
+
+    @property
+    def max_attempts(self) -> int:
+        """Return the index from which nothing is asked for."""
+        limit, attempts = self.sampling_request.limit, self.rule.band.attempts
+        return attempts if limit is None else min(limit, attempts)
 
     def take(self, limit: int) -> int | None:
         """Return the next index below the limit that is still to be asked for, and count it as asked for."""
@@ -382,7 +392,7 @@ class Sampler:
                 self._take_completion(problem, index, await self._policy.answer(problem.request, index))
             except RequestRefused as refused:
                 self._take_refusal(problem, index, refused)
-            index = problem.take(self._rule.band.attempts)
+            index = problem.take(problem.max_attempts)
         self._advance(problem)
 
     async def _handle_events(self) -> None:
@@ -478,8 +488,12 @@ class Sampler:
             if not indices and position in problem.refused:
                 self._give_up(problem, position)
                 return
+            if not indices and position >= problem.max_attempts:
+                self._finish(problem, DropReason.TOO_FEW_ATTEMPTS, True, None, is_open=True)
+                return
             if not indices:
-                problem.limit = position + problem.rule.needed(problem.tally.counts)
+                needed = position + problem.rule.needed(problem.tally.counts)
+                problem.limit = min(needed, problem.max_attempts)
                 if problem.next < problem.limit:
                     self._waiting.appendleft(problem)
                 return
@@ -556,7 +570,13 @@ class Sampler:
         self._budget.count_refusal(problem.request.id, refused)
 
     def _finish(
-        self, problem: OpenProblem, reason: str | None, is_decided: bool, refused: tuple[int, RequestRefused] | None
+        self,
+        problem: OpenProblem,
+        reason: str | None,
+        is_decided: bool,
+        refused: tuple[int, RequestRefused] | None,
+        *,
+        is_open: bool = False,
     ) -> None:
         """Hand a problem over, and cancel what is still asked of it."""
         problem.is_stopped = True
@@ -583,5 +603,6 @@ class Sampler:
                 problem.new_attempts,
                 problem.new_tokens,
                 refused,
+                is_open,
             )
         )

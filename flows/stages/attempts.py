@@ -27,7 +27,7 @@ from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_fail
 from curation.difficulty.priors import as_priors
 from curation.option_letters import option_letter
 from curation.policies.recorded import Recorded
-from curation.records import DECISION, VERDICT, AttemptKey, Policy, StoreError
+from curation.records import DECISION, VERDICT, AttemptKey, DropReason, Policy, StoreError
 from curation.storage import attempts
 from curation.storage.stages import (
     Shard,
@@ -41,6 +41,7 @@ from curation.storage.stages import (
 )
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
+from flows.run.offline import is_offline
 from flows.run.policies import model_title
 from flows.run.policy_session import model_session
 from flows.run.progress import warn
@@ -107,20 +108,44 @@ def make_attempts(job: StageRun) -> StageResult:
         stated = [prior.digest() for source in run.recipe.sources for prior in source.prior_attempts]
         made_by = json.dumps([key, judged_with, *(stated if learner is not None else ())], sort_keys=True)
         folder = job.open(version, made_by, *read, verifier=judge.version)
-        if read_manifest(folder.folder) is not None and folder.manifest() is None and not isinstance(policy, Recorded):
-            warn(
-                run.folder,
-                job.stage.name,
-                "made anew: what the stored attempts leave open is sampled further",
-            )
+        limit = 0 if is_offline() and folder.manifest() is None and not isinstance(policy, Recorded) else None
+        if limit is not None:
+            folder = job.open(f"{version} offline", made_by, *read, verifier=judge.version)
+        elif read_manifest(folder.folder) is not None and folder.manifest() is None:
+            _warn_of_sampling(job, policy)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
-        with SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session:
+        with SamplingSession(
+            run, job.stage, job.problems, folder, opened, store, judge, rule, learner, limit
+        ) as session:
             work = _Judged(job, folder.folder, store, session, policy)
-            result = retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work.first), work.again)
+            first = partial(job.shard_by_shard, folder, work.first)
+            result = first() if is_offline() else retries.retry_failed(job, folder, first, work.again)
+    _warn_of_open(job, result)
     if not (result.reused and (result.folder / KEY).exists()):
         write_json(result.folder / KEY, key)
     return result
+
+
+def _warn_of_sampling(job: StageRun, policy: Policy) -> None:
+    if not isinstance(policy, Recorded):
+        warn(
+            job.run.folder,
+            job.stage.name,
+            "made anew: what the stored attempts leave open is sampled further (`--offline` decides without sampling)",
+        )
+
+
+def _warn_of_open(job: StageRun, result: StageResult) -> None:
+    """Report how many problems the stored attempts of an offline run do not decide."""
+    left = result.manifest.notes.get("left_open", 0)
+    if left:
+        warn(
+            job.run.folder,
+            job.stage.name,
+            f"the stored attempts do not decide {left:,} of {job.problems.manifest.kept:,} problems, which leave as "
+            f"{DropReason.TOO_FEW_ATTEMPTS.value}; `goldilocks run` without --offline samples them further",
+        )
 
 
 class _Judged:
