@@ -1,34 +1,21 @@
-"""Item response: one model of who solves what, over all attempts of all policies, and what it expects of each problem.
+"""Fit one item response model over all attempts of all policies: who solves what.
 
-A problem has a difficulty d and a slope a; a policy has an ability t. The share of correct attempts of a policy at a
-problem scatters around ``m = 1 / (1 + exp(-a (t - d)))`` as Beta(m k, (1 - m) k), for no two policies find the same
-problems hard; with the concentration k large this is the model of Rasch (1960), with slopes Birnbaum's (1968). Of
-``judged`` attempts ``correct`` are beta-binomial. So a policy's own attempts and everyone else's are weighed against
-each other by what the data say of k, and attempts of any number, none included, go in.
+A problem has a difficulty d and a slope a; a policy has an ability t. The share of correct attempts scatters around
+``m = 1 / (1 + exp(-a (t - d)))`` as Beta(m k, (1 - m) k), because no two policies find the same problems hard; with a
+large concentration k this is the model of Rasch (1960), with slopes Birnbaum's (1968). Of ``judged`` attempts
+``correct`` are beta-binomial, so k weighs a policy's own attempts against those of the others.
 
-Difficulty and slope live on a grid; their distribution is learnt without a shape (nonparametric maximum likelihood with
+Difficulty and slope are on a grid; their distribution is learnt without a shape (nonparametric maximum likelihood with
 a smoothing step: Silverman, Jones, Wilson and Nychka 1990), abilities and k by marginal likelihood (Bock and Aitkin
 1981, EM) with weak priors: abilities N(0, 4^2) around the reference's, log k N(log 10, 1). The policy with the most
-attempts is the reference: its ability is 0. Where a policy stopped sampling does not matter: the likelihood of the
-attempts made is the same under any stopping rule that looks only at them.
+attempts is the reference: its ability is 0. Any stopping rule that reads only the attempts made leaves the likelihood
+as it is.
 
-Problems may belong to domains, say the sources that they come from. Then each domain has its own distribution of
-difficulties and slopes, and each policy an ability there: N(its general ability, s^2), s learnt from all domains, so a
-domain of few problems is held to the general model and many tell apart what a policy is good at. The reference's
-ability is 0 in every domain; what all policies find hard there is the domain's difficulty.
+Problems may belong to domains, such as their sources. Each domain has its own distribution of difficulties and slopes,
+and each policy an ability there, N(its general ability, s^2) with s learnt from all domains.
 
-Abilities need few problems: `fit` draws at most ``most_problems``. Everything is a function of its input and the seed.
-
-Invariants: pure; the order of rows changes nothing; a row with no judged attempt shows nothing.
-Not here: which problems are kept (`curation.difficulty.priors`).
-
-Attempts of many policies at many problems as arrays, as an item response model reads them.
-
-Only counts matter to it: how many of a policy's judged attempts at a problem are correct. Problems with the same counts
-of the same policies are one *pattern*, computed once: 700,000 problems with 16 attempts of two policies are a few
-hundred patterns.
-
-Invariant: the order of rows changes nothing.
+`Observations` are the attempts as arrays: problems with the same counts of the same policies are one pattern, computed
+once. `fit` draws at most ``most_problems``. Pure; the order of rows changes nothing.
 """
 
 from __future__ import annotations
@@ -177,7 +164,7 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
 
 def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts with the domain of each problem; problems that no one tried have a row without attempts.
+    """Return counts with the domain of each problem; problems without attempts have a row without attempts.
 
     Args:
         counts: problem, policy, correct, judged.
@@ -185,10 +172,10 @@ def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataF
     """
     if domains is None or domains["domain"].n_unique() < 2:
         return counts
-    return told_apart(counts, domains)
+    return with_domain_column(counts, domains)
 
 
-def told_apart(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
+def with_domain_column(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
     """Return what `with_domains` does of a part of the problems, which may be of one domain alone."""
     untried = domains.join(counts, on="problem", how="anti").select(
         "problem", policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64)
@@ -276,7 +263,7 @@ MOST_PROBLEMS = 5_000
 
 _ABILITY_SD, _CONCENTRATION, _CONCENTRATION_SD = 4.0, 10.0, 1.0
 _DOMAIN_SD, _DOMAIN_HELD, _DOMAIN_TURNS = 0.4, 4.0, 3
-"""The spread of a policy's abilities over domains begins at so many logits, held by so many abilities."""
+"""The spread of a policy's abilities over domains begins at this many logits, held by this many abilities."""
 
 _DOMAIN_PROBLEMS = 25.0
 """Problems by which a domain's difficulties are held to those of all."""
@@ -336,7 +323,7 @@ class ItemResponseModel:
         return self.abilities[policy]
 
     def in_domain(self, domain: str | None) -> ItemResponseModel:
-        """Return the model of a domain; this one where the domain is not told apart."""
+        """Return the model of a domain; this one if the domain is not distinguished."""
         return self if domain is None else self.domains.get(domain, self)
 
     def means(self, policy: str) -> Array:
@@ -357,7 +344,7 @@ def fit(
 
     Args:
         counts: problem, policy, correct, judged; see `observations`. Where there is a column ``domain``, domains are
-            told apart.
+            distinguished.
         slopes: learn slopes too (2PL); worth it with several policies of different ability.
         most_problems: drawn where there are more; ``always`` are problems that are among them.
         seed: of the draw.

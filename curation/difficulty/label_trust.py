@@ -1,32 +1,22 @@
-"""Label trust: the probability that a reference is wrong, from everyone's answers, with reliabilities that are learnt.
+"""Estimate the probability that a reference is wrong, from all policies' answers with learnt reliabilities.
 
-A problem's reference is wrong with probability ``share``, learnt. Whatever the truth is, a policy of ability t finds
-it as in `curation.difficulty.item_response` (difficulty, beta noise). Wrong answers are no independent votes: of one
-policy's wrong answers the next is one that it gave before with probability count / (theta + its wrong answers so far),
-and an answer that is new to it is another's with probability policies / (gamma + such answers so far) (Chinese
-restaurant processes: Ewens 1972, Teh et al. 2006). Each problem has a pair (theta, gamma) of a grid; how many problems
-have which is learnt, for easy and for hard problems apart. So equal answers of one policy count little where its errors
-are systematic, and a trap that all policies fall into counts as one. The source that gave the reference is one more
-such voter, and so is the source of each conflicting copy.
+A reference is wrong with probability ``share``, learnt. Whatever the truth, a policy of ability t finds it as in
+`curation.difficulty.item_response`. Wrong answers are no independent votes: the next wrong answer of a policy is one
+that it gave before with probability count / (theta + its wrong answers so far), and an answer that is new to it is
+another policy's with probability policies / (gamma + such answers so far) (Chinese restaurant processes: Ewens 1972,
+Teh et al. 2006). Each problem has a pair (theta, gamma) of a grid, whose frequencies are learnt for easy and hard
+problems apart. So equal answers of one policy count little if its errors are systematic, and a trap that catches all
+policies counts once. The source of the reference is one more voter, and so is that of each conflicting copy.
 
-Every hypothesis is weighed: the reference is right, one of the given answers is, none is. Abilities are learnt against
-the answer that is likeliest right (Dawid and Skene 1979), by turns with the rest, by EM.
+The hypotheses: the reference is right, one of the given answers is, none is. Abilities are learnt against the likeliest
+answer (Dawid and Skene 1979), in turns with the rest, by EM. The order of rows changes nothing.
 
-Invariants: pure; the order of rows changes nothing; a problem without an attempt has the prior.
-Not here: what is done at which probability (`curation.config.difficulty.LabelSettings`).
-
-Whether label trust may decide: wrong labels are planted in the run's own votes, and both rules look for them.
-
-How well a posterior finds wrong labels depends on the policies: where their errors are shared (one family of models,
-answers that are hard to read) it accuses what merely all find hard, and a majority of one policy's votes may do better.
-No run knows its wrong labels, but every run can plant some. A share of the references is replaced by another answer,
-`_GIVEN` of them by one that someone gave, the others by one that no one did; what either rule accuses besides counts
-against it. Some of that is wrong indeed: as many labels as the posterior expects, found as often as planted ones are,
-are taken off. A rule that accuses more than `MOST_SOUND` of all labels beyond that is not trusted where the other is;
-else votes decide where their F1 is larger by more than `_TIE`. Where votes decide, the posterior still ranks what
-people review; where the posterior does, and accuses hardly anyone, its queue is what finds wrong labels.
-
-Pure functions over `curation.difficulty.label_votes.VOTES`. Not here: what is published of it.
+Whether the posterior may decide is checked on planted wrong labels (`check_by_planting`): policies that share errors
+(one family of models) make it accuse what is only hard, and a majority of votes may do better. A share of the
+references is replaced, `_GIVEN` of them by an answer that a policy gave, the others by one that none gave; what a rule
+accuses besides counts against it, less as many wrong labels as the posterior expects. A rule that accuses more than
+`MOST_SOUND` of the other labels is not trusted if the other rule is; else votes decide if their F1 is larger by more
+than `_TIE`. If votes decide, the posterior still ranks the review queue. Pure functions over `VOTES`.
 """
 
 from __future__ import annotations
@@ -68,7 +58,7 @@ _LEVELS = 3
 """Levels of difficulty whose traps are learnt apart."""
 
 _PRIOR_SHARE, _SHARE_PROBLEMS = 0.02, 50.0
-"""The share of wrong labels begins at this, held by so many problems."""
+"""The share of wrong labels begins at this, held by this many problems."""
 
 _TRAP_PROBLEMS = 20.0
 """Problems by which the traps of a level are held to those of all levels, and these to the flat distribution."""
@@ -106,7 +96,8 @@ class _Likelihoods:
             one more than there are: none of them. Sorted by pattern.
         solved: [hypotheses, levels] of who finds that answer, with the level's weight.
         agreed: [hypotheses, traps] of who agrees on which wrong answers.
-        lured: [hypotheses] how likely it is that whoever gave this answer was lured; minus infinity where no one did.
+        lured: [hypotheses] log-probability that the policies with this answer were lured; minus
+            infinity without such a policy.
     """
 
     pattern: Indices
@@ -178,7 +169,7 @@ def fit_labels(
         start: the model of nearly the same votes, from which fewer rounds are needed.
 
     Raises:
-        GoldilocksError: no one voted.
+        GoldilocksError: there are no votes.
     """
     ids = drawn_problems(votes["problem"].unique().sort(), seed)
     votes = votes.join(ids.alias("problem").to_frame(), on="problem", how="semi")
@@ -315,7 +306,7 @@ def _summed(table: Array, places: Indices, size: int) -> Array:
 
 
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
-    """Return [rows, grid] the log-likelihoods of so many correct ones on a ballot; a source errs by the prior share."""
+    """Return [rows, grid] the log-likelihoods of ``correct`` votes on a ballot; a source errs by the prior share."""
     table = np.zeros((len(correct), len(items.weights)))
     judged, policy, k = seen.ballot_judged[ballot], seen.ballot_policy[ballot], items.concentration
     for number, name in enumerate(seen.policies):
@@ -361,7 +352,7 @@ LABEL_TRUST = pl.Schema(
     {
         **LABEL,
         "rival_answer": pl.String(),  # the rival's first writing; null where there is none
-        "evidence": pl.String(),  # who says what, in words
+        "evidence": pl.String(),  # which policies gave which answer, in words
     }
 )
 
@@ -395,13 +386,13 @@ def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: fl
     Args:
         decisions: `curation.records.DECISION` rows, made without the rule of votes. labels: `LABEL_TRUST` rows of them.
     """
-    told = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
+    joined = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
     undecided = decisions["reason"].is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
-    accused = (told["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
+    accused = (joined["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
     return decisions.with_columns(
         pl.when(accused).then(False).otherwise("keep").alias("keep"),
         pl.when(accused).then(pl.lit(DropReason.SUSPECTED_WRONG_LABEL.value)).otherwise("reason").alias("reason"),
-        pl.when(accused).then(told["evidence"]).otherwise("evidence").alias("evidence"),
+        pl.when(accused).then(joined["evidence"]).otherwise("evidence").alias("evidence"),
     )
 
 
@@ -421,7 +412,7 @@ _BELOW = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class RuleFound:
-    """What a rule accuses: ``hits`` planted references, ``others`` besides."""
+    """What a rule accuses: ``hits`` planted references, ``others`` are sound."""
 
     hits: int
     others: int
@@ -465,11 +456,11 @@ class PlantedCheck:
     def sentence(self) -> str:
         """Return in one sentence what was found, and what follows."""
         post, votes = self.by_posterior, self.by_votes
-        told = (
+        counts = (
             f"of {self.planted} wrong references planted here in turn the posterior finds {post.hits} and accuses "
             f"{post.others} others, votes find {votes.hits} and accuse {votes.others}"
         )
-        return told if self.posterior_holds else f"{told}; so votes decide, and the posterior ranks the review"
+        return counts if self.posterior_holds else f"{counts}; so votes decide, and the posterior ranks the review"
 
 
 def check_by_planting(

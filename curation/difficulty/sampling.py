@@ -1,33 +1,21 @@
-"""n attempts at each problem, and no more than its decision needs: requests in flight, verdicts next to them.
+"""Sample up to n attempts at each problem, no more than its decision needs, with verdicts made meanwhile.
 
-A problem is open from its first request to its stop. At each moment those indices of it are asked for that are needed
-whatever the ones before them say (`StoppingRule.needed`); verdicts come in as prefixes are finished, and either need
-more or stop the problem. Other problems fill the gaps meanwhile, so that ``policy.in_flight`` requests are under way as
-long as there is anything to ask: long and short answers share the engine, nothing waits for a wave to end.
+A problem is open from its first request to its stop. Only those indices are requested that are needed whatever the
+results before them (`StoppingRule.needed`); each judged prefix either stops the problem or asks for more. Other
+problems fill the gaps, so that ``policy.in_flight`` requests are under way as long as there is work.
 
 Invariants:
-  - an attempt is in the store before its problem is handed over; one that is in the store is not asked for again;
-  - attempts are judged in the order of their index, and a problem stops at the first prefix where the rule does: its
-    verdicts and its stop are a function of its attempts, not of which of them was quick;
-  - a problem ends where the attempt that comes next was refused (`RequestRefused`): its other requests are cancelled,
-    it is handed over with the refusal, and the store keeps that next to its attempts. Whether it ends so is a function
-    of which attempts are refused; how many problems may, says `curation.policies.failure_budget`;
-  - memory is bounded by the open problems: judging that falls behind keeps problems open, and open problems keep new
-    ones from being read. Of a stored attempt only its final answer is kept in memory.
+  - an attempt is stored before its problem is handed over, and a stored attempt is not requested again;
+  - attempts are judged in the order of their index, and a problem stops at the first prefix that its rule accepts: its
+    verdicts and its stop are a function of its attempts, not of their speed;
+  - a problem ends if its next attempt is refused (`RequestRefused`): its other requests are cancelled, and the store
+    keeps the refusal. `curation.policies.failure_budget` limits how many may;
+  - a problem that may not be sampled further (`SamplingRequest.limit`) is left open, with the verdicts it has;
+  - memory is bounded by the open problems, and of a stored attempt only its final answer is kept.
 
-A policy with a true attribute ``instant`` answers at no cost: all n attempts at a problem are asked for in a row, and
-stored; the rule still states which of them count. Nothing here decides on a problem: that is the rule's.
-
-Where most responses are of no use (`curation.difficulty.unanswered`) whoever listens is told, once: early where that is
-certain, else at the end. A stored attempt counts by its answer alone.
-
-A problem in the sampler's hands: `SamplingRequest` before, `OpenProblem` meanwhile, `SampledProblem` afterwards.
-
-The records of `curation.difficulty.sampling`, which states what becomes of them.
-
-How far sampling has come: the figures behind the progress line and ``metrics.jsonl``. Counts only.
-
-Between the sampler and the tables: its verdicts as rows, and the answers of attempts that are stored already.
+A policy with a true attribute ``instant`` answers at no cost: all n attempts are requested in a row and stored; the
+rule still decides which of them count. If most responses are useless (`curation.difficulty.unanswered`) the caller is
+warned once, as soon as that is certain.
 """
 
 from __future__ import annotations
@@ -163,8 +151,8 @@ class SamplingProgress:
     dropped: dict[str, int] = field(default_factory=dict)
     total: int | None = None
     expected: float | None = None  # attempts that all problems are expected to need
-    foreseen: float = 0.0  # … of which the finished problems were expected to need so many
-    needed: int = 0  # and needed so many
+    foreseen: float = 0.0  # … of which the finished problems were expected to need this many
+    needed: int = 0  # and needed this many
     open_needed: float = 0.0  # attempts that count so far at open problems, up to what each is expected to need
 
     def carry_on(self, before: SamplingProgress) -> None:
@@ -460,7 +448,7 @@ class Sampler:
             problem.answers[index] = self._judge.final_answer(response)
 
     def _sound_alarm(self) -> None:
-        """Tell whoever listens that most responses are of no use, with one of them; once."""
+        """Warn once that most responses are useless, with an example."""
         if self._alarm is None:
             return
         problem, index = self._responses.examples[self._responses.main_kind]

@@ -187,12 +187,12 @@ class _Judged:
         return Shard(tables["counts"].height, tables, tables["counts"].height, notes)
 
     def _noted(self, shard: Shard, round_number: int) -> Shard:
-        """Return a shard with what is told of its verdicts: failed, doubtful, against the labels of a file."""
+        """Return a shard with notes on its verdicts: failed, doubtful, against the labels of a file."""
         verdicts, counts = shard.tables["verdicts"], shard.tables["counts"]
         labels = self._store.read(counts["problem"].to_list(), _LABELS)
         labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, labels)
         stopped = counts.filter("is_decided").select("problem")
-        told = {
+        figures = {
             "doubtful": verdicts.filter(is_doubtful()).height,
             "labelled": labelled,
             "disagreements_with_labels": disagreements.height,
@@ -201,7 +201,7 @@ class _Judged:
         tables = {**shard.tables, "disagreements_with_labels": disagreements, "stopped": stopped}
         if (voters := self._voters(verdicts)).height:
             tables[VOTERS] = voters
-        return replace(shard, tables=tables, notes={**shard.notes, **told})
+        return replace(shard, tables=tables, notes={**shard.notes, **figures})
 
     def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Return problem, index and voter of attempts whose file names the model that made each."""
@@ -314,8 +314,8 @@ def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, inde
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     """Return what the verdicts of sampling depend on, apart from the attempts."""
     settings = difficulty_stage(run.recipe, part)
-    said = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
-    return said | {"doubtful": "open"} if run.recipe.asks_doubtful_verdicts else said
+    settings_read = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
+    return settings_read | ({"doubtful": "open"} if run.recipe.asks_doubtful_verdicts else {})
 
 
 def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
@@ -329,7 +329,7 @@ def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
     if store.height < result.manifest.notes["attempts"]:
         raise StoreError(
             f"{store.folder} holds {store.height} attempts, {result.manifest.notes['attempts']} were made; "
-            "run the recipe again and the missing ones are result again."
+            "run the recipe again to make the missing ones."
         )
     return store
 
