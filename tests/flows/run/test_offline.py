@@ -32,7 +32,7 @@ model = "student"
 rule = "votes"
 """
 
-NEW_BAND = ("--set", "stage1.band.max_pass_rate=0.5", "--set", "stage1.band.min_correct=4")
+NEW_BAND = ("--set", "stage1.band.max_pass_rate=0.7", "--set", "stage1.band.min_correct=2")
 
 
 @pytest.fixture(autouse=True)
