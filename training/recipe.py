@@ -107,7 +107,7 @@ class CheckpointSettings(Settings):
     trajectory: int | None = Field(
         None,
         ge=1,
-        description="Steps between two states of the weights in RUN/trajectory, for `goldilocks analyse`; none "
+        description="Steps between two states of the weights in RUN/trajectory, for `ablate --analyse`; none "
         "if missing.",
     )
 
