@@ -51,7 +51,8 @@ def test_a_new_band_is_decided_from_stored_attempts(tmp_path: Path) -> None:
         assert (offline.status, solver.requests) == (0, made), offline.err
         left_open = re.search(r"do not decide (\d+) of 80 problems", offline.err)
         assert left_open is not None, offline.err
-        (decisions,) = [pl.read_parquet(file) for file in (out / "decisions").glob("stage1/*/decisions/*.parquet")]
+        files = (out / "decisions").glob("stage1/*/decisions/*.parquet")
+        decisions = pl.concat([pl.read_parquet(file) for file in files])
         assert decisions.filter(pl.col("reason") == "too_few_attempts").height == int(left_open[1]) > 0
         assert decisions["keep"].any()
         further = goldilocks("run", recipe, "--out", out, *NEW_BAND)
