@@ -408,8 +408,9 @@ def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str
         offered.append([*references[:1], *(text for text in references[1:] if text not in left_out)])
         named = ", ".join(repr(text)[:SHOWN_CHARACTERS] for text in left_out if text is not None)
         evidence.append(f"{said}; not offered, since the verifier cannot read it: {named}" if named else said)
-    columns = {"references": offered, "evidence": evidence}
-    return disputes.with_columns(pl.Series(name, values, DISPUTE[name]) for name, values in columns.items())
+    return disputes.with_columns(
+        pl.Series("references", offered, DISPUTE["references"]), pl.Series("evidence", evidence, pl.String)
+    )
 
 
 def dispute_counts(disputes: pl.DataFrame) -> dict[str, int]:
