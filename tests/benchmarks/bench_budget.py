@@ -92,7 +92,7 @@ class Pool:
 
     def at(self, table: NDArray[np.generic]) -> NDArray[np.generic]:
         """Return a table's entry of each problem as it is now."""
-        return table[self.kind, self.made, self.correct[self.rows, self.made]]
+        return np.asarray(table[self.kind, self.made, self.correct[self.rows, self.made]])
 
     def found(self) -> int:
         """Return how many members of the band are found so far."""
