@@ -18,10 +18,13 @@ from pathlib import Path
 from curation.config.difficulty import GraderSettings
 from curation.records import ConfigError
 from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
+from flows.run.offline import refuse_offline
 from flows.run.policy_session import kept_models
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, StageResult, Step
 from flows.run.training import check_train_recipe, train_apart
+
+_TRAINS = "the grader is to be trained on what stage 1 keeps now"
 
 
 def check_grader(run: Run) -> None:
@@ -52,6 +55,7 @@ def train_grader(run: Run, decided: StageResult) -> Path:
     model = folder / "training" / "model"
     if (folder / "DONE").exists():
         return model
+    refuse_offline(_TRAINS)
     data = folder / "set" / "data"
     data.mkdir(parents=True, exist_ok=True)
     write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
@@ -86,6 +90,7 @@ def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
     text = json.dumps(made_from, indent=1) + "\n"
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
+    refuse_offline(_TRAINS)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     atomic_write(path, text)

@@ -137,7 +137,7 @@ class CurriculumController:
             step: the step that was taken, from 1.
             reward: mean total reward of what was sampled since the last step.
             length: mean length of the same rollouts, in tokens.
-            may_end_stage: whether a stage may end here; an engine that changes sizes at checkpoints alone says no.
+            may_end_stage: whether a stage may end here; False for an engine that changes sizes only at checkpoints.
         """
         settings = self._settings
         if settings is None:

@@ -1,4 +1,4 @@
-"""Where each problem stands by its present pass rate: active, deferred (too hard for now) or retired (too easy by now).
+"""Sort problems by their present pass rate: active, deferred (too hard for now) or retired (too easy by now).
 
 The pass rate comes for free from the rollouts that training makes anyway, weighted by age: a rollout made ``a`` steps
 ago weighs ``0.5 ** (a / HALF_LIFE)``. With correct weight c and wrong weight w the pass rate has the posterior
@@ -30,7 +30,7 @@ MIN_EFFECTIVE_ROLLOUTS = 4.0
 
 
 class Pool(StrEnum):
-    """Where a problem stands by its pass rate."""
+    """The pool of a problem, by its pass rate."""
 
     ACTIVE = "active"
     DEFERRED = "deferred"
