@@ -255,7 +255,7 @@ def _run_rank_zero(
             shown,
         )
         summary = asyncio.run(_run(components, checkpoint, preflight))
-        save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
+        save_model(trainer.model, tokenizer, out / "model", asked=recipe.trained, state=trainer.full_state_dict())
         shutil.rmtree(out / "adapter", ignore_errors=True)
         trainer.write_adapters(out / "adapter")
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
