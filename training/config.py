@@ -19,7 +19,7 @@ class RewardSettings(Settings):
     """What a rollout is worth in addition to the format and a correct answer (paper, section 2.2)."""
 
     language: float = Field(
-        0.1, ge=0, description="If problem, thoughts and answer are in one language; 0: off. Paper: 0.1."
+        0.1, ge=0, description="If problem, thoughts and answer are all in one language; 0: off. Paper: 0.1."
     )
     length_penalty: float = Field(0.1, ge=0, description="Max penalty for length; 0: off. Paper: 0.1.")
     max_length: int = Field(20_480, gt=0, description="l_max, the max tokens of a rollout, with the full penalty.")

@@ -34,8 +34,11 @@ FORMAT, CORRECTNESS = 0.1, 0.9
 COMPONENTS = ("format", "correctness", "length", "language")
 """Names of the components of a `Reward`."""
 
-CONSISTENCY = ConsistencySettings()
-"""When problem, thoughts and answer share a language: a part without a language is ignored, as are passages inside."""
+CONSISTENCY = ConsistencySettings(undetermined="fail")
+"""When problem, thoughts and answer share a language (paper, section 2.2: all three are classified as the same one).
+
+A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. Passages inside
+a part are not looked at."""
 
 
 class LanguageConsistency(Protocol):

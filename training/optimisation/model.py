@@ -57,7 +57,8 @@ def load_model(
     part; `save_model` writes the whole again. On the device ``meta`` its tensors have shapes and no memory.
 
     Raises:
-        PolicyError: the folder holds no model that transformers can load, or for training one with quantised weights.
+        PolicyError: the folder holds no model that transformers can load; or for training one whose weights are
+            quantised or not finite numbers.
     """
     from transformers.utils.logging import disable_progress_bar
 
@@ -69,9 +70,21 @@ def load_model(
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
     if training and getattr(model.config, "quantization_config", None) is not None:
         raise PolicyError(f"{folder}: its weights are quantised; training needs a copy in bfloat16 or float32")
+    if training:
+        _require_finite(model, folder)
     model_on_device: PreTrainedModel = model.to(device)
     _own_memory(model_on_device)
     return model_on_device.train(training)
+
+
+def _require_finite(model: PreTrainedModel, folder: Path) -> None:
+    """Raise PolicyError if a weight is NaN or infinite."""
+    broken = [name for name, value in model.named_parameters() if not value.is_meta and not value.isfinite().all()]
+    if broken:
+        raise PolicyError(
+            f"{folder}: {len(broken)} of its tensors hold NaN or infinite weights, the first is {broken[0]}; take the "
+            "checkpoint before it, or download the model again"
+        )
 
 
 def checkpoint_layers(model: PreTrainedModel) -> None:

@@ -29,11 +29,16 @@ from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
 from training.rewards import FORMAT, LanguageChecker, Reward, RewardInputs, compute_reward, format_error
+from training.rollouts.impossible import impossible_positions
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+_FEW_TOKENS = 4
+"""Tokens of a response from which impossible log-probabilities alone show a broken generator."""
 
 
 class RolloutGenerator(Protocol):
@@ -149,13 +154,19 @@ class RolloutRunner:
         """Generate the rollout number ``index`` of a group.
 
         Raises:
-            PolicyError: the generator failed, or gave no token.
+            PolicyError: the generator failed, gave no token, or computes no finite numbers.
         """
         completion = await generator.generate(
             self.prompt_ids(task), seed=derive_seed(self._seed, f"{group}:{index}"), max_tokens=max_tokens
         )
         if not completion.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
+        if len(impossible_positions(completion.logprobs)) == len(completion.logprobs) >= _FEW_TOKENS:
+            raise PolicyError(
+                f"problem {task.id}: no token of the response has a possible log-probability (the first: "
+                f"{completion.logprobs[0]:g}), so the generator's logits are not finite numbers; look for NaN in its "
+                "weights"
+            )
         self.generated += 1
         self.last_generated_at = time.monotonic()
         text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)

@@ -196,7 +196,11 @@ class TrainingLoop:
         if "sampled/reward" not in metrics:
             return
         pool_changes, setting_changes = self._curriculum.after_step(
-            self.step, metrics["sampled/reward"], metrics["length/sampled_mean"]
+            self.step,
+            metrics["sampled/reward"],
+            metrics["length/sampled_mean"],
+            pass_rate=metrics["sampled/pass_rate"],
+            limited=metrics["length/limited_share"],
         )
         for row in (*map(asdict, pool_changes), *map(asdict, setting_changes)):
             self._components.logs["changes"].append({"step": self.step, **row})

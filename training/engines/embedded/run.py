@@ -7,6 +7,7 @@
     OUT/attempts/          the same with their texts, and those of evaluations; OUT/verdicts/ their verdicts
                            (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
+    OUT/left_out.jsonl     problems whose prompts fill the context, if there are any
     OUT/changes.jsonl      what the curriculum changed, and why
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
@@ -39,8 +40,10 @@ from curation.config import EndpointModel, VllmModel
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm.engine import vllm_version
+from curation.records import SourceError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
+from training.checks.prompts import without_room
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
@@ -50,7 +53,7 @@ from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.generators import build_generators
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
-from training.engines.embedded.preflight import Preflight
+from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import asking
 from training.engines.embedded.values import problem_values
 from training.engines.mirroring import RunMirror
@@ -80,6 +83,8 @@ from training.stored.tokens import TokenWriter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+LEFT_OUT = "left_out.jsonl"
 
 LOGS = ("metrics", "attempts", "batches", "changes")
 
@@ -201,6 +206,7 @@ def _run_rank_zero(
         held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
+    too_long = _leave_out_long(recipe, out, trainer, tokenizer, tasks, held_out)
     stops = folder_stop_tokens(folder, tokenizer)
     if stops.added:  # the model that is saved must name every token that ended its responses in training
         trainer.model.generation_config.eos_token_id = list(stops.ids)
@@ -225,7 +231,7 @@ def _run_rank_zero(
             open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json")),
         )
         stack.callback(metrics_logger.close)
-        for remark in _remarks(recipe, stops, tokenizer, trainer):
+        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer)):
             metrics_logger.log_message(remark)
         writer = TokenWriter(tokenizer, stops, recipe.tags)
         stored = asyncio.run(
@@ -262,6 +268,37 @@ def _run_rank_zero(
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     draw_plots(read_metrics(out), out / "plots")
     return out / "model"
+
+
+def _leave_out_long(
+    recipe: TrainRecipe,
+    out: Path,
+    trainer: Trainer,
+    tokenizer: PreTrainedTokenizerBase,
+    tasks: dict[str, TrainingTask],
+    held_out: list[TrainingTask],
+) -> tuple[str, ...]:
+    """Remove the problems whose prompts fill the context, write them to `LEFT_OUT`, and return a line on them.
+
+    Raises:
+        SourceError: none is left to train on.
+    """
+    context = context_of(recipe, trainer.model.config.get_text_config())
+    every = [*tasks.values(), *held_out]
+    found = without_room(tokenizer, recipe.solving_prompt, every, recipe.tags, context)
+    (out / LEFT_OUT).unlink(missing_ok=True)
+    if not found:
+        return ()
+    named = [f"{name} ({tokens:,} tokens)" for name, tokens in found.items()]
+    line = f"{len(found):,} problems are left out, for their prompts fill the context of {context:,} tokens: "
+    line += ", ".join(named[:3]) + (f" and {len(named) - 3:,} more ({out / LEFT_OUT})" if len(named) > 3 else "")
+    if found.keys() >= tasks.keys():
+        raise SourceError(f"{line}; none is left: take a longer context")
+    atomic_write(out / LEFT_OUT, "".join(json.dumps({"problem": n, "tokens": t}) + "\n" for n, t in found.items()))
+    for name in found.keys() & tasks.keys():
+        del tasks[name]
+    held_out[:] = [task for task in held_out if task.id not in found]
+    return (line,)
 
 
 def _remarks(
