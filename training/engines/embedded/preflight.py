@@ -5,8 +5,9 @@ responses have room; whether packing changes log-probabilities; then, with the g
 trainer agree, and whether new weights reach them (`training.checks`). A run that is resumed is checked with the weights
 that it began from, before its own are loaded.
 
-What it costs: seconds for a small model, 42 CPU seconds for one of 135M parameters: some 8 forward passes over about 150 to 300 tokens, three times 16 tokens for 8 prompts, and two updates
-of the generators. Invariant: nothing is different afterwards; neither weights nor random numbers of the run.
+What it costs: some 8 forward passes over about 150 to 300 tokens, three times 16 tokens for 8 prompts, and two updates
+of the generators: seconds for a small model, 42 CPU seconds for one of 135M parameters. Invariant: nothing is different
+afterwards; neither weights nor random numbers of the run.
 """
 
 from __future__ import annotations
