@@ -48,6 +48,15 @@ class RewardSettings(Settings):
         return self
 
 
+class DoubtSettings(Settings):
+    """A model that is asked about doubtful verdicts during training, as `[questions.doubtful_verdicts]` in curation."""
+
+    model: str | None = Field(
+        None, min_length=1, description="A model of the kind `endpoint`; if missing, doubtful answers count as wrong."
+    )
+    max_questions: int = Field(1000, ge=1, description="Max pairs of reference and answer that a run asks about.")
+
+
 class ObjectiveSettings(Settings):
     """The part that every objective's table has; the rest is in the objective's own file (`training.objectives`)."""
 

@@ -15,7 +15,7 @@ import asyncio
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -26,10 +26,12 @@ import polars as pl
 from curation.records import VERDICT, Outcome
 from curation.storage.stages import atomic_replace, write_parquet
 from curation.thinking import THINK
+from curation.verify.math_judge import Verdict
 from training.embedded_model.problems import Split
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, attempt_tables, verdict_tables
-from training.rollouts.rollouts import derive_seed, judge_response
+from training.rollouts.judging import judge_response
+from training.rollouts.rollouts import derive_seed
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
 
@@ -126,7 +128,12 @@ async def _judge(
     async def judge(row: Mapping[str, Any]) -> dict[str, Any]:
         task = tasks[row["problem"]]
         tests_seed = derive_seed(recipe.seed, f"tests:{row['rollout_group']}")
-        failure, verdict = await judge_response(verifiers, task, row["text"], tests_seed, kept_tags, row["finish"])
+
+        def ask(text: str) -> Awaitable[Verdict]:
+            return verifiers.verify(task, text, tests_seed, row["finish"])
+
+        domain = task.request.domain
+        failure, verdict = await judge_response(ask, domain, row["text"], kept_tags, row["finish"])
         return {
             **{name: row[name] for name in ("problem", "policy", "prompt", "sampling", "index")},
             "verifier": verifiers.version(task.request.domain),

@@ -7,6 +7,7 @@
     OUT/attempts/          the same with their texts, and those of evaluations; OUT/verdicts/ their verdicts
                            (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
+    OUT/asked.jsonl        what a model decided on doubtful verdicts, with `verify.model`
     OUT/left_out.jsonl     problems whose prompts fill the context, if there are any
     OUT/changes.jsonl      what the curriculum changed, and why
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
@@ -30,7 +31,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -39,7 +40,9 @@ from typing import TYPE_CHECKING, Any
 from curation.config import EndpointModel, VllmModel
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
+from curation.policies.endpoint import Endpoint
 from curation.policies.vllm.engine import vllm_version
+from curation.questions.doubtful_verdicts import PROMPT
 from curation.records import SourceError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
@@ -74,6 +77,7 @@ from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.opening import open_curriculum
+from training.rollouts.doubtful import DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
@@ -260,7 +264,7 @@ def _run_rank_zero(
             values,
             shown,
         )
-        summary = asyncio.run(_run(components, checkpoint, preflight))
+        summary = asyncio.run(_run(components, checkpoint, preflight, recipe_folder, verifiers))
         save_model(trainer.model, tokenizer, out / "model", asked=recipe.trained, state=trainer.full_state_dict())
         shutil.rmtree(out / "adapter", ignore_errors=True)
         trainer.write_adapters(out / "adapter")
@@ -318,9 +322,21 @@ def _remarks(
 
 
 async def _run(
-    components: LoopComponents, checkpoint: Checkpoint | None, preflight: Preflight | None
+    components: LoopComponents,
+    checkpoint: Checkpoint | None,
+    preflight: Preflight | None,
+    recipe_folder: Path,
+    verifiers: Verifiers,
 ) -> dict[str, Any]:
-    async with components.heartbeat as heartbeat, components.generators:
+    async with AsyncExitStack() as stack:
+        heartbeat = await stack.enter_async_context(components.heartbeat)
+        await stack.enter_async_context(components.generators)
+        verify = components.recipe.verify
+        if verify.model is not None:
+            settings = components.recipe.models[verify.model]
+            assert isinstance(settings, EndpointModel)  # others are refused
+            policy = await stack.enter_async_context(Endpoint(settings, recipe_folder, PROMPT))
+            verifiers.questions = DoubtfulVerdicts(policy, verify.max_questions, components.out)
         if preflight is not None:
             heartbeat.begin(0, CHECKING)
             if components.generators.members:
