@@ -152,7 +152,8 @@ def _all_formats(asked: Sequence[Sampled]) -> Measured:
         for name, rewards in _training_rewards(folder, answered):
             equal[name] = _equal(rewards, answered)
     by_model = sum(one.accepted for one in asked)
-    emulated = f"{len(asked)} responses, {by_model} of them accepted by a model; emulated without their trainer: {', '.join(EMULATED)}"
+    emulated = f"{len(asked)} responses, {by_model} of them accepted by a model"
+    emulated += f"; emulated without their trainer: {', '.join(EMULATED)}"
     return _measured(equal, "; ".join([emulated, *left_out]))
 
 
