@@ -108,7 +108,7 @@ class CheckpointSettings(Settings):
     trajectory: int | None = Field(
         None,
         ge=1,
-        description="Steps between two states of the weights in RUN/trajectory, for `goldilocks analyse`; none "
+        description="Steps between two states of the weights in RUN/trajectory, for `goldilocks ablate --analyse`; none "
         "if missing.",
     )
 

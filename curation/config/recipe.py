@@ -47,7 +47,7 @@ class ExportSettings(Settings):
     withhold: tuple[License, ...] = Field(
         (),
         strict=False,
-        description="Licences whose rows are published without texts, which `goldilocks restore` fetches from "
+        description="Licences whose rows are published without texts, which `goldilocks publish DIR --restore` fetches from "
         "the source.",
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name if missing.")

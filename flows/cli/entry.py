@@ -13,11 +13,12 @@ from typing import Annotated
 import typer
 
 from flows.cli import errors
+from flows.cli.help import GroupedCommands
 from flows.cli.tools import tools
 
 app = typer.Typer(
     name="goldilocks",
-    cls=errors.Commands,
+    cls=GroupedCommands,
     help="Turn raw math and code problems into RL training sets that are neither too easy nor too hard.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -30,6 +31,13 @@ Overrides = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
+Gpus = Annotated[
+    int | None, typer.Option("--gpus", metavar="N", min=0, help="GPUs of this machine to use, an engine on each.")
+]
+Batch = Annotated[
+    str | None,
+    typer.Option("--batch", metavar="KIND", help="Print the job file of slurm or kubernetes, and start nothing."),
+]
 
 
 def _print_version(asked: bool) -> None:
@@ -42,13 +50,13 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def goldilocks(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error; warnings stay.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only warnings.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Say also which stages were finished before.")
+        bool, typer.Option("--verbose", "-v", help="Name the stages that were finished before, too.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print the trace of an error.")] = False,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Turn raw math and code problems into RL training sets that are neither too easy nor too hard."""
@@ -58,7 +66,26 @@ def goldilocks(
     errors.print_traces(debug)
 
 
-@app.command(short_help="Run a recipe from raw rows to a curated set.")
+@app.command(short_help="Write a recipe for a file of problems.", epilog="Example: goldilocks init problems.jsonl")
+def init(
+    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="Problems: .jsonl (also .gz, .zst), .parquet or .csv.")],
+    out: Annotated[Path, typer.Option("--out", metavar="RECIPE.toml", help="The recipe to write.")] = Path(
+        "recipe.toml"
+    ),
+    model: Annotated[
+        str,
+        typer.Option("--model", metavar="MODEL", help="The model whose problems these are: a hub name or a folder."),
+    ] = "Qwen/Qwen2.5-7B-Instruct",
+) -> None:
+    """Write a recipe for a file of problems, with its columns found by their names, and print the next command."""
+    from flows.cli.init import write_recipe
+
+    typer.echo("\n".join(write_recipe(rows, out, model)))
+
+
+@app.command(
+    short_help="Run a recipe from raw rows to a curated set.", epilog="Example: goldilocks run recipe.toml --dry"
+)
 def run(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to run.")],
     overrides: Overrides = None,
@@ -68,52 +95,37 @@ def run(
         float | None,
         typer.Option("--rehearse", metavar="SHARE", help="The whole way on a share, as 0.01, with small policies."),
     ] = None,
+    gpus: Gpus = None,
+    batch: Batch = None,
     json: Json = False,
 ) -> None:
-    """Run a recipe from raw rows to a curated set; a run that was killed goes on where it was."""
+    """Run a recipe from raw rows to a curated set; the same command continues a run that was killed."""
     from flows.cli.commands import run_recipe
 
+    changes = overrides or []
+    if batch is not None:
+        from flows.cli.gpus import batch_file
+
+        typer.echo(batch_file(batch, recipe, changes, out, gpus, None), nl=False)
+        return
+    if gpus is not None:
+        from flows.cli.gpus import copies_on
+
+        changes = [*changes, *copies_on(gpus, recipe, changes)]
     if rehearse is not None:
         from flows.cli.rehearse import rehearsal_lines
         from flows.cli.rehearse import rehearse as rehearse_recipe
         from flows.run.terminal import echo
 
-        rehearsal = rehearse_recipe(recipe, rehearse, overrides or [], out)
+        rehearsal = rehearse_recipe(recipe, rehearse, changes, out)
         echo("\n".join(rehearsal_lines(rehearsal, rehearse)))
         raise typer.Exit(1 if rehearsal.failures else 0)
-    run_recipe(recipe, overrides or [], out, dry=dry, as_json=json)
+    run_recipe(recipe, changes, out, dry=dry, as_json=json)
 
 
-@app.command(short_help="Run or train by a recipe on all GPUs of a machine.")
-def up(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A recipe of a run, or of the trainer.")],
-    gpus: Annotated[int | None, typer.Option(metavar="N", min=0, help="GPUs to use; all where absent.")] = None,
-    trainer_gpus: Annotated[
-        int | None,
-        typer.Option(
-            "--trainer-gpus", metavar="N", min=1, help="Those that train; by the recipe's costs where absent."
-        ),
-    ] = None,
-    overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
-    slurm: Annotated[bool, typer.Option("--slurm", help="Print Slurm's batch script, and start nothing.")] = False,
-    kubernetes: Annotated[
-        bool, typer.Option("--kubernetes", help="Print Kubernetes' manifest, a JobSet, and start nothing.")
-    ] = False,
-    image: Annotated[str, typer.Option(help="Container image, for --kubernetes.")] = "goldilocks:latest",
-    claim: Annotated[str, typer.Option(help="Volume claim with the recipe, for --kubernetes.")] = "goldilocks",
-) -> None:
-    """Run or train by a recipe with an engine on each GPU of a machine; a killed one goes on where it was."""
-    from flows.cli import up as launching
-
-    if slurm or kubernetes:
-        kind = "slurm" if slurm else "kubernetes"
-        typer.echo(launching.batch_file(recipe, overrides or [], out, gpus, trainer_gpus, kind, image, claim), nl=False)
-        return
-    launching.up(recipe, overrides or [], out, gpus, trainer_gpus)
-
-
-@app.command(short_help="Show the cost of a run before it starts.")
+@app.command(
+    short_help="Show the cost of a run before it starts.", epilog="Example: goldilocks plan recipe.toml --stated"
+)
 def plan(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="Recipe of curation or of training.")],
     overrides: Overrides = None,
@@ -132,7 +144,7 @@ def plan(
         show_plan(recipe, overrides or [], out, pilot, stated=stated, as_json=json)
 
 
-@app.command()
+@app.command(epilog="Example: goldilocks status runs/my-set")
 def status(folder: RunFolder, json: Json = False) -> None:
     """Show the funnel so far."""
     from flows.cli.as_json import print_json
@@ -146,13 +158,16 @@ def status(folder: RunFolder, json: Json = False) -> None:
     show_status(folder)
 
 
-@app.command(short_help="Show one problem's whole way, with the evidence.")
+@app.command(
+    short_help="Show what became of one problem, with the evidence.",
+    epilog="Example: goldilocks explain runs/my-set 5f0c2a",
+)
 def explain(
     folder: RunFolder,
     problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or the beginning of one.")],
     json: Json = False,
 ) -> None:
-    """Show one problem's whole way, with the evidence of every decision."""
+    """Show what became of one problem, with the evidence of every decision."""
     from flows.cli.as_json import print_json
     from flows.cli.explain import explain_problem
     from flows.pipelines.run_tables import explain_table
@@ -164,29 +179,10 @@ def explain(
     explain_problem(folder, problem)
 
 
-@app.command(short_help="Judge a training run's attempts again with today's verifier.")
-def rejudge(folder: RunFolder, overrides: Overrides = None) -> None:
-    """Judge the kept attempts of a training run again with today's verifier, and show which verdicts changed."""
-    from flows.cli.rejudge_training import rejudge_training
-
-    rejudge_training(folder, overrides or [])
-
-
-@app.command(short_help="Measure what a set's curation was worth, into its receipt.")
-def receipt(
-    folder: RunFolder,
-    ablation: Annotated[
-        Path | None,
-        typer.Option("--ablation", metavar="FOLDER", help="A finished ablation with an arm trained on the set."),
-    ] = None,
-) -> None:
-    """Plant known defects in copies of the run's rows, count what its recipe finds, and write it into the receipt."""
-    from flows.cli.receipt import write
-
-    write(folder, ablation)
-
-
-@app.command(short_help="Show the disputed labels, settle one of them, or have models debate them.")
+@app.command(
+    short_help="Show disputed labels, and settle them.",
+    epilog="Example: goldilocks review runs/my-set --reject 5f0c2a",
+)
 def review(
     folder: RunFolder,
     accept: Annotated[
@@ -226,7 +222,9 @@ def review(
     review_run(folder, accept, reject, answer, audit)
 
 
-@app.command(short_help="Look at a run in a browser, and judge its disputed labels.")
+@app.command(
+    short_help="Look at a run in a browser, and judge its disputed labels.", epilog="Example: goldilocks page runs"
+)
 def page(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],
     host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine a token is asked for.")] = (
@@ -246,7 +244,10 @@ def page(
     serve_page(folder, host, port, prefix)
 
 
-@app.command(short_help="Train a model on curated sets, or go on training one.")
+@app.command(
+    short_help="Train a model on curated sets.",
+    epilog="Example: goldilocks train train.toml --check",
+)
 def train(
     recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
     overrides: Overrides = None,
@@ -257,10 +258,16 @@ def train(
     ] = False,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="attempts", help="Start from what the sets' runs sampled already."),
+        typer.Option("--data", metavar="attempts", help="Start from the attempts that the sets' runs sampled."),
     ] = None,
+    gpus: Gpus = None,
+    trainer_gpus: Annotated[
+        int | None,
+        typer.Option("--trainer-gpus", metavar="N", min=1, help="GPUs that train; the others generate."),
+    ] = None,
+    batch: Batch = None,
 ) -> None:
-    """Train a model on curated sets by reinforcement, or go on training one."""
+    """Train a model on curated sets by reinforcement, or continue a training run."""
     from flows.run.training import check as check_by
     from flows.run.training import default_folder, from_attempts, needs_ranks, train_apart
     from flows.run.training import train as train_by
@@ -272,6 +279,9 @@ def train(
         typer.echo("\n".join(check_by(recipe, resume or out, overrides or [], resume=resume is not None)))
         return
     changes, resumes = overrides or [], resume is not None
+    if batch is not None or gpus is not None or trainer_gpus is not None:
+        _train_on_gpus(recipe, changes, resume or out, gpus, trainer_gpus, batch)
+        return
     folder = resume or out or default_folder(recipe, changes)
     errors.resumes(folder)
     if recipe is not None and not resumes and user_api() is not None:
@@ -283,7 +293,35 @@ def train(
     typer.echo((train_apart if apart else train_by)(recipe, folder, changes, resume=resumes))
 
 
-@app.command("evaluate", short_help="Evaluate a policy on a benchmark.")
+def _train_on_gpus(
+    recipe: Path | None,
+    changes: list[str],
+    out: Path | None,
+    gpus: int | None,
+    trainer_gpus: int | None,
+    batch: str | None,
+) -> None:
+    """Train on the GPUs of this machine, or print a cluster's job file; an existing run is continued."""
+    from curation.records import ConfigError
+    from flows.cli.gpus import batch_file, train_on
+    from flows.run.training import default_folder
+
+    if batch is not None:
+        if recipe is None:
+            raise ConfigError("--batch needs the recipe; the job that it starts continues its own run.")
+        typer.echo(batch_file(batch, recipe, changes, out, gpus, trainer_gpus), nl=False)
+        return
+    folder = out or default_folder(recipe, changes)
+    resumes = (folder / "run.json").exists()
+    errors.resumes(folder)
+    typer.echo(train_on(gpus, trainer_gpus, recipe, changes, folder, resume=resumes))
+
+
+@app.command(
+    "evaluate",
+    short_help="Evaluate a policy on a benchmark.",
+    epilog="Example: goldilocks evaluate aime24 --policy models/student",
+)
 def evaluate_command(
     bench: Annotated[
         str, typer.Argument(metavar="BENCH", help="A bench's .toml file, or a ready one's name; or list.")
@@ -325,36 +363,41 @@ def evaluate_command(
     )
 
 
-@app.command("ablate", short_help="Train and evaluate the arms of an ablation.")
+@app.command(
+    "ablate", short_help="Train and evaluate the arms of an ablation.", epilog="Example: goldilocks ablate staleness"
+)
 def ablate_command(
-    ablation: Annotated[str, typer.Argument(metavar="ABLATION", help="A .toml file, or a ready one's name.")],
+    ablation: Annotated[
+        str | None, typer.Argument(metavar="ABLATION", help="A .toml file, or the name of a ready ablation.")
+    ] = None,
     overrides: Overrides = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder; runs/ablate-NAME by default.")
     ] = None,
+    analyse: Annotated[
+        Path | None, typer.Option("--analyse", metavar="RUN", help="Map the path of a training run's weights instead.")
+    ] = None,
+    grid: Annotated[int, typer.Option("--grid", min=3, help="With --analyse: points along each direction.")] = 9,
+    problems: Annotated[int, typer.Option(min=1, help="With --analyse: problems asked at each point.")] = 512,
+    attempts: Annotated[int, typer.Option(min=1, help="With --analyse: attempts per problem.")] = 16,
     json: Json = False,
 ) -> None:
-    """Train one recipe for every arm and seed, evaluate, and compare with the base; a killed one goes on."""
-    from flows.cli.ablate import run_ablation
+    """Train one recipe for every arm and seed, evaluate, and compare with the base; the same command continues it."""
+    from curation.records import ConfigError
+    from flows.cli.ablate import analyse_run, run_ablation
 
-    run_ablation(ablation, overrides or [], out, as_json=json)
-
-
-@app.command("analyse", short_help="Draw the way that a training run's weights took.")
-def analyse_command(
-    folder: RunFolder,
-    grid: Annotated[int, typer.Option("--grid", min=3, help="Points along each of the two directions.")] = 9,
-    problems: Annotated[int, typer.Option(min=1, help="Problems that every point is asked.")] = 512,
-    attempts: Annotated[int, typer.Option(min=1, help="Attempts a problem.")] = 16,
-    json: Json = False,
-) -> None:
-    """Draw reward and length on the plane of the two principal directions of a training run's weights."""
-    from flows.cli.analyse import analyse_run
-
-    analyse_run(folder, grid, problems, attempts, as_json=json)
+    if (ablation is None) == (analyse is None):
+        raise ConfigError("Give an ablation to run, or --analyse RUN.")
+    if analyse is not None:
+        analyse_run(analyse, grid, problems, attempts, as_json=json)
+    elif ablation is not None:
+        run_ablation(ablation, overrides or [], out, as_json=json)
 
 
-@app.command(short_help="Judge a set again with a new checkpoint.")
+@app.command(
+    short_help="Judge a set again with a new checkpoint, and publish its next version.",
+    epilog="Example: goldilocks refresh runs/my-set --policy runs/train/model",
+)
 def refresh(
     folder: RunFolder,
     policy: Annotated[
@@ -373,19 +416,54 @@ def refresh(
     refresh_run(folder, policy, attempts, accept=accept)
 
 
-@app.command(short_help="Run recipes on their schedules, until interrupted.")
+@app.command(
+    short_help="Run recipes on their schedules, or serve rewards.",
+    epilog="Example: goldilocks serve recipe.toml --out runs/my-set",
+)
 def serve(
-    recipes: Annotated[list[Path], typer.Argument(metavar="RECIPE.toml…", help="Recipes with a schedule.")],
+    places: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="RECIPE.toml…", help="Recipes with a schedule; with --reward: runs or sets."),
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder, for one recipe.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port of the Prefect page.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of Prefect's page, or of the judge (8765).")] = None,
+    reward: Annotated[
+        bool, typer.Option("--reward", help="Serve the judge: rewards of responses, for any trainer.")
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="With --reward: address to listen on; beyond this machine a key is required.")
+    ] = "127.0.0.1",
+    workers: Annotated[int | None, typer.Option(min=1, help="With --reward: judging processes; one per core.")] = None,
+    thinking: Annotated[
+        str, typer.Option("--thinking", metavar="TAG", help="With --reward: the tag of thoughts, as [THINK]; or none.")
+    ] = "<think>",
+    response_format: Annotated[
+        str, typer.Option("--format", help="With --reward: how responses give answers, as `verify.response_format`.")
+    ] = "any",
 ) -> None:
     """Run recipes on their schedules, training after new sets, refreshes after new checkpoints, until interrupted."""
+    from curation.records import ConfigError
+
+    if reward:
+        from curation.extras import require_extra
+        from curation.scoring import ScoringSettings
+
+        require_extra("page", "the reward service")
+        from flows.cli.reward_service import serve_rewards
+
+        settings = ScoringSettings(thinking=thinking, response_format=response_format, workers=workers)
+        serve_rewards(places or [], host, 8765 if port is None else port, settings)
+        return
+    if not places:
+        raise ConfigError("goldilocks serve needs a recipe with a schedule, or --reward.")
     from flows.serve.serving import serve_recipes
 
-    serve_recipes(recipes, out, port)
+    serve_recipes(places, out, port)
 
 
-@app.command(short_help="List the settings of a recipe and what they mean.")
+@app.command(
+    short_help="List the settings of a recipe, and what they mean.", epilog="Example: goldilocks settings stage1.band"
+)
 def settings(
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="Only settings below this key, or that have this word.")

@@ -1,4 +1,4 @@
-"""`goldilocks classify`, `decontaminate`, `verify answers`, `export`: one stage on files, without a run."""
+"""`goldilocks verify statements`, `decontaminate`, `verify answers`, `export`: one stage on files, without a run."""
 
 from __future__ import annotations
 

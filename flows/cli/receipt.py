@@ -1,4 +1,4 @@
-"""`goldilocks receipt` and `goldilocks verify-receipt`."""
+"""`goldilocks publish DIR --receipt` and `goldilocks verify receipt`."""
 
 from __future__ import annotations
 

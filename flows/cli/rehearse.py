@@ -195,9 +195,12 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
         return
     path = home / recipe.grader.recipe
     settings = load_train_recipe(path, recipe.grader.set)
-    model = path.parent / Path(settings.model).expanduser()
-    if settings.model != "embedded" and not model.is_dir():
-        raise ConfigError(f"{path}: model = {settings.model!r}: there is no folder {model}; fetch the model into it.")
+    named = settings.trained.model
+    folder = path.parent / Path(named).expanduser()
+    if named != "embedded" and not folder.is_dir():
+        raise ConfigError(
+            f"{path}: models.{settings.model}.model = {named!r}: there is no folder {folder}; fetch the model into it."
+        )
 
 
 def _small_recipe(

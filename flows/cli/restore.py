@@ -1,4 +1,4 @@
-"""`goldilocks restore`: the withheld texts of a set put back from its sources."""
+"""`goldilocks publish DIR --restore`: the withheld texts of a set put back from its sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`goldilocks serve-reward`: the judge as a service, with the problems of the sets that it is started with."""
+"""`goldilocks serve --reward`: the judge as a service, with the problems of the sets that it is started with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that work on files, outside a run: filters, verifiers, languages, exports, and what the machine gives.
+"""The commands that work on files, outside a run: `verify` with its checks, `doctor`, `export`, `diff` and `publish`.
 
 Each reads its arguments, calls one function and prints what it returns. `flows.cli.entry` gathers them.
 """
@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 
 tools = typer.Typer()
-verify_app = typer.Typer(help="Judge answers and programs outside a run.", no_args_is_help=True, rich_markup_mode=None)
+verify_app = typer.Typer(
+    help="Judge answers, programs, rows and receipts outside a run.", no_args_is_help=True, rich_markup_mode=None
+)
 tools.add_typer(verify_app, name="verify")
 
 Rows = Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst, .bz2, .xz), .parquet or .csv.")]
@@ -21,8 +23,8 @@ Thinking = Annotated[
 Workers = Annotated[int | None, typer.Option(min=1, help="Verifier processes; one a core by default.")]
 
 
-@tools.command(short_help="Run the format filter alone, row by row.")
-def classify(
+@verify_app.command()
+def statements(
     rows: Rows,
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order.")],
     columns: Annotated[
@@ -44,8 +46,8 @@ def classify(
     classify_file(rows, out, columns or [], bad_rows)
 
 
-@tools.command(short_help="Find rows that overlap with benchmarks.")
-def decontaminate(
+@verify_app.command()
+def overlap(
     rows: Rows,
     against: Annotated[list[Path], typer.Option("--against", metavar="BENCH", help="A benchmark's file; repeatable.")],
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order, with its hits.")],
@@ -56,7 +58,7 @@ def decontaminate(
     field: Annotated[str | None, typer.Option(help="Where a row's statement stands.")] = None,
     benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
 ) -> None:
-    """Find rows contaminated by benchmarks: which row, by which method, with which score."""
+    """Find rows that overlap with benchmarks: which row, by which method, with which score."""
     from flows.cli.files import decontaminate_file
 
     decontaminate_file(rows, against, out, methods or [], field, benchmark_field)
@@ -104,7 +106,7 @@ def code(
     ] = False,
     thinking: Thinking = "<think>",
 ) -> None:
-    """Run programs on tests in the sandbox, and say what became of each."""
+    """Run programs on tests in the sandbox, and write the verdict on each."""
     from flows.cli.code_files import verify_code_file
 
     verify_code_file(
@@ -119,16 +121,16 @@ def code(
     )
 
 
-@tools.command(short_help="Tell what isolation this machine gives foreign code.")
+@tools.command(short_help="Show how this machine isolates foreign code.", epilog="Example: goldilocks doctor")
 def doctor() -> None:
-    """Tell what isolation this machine gives foreign code, property by property, by trying each."""
+    """Show how this machine isolates foreign code, property by property, by trying each."""
     from flows.cli.doctor import print_diagnosis
 
     print_diagnosis()
 
 
-@tools.command("detect-language", short_help="Tell the language of texts, formulas taken away.")
-def detect_language(
+@verify_app.command()
+def language(
     rows: Rows,
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
     field: Annotated[str, typer.Option(help="Where the text stands.")] = "text",
@@ -137,7 +139,7 @@ def detect_language(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Another fastText model's file.")] = None,
 ) -> None:
-    """Tell the language of texts, with formulas, code and numbers taken away."""
+    """Identify the language of texts, without their formulas, code and numbers."""
     from flows.publish.languages import detect_language_file
     from flows.run.terminal import echo
 
@@ -145,7 +147,10 @@ def detect_language(
     echo(", ".join(f"{lang} {count:,}" for lang, count in counts.items()) + f": {out}")
 
 
-@tools.command(short_help="Write a curated set for another trainer.")
+@tools.command(
+    short_help="Write a curated set for another trainer.",
+    epilog="Example: goldilocks export runs/my-set --format verl --out verl-set",
+)
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     form: Annotated[
@@ -164,7 +169,10 @@ def export(
     export_folder(folder, form, out)
 
 
-@tools.command(short_help="Compare two curated sets, or two versions of one.")
+@tools.command(
+    short_help="Compare two curated sets, or two versions of one.",
+    epilog="Example: goldilocks diff runs/my-set@1 runs/my-set@2",
+)
 def diff(
     old: Annotated[str, typer.Argument(metavar="A", help="A run, a curated set, or a version of a run's set: RUN@2.")],
     new: Annotated[str, typer.Argument(metavar="B", help="The same, to compare with A.")],
@@ -179,68 +187,59 @@ def diff(
     print_diff(diff_folders(old, new, out=out), out, as_json=json)
 
 
-@tools.command(short_help="Push a published set to a data set hub.")
+@tools.command(
+    short_help="Push a set to a hub; write its receipt.",
+    epilog="Example: goldilocks publish runs/my-set --to me/my-set --push",
+)
 def publish(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
-    name: Annotated[str, typer.Option("--to", metavar="NAME", help="The data set on the hub, OWNER/NAME.")],
-    push: Annotated[bool, typer.Option("--push", help="Do it; without, say only what would be sent.")] = False,
-    public: Annotated[bool, typer.Option("--public", help="A data set that is made now is for everybody.")] = False,
+    name: Annotated[
+        str | None, typer.Option("--to", metavar="NAME", help="The data set on the hub, OWNER/NAME.")
+    ] = None,
+    push: Annotated[bool, typer.Option("--push", help="Send it; without, list what would be sent.")] = False,
+    public: Annotated[bool, typer.Option("--public", help="Make a new data set public.")] = False,
+    receipt: Annotated[
+        bool, typer.Option("--receipt", help="Measure what the run's curation was worth, and write its receipt.")
+    ] = False,
+    ablation: Annotated[
+        Path | None,
+        typer.Option("--ablation", metavar="FOLDER", help="With --receipt: a finished ablation, one arm on the set."),
+    ] = None,
+    restore: Annotated[bool, typer.Option("--restore", help="Put withheld texts back from the sources.")] = False,
+    home: Annotated[
+        Path, typer.Option("--from", metavar="FOLDER", help="With --restore: where relative paths of sources begin.")
+    ] = Path(),
+    places: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="NAME=PATH", help="With --restore: the path of a source; repeatable."),
+    ] = None,
 ) -> None:
-    """Push a published set to a hub, as one commit with a tag per version; dry unless --push is given."""
-    from flows.cli.publish import publish_set
+    """Push a published set to a hub, as one commit with a tag per version; nothing is sent without --push."""
+    from curation.records import ConfigError
 
-    publish_set(folder, name, push=push, public=public)
+    if (name is not None) + receipt + restore != 1:
+        raise ConfigError("Give one of --to OWNER/NAME, --receipt and --restore.")
+    if receipt:
+        from flows.cli.receipt import write
+
+        write(folder, ablation)
+    elif restore:
+        from flows.cli.restore import restore_set
+
+        restore_set(folder, home, places or ())
+    elif name is not None:
+        from flows.cli.publish import publish_set
+
+        publish_set(folder, name, push=push, public=public)
 
 
-@tools.command("verify-receipt", short_help="Compute a set's receipt again, and say what differs.")
-def verify_receipt_command(
+@verify_app.command("receipt")
+def verify_receipt(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     quick: Annotated[bool, typer.Option("--quick", help="Plant no defects again.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
-    """Compute every figure of a set's receipt again that needs no GPU; status 1 where anything differs."""
+    """Compute every figure of a set's receipt again that needs no GPU; status 1 if one differs."""
     from flows.cli.receipt import verify
 
     verify(folder, quick=quick, as_json=json)
-
-
-@tools.command(short_help="Put withheld texts of a set back from its sources.")
-def restore(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a set without its texts.")],
-    home: Annotated[
-        Path, typer.Option("--from", metavar="FOLDER", help="What relative paths of its sources are relative to.")
-    ] = Path(),
-    places: Annotated[
-        list[str] | None, typer.Option("--source", metavar="NAME=PATH", help="Where a source lies here.")
-    ] = None,
-) -> None:
-    """Read the sources of a set again, put the texts that were withheld back, and check each by its digest."""
-    from flows.cli.restore import restore_set
-
-    restore_set(folder, home, places or ())
-
-
-@tools.command("serve-reward", short_help="Serve the judge over HTTP, for any trainer.")
-def serve_reward(
-    folders: Annotated[
-        list[Path] | None, typer.Argument(metavar="DIR…", help="Runs or sets whose problems may be named by their ids.")
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="Interface to listen on, 0.0.0.0 for all; beyond loopback with a key.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any.")] = 8765,
-    workers: Workers = None,
-    thinking: Thinking = "<think>",
-    response_format: Annotated[
-        str, typer.Option("--format", help="How responses of math give their answers, as `verify.response_format`.")
-    ] = "any",
-) -> None:
-    """Serve the judge over HTTP: rewards of responses, as the problems were measured, until interrupted."""
-    from curation.extras import require_extra
-    from curation.scoring import ScoringSettings
-
-    require_extra("page", "the reward service")
-    from flows.cli.reward_service import serve_rewards
-
-    settings = ScoringSettings(thinking=thinking, response_format=response_format, workers=workers)
-    serve_rewards(folders or [], host, port, settings)

@@ -1,1 +1,1 @@
-"""What `goldilocks up` does: a recipe on the GPUs of a machine, or the files with which a cluster starts it there."""
+"""A recipe on the GPUs of a machine, or the files with which a cluster starts it there."""

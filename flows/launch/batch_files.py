@@ -1,14 +1,14 @@
-"""The files with which a cluster's scheduler starts `goldilocks up`: Slurm's batch script, Kubernetes' manifest.
+"""The files with which a cluster's scheduler starts a run: Slurm's batch script, Kubernetes' manifest.
 
-Both start one command on one node and start it again where the node is lost: a killed run goes on where it was. Pure
-text; whoever runs a cluster changes what is theirs: partition, account, image, volume.
+Both start one command on one node and start it again if the node is lost: a killed run continues where it was. Pure
+text; the user of a cluster changes partition, account, image and volume.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,18 @@ RESTARTS = 20
 """How often Kubernetes starts a run anew whose pod was lost."""
 
 MOUNT = "/workspace"
+IMAGE = "goldilocks:latest"
+CLAIM = "goldilocks"
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What is started: the recipe of a run, its folder, and the GPUs of one node.
+    """What is started: `goldilocks run` or `train` with a recipe, its folder, and the GPUs of one node.
 
-    Example: ``Launch("my-set", Path("my_set.toml"), Path("runs/my-set"), 8, ("seed=1",))``
+    Example: ``Launch("run", "my-set", Path("my_set.toml"), Path("runs/my-set"), 8, ("seed=1",))``
     """
 
+    subcommand: str
     name: str
     recipe: Path
     out: Path
@@ -41,7 +44,7 @@ class Launch:
     @property
     def command(self) -> list[str]:
         """Return the words of the command."""
-        words = ["goldilocks", "up", str(self.recipe), "--gpus", str(self.gpus), "--out", str(self.out)]
+        words = ["goldilocks", self.subcommand, str(self.recipe), "--gpus", str(self.gpus), "--out", str(self.out)]
         if self.trainer_gpus is not None:
             words += ["--trainer-gpus", str(self.trainer_gpus)]
         return words + [word for override in self.overrides for word in ("--set", override)]
@@ -68,12 +71,11 @@ srun --kill-on-bad-exit=1 {shlex.join(launch.command)}
 """
 
 
-def kubernetes_manifest(launch: Launch, image: str, claim: str) -> str:
+def kubernetes_manifest(launch: Launch) -> str:
     """Return the manifest of a run, a JobSet with one pod: ``kubectl apply -f FILE`` starts it.
 
-    Args:
-        image: with Goldilocks and vLLM.
-        claim: the volume claim that holds recipe, models and run folder; mounted at `MOUNT`, where the command runs.
+    Change its `IMAGE`, which holds Goldilocks and vLLM, and its `CLAIM`, the volume with recipe, models and run folder;
+    it is mounted at `MOUNT`, where the command runs.
 
     Raises:
         ConfigError: the name makes no name of Kubernetes, or a path does not lie in the volume.
@@ -83,12 +85,12 @@ def kubernetes_manifest(launch: Launch, image: str, claim: str) -> str:
     for path in (launch.recipe, launch.out):
         if path.is_absolute() and not path.is_relative_to(MOUNT):
             raise ConfigError(
-                f"--kubernetes: {path} is no path in the volume; give one relative to its root, mounted at {MOUNT}."
+                f"--batch kubernetes: {path} is outside of the volume; give a path relative to its root, {MOUNT}."
             )
     resources = {"nvidia.com/gpu": launch.gpus}
     container = {
         "name": "run",
-        "image": image,
+        "image": IMAGE,
         "command": launch.command,
         "workingDir": MOUNT,
         "resources": {"limits": resources, "requests": dict(resources)},
@@ -99,7 +101,7 @@ def kubernetes_manifest(launch: Launch, image: str, claim: str) -> str:
         "terminationGracePeriodSeconds": GRACE_S,
         "containers": [container],
         "volumes": [
-            {"name": "work", "persistentVolumeClaim": {"claimName": claim}},
+            {"name": "work", "persistentVolumeClaim": {"claimName": CLAIM}},
             {"name": "memory", "emptyDir": {"medium": "Memory"}},
         ],
     }
@@ -120,3 +122,7 @@ def _kubernetes_name(name: str) -> str:
     """Return a name as Kubernetes takes them: lower-case letters, digits and hyphens, short enough for its pods'."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return f"goldilocks-{words}"[:50].rstrip("-")
+
+
+BATCH_FILES: Mapping[str, Callable[[Launch], str]] = {"slurm": slurm_script, "kubernetes": kubernetes_manifest}
+"""By the name that `--batch` takes."""

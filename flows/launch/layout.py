@@ -1,4 +1,4 @@
-"""How many copies of its models a recipe of curation runs under `goldilocks up`: pure functions of it and of the GPUs.
+"""How many copies of its models a recipe of curation runs with `--gpus`: pure functions of it and of the GPUs.
 
 Its engines run one stage after another, so each policy gets all GPUs. Not here: training, which has trainers and
 generators at once (`training.engines.placement`).

@@ -1,4 +1,4 @@
-"""Which files are recipes of the trainer, which `goldilocks up` and `plan` take as well as those of curation."""
+"""Which files are recipes of the trainer: `goldilocks plan` takes them as well as those of curation."""
 
 from __future__ import annotations
 

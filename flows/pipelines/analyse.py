@@ -80,7 +80,7 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
         StoreError: the run kept no trajectory, or is not finished.
         ConfigError: its problems are programs, or it was analysed with other figures.
     """
-    require_extra("plots", "`goldilocks analyse`")
+    require_extra("plots", "`goldilocks ablate --analyse`")
     from training.evaluation.directions import principal_directions  # needs torch
 
     recipe, home = read_run(run)

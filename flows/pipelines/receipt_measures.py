@@ -1,4 +1,4 @@
-"""`goldilocks receipt`: the figures of a receipt that take more than publishing, measured and written into it.
+"""`goldilocks publish DIR --receipt`: measure the figures of a receipt that take more than publishing, and write them.
 
 Planted defects are planted once for a recipe and its rows; what an ablation said is taken from its folder, which must
 have trained an arm on this very set.

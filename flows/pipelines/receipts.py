@@ -1,4 +1,4 @@
-"""`goldilocks verify-receipt`: every figure of a receipt that needs no GPU, computed again, and what differs.
+"""`goldilocks verify receipt`: every figure of a receipt that needs no GPU, computed again, and what differs.
 
 From the set's own files: digests of files and columns, licences, precision of the rules. From the run's folder
 besides: every stored attempt judged again, decisions and set made anew from the verdicts, the share of wrong labels,

@@ -1,4 +1,4 @@
-"""`goldilocks detect-language`: the languages of the texts of a file."""
+"""`goldilocks verify language`: the languages of the texts of a file."""
 
 from __future__ import annotations
 

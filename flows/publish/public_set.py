@@ -2,7 +2,7 @@
 
     DIR/public/                     what `goldilocks publish` sends in the place of DIR/curated
     DIR/public/withheld/parts.parquet   of each withheld text its digest, and where in its source's row it stands
-    DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks restore` reads the sources again
+    DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks publish DIR --restore` reads the sources again
 
 DIR/curated keeps all texts: training, reviews and refreshes on this machine read that one. Invariants: no withheld
 text is in DIR/public, whether a row is kept, dropped or disputed; a row whose text is mostly ours, such as a
@@ -242,7 +242,7 @@ def _say_so(folder: Path, notes: pl.DataFrame, left_out: int, tests_left_out: in
     said = (
         f"\n## Withheld Texts\n\nThe licences of some sources do not let their texts be handed on. {counts['data']:,} "
         f"problems and {counts['dropped']:,} dropped rows stand here with id, source, row, licence and measurements, "
-        f"and without their texts and evidence.{left} `goldilocks restore DIR` reads the sources again by "
+        f"and without their texts and evidence.{left} `goldilocks publish DIR --restore` reads the sources again by "
         f"`{RECIPE}`, puts the texts back, and checks each by its digest.\n"
     )
     card = folder / "README.md"

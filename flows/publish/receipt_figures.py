@@ -37,8 +37,8 @@ VERSION = "receipts@1"
 MEASURED_APART = ("worth", "planted")
 """Sections whose figures take a command of their own; they are kept in the run's folder."""
 
-COUNTERFACTUAL = "goldilocks receipt DIR --ablation FOLDER"
-PLANTED = "goldilocks receipt DIR"
+COUNTERFACTUAL = "goldilocks publish DIR --receipt --ablation FOLDER"
+PLANTED = "goldilocks publish DIR --receipt"
 
 _AUDIT = "goldilocks review DIR --audit 60"
 

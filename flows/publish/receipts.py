@@ -1,7 +1,7 @@
 """The receipt of a published set: written when a set is published, renewed when its files change.
 
     DIR/curated/receipt.json, RECEIPT.md   the receipt (`curation.publish.receipts`), linked from the card
-    DIR/receipt/planted.json               what came of planted defects, by `goldilocks receipt DIR`
+    DIR/receipt/planted.json               what came of planted defects, by `goldilocks publish DIR --receipt`
     DIR/receipt/counterfactual.json        what an ablation said of the set, by `--ablation FOLDER`
 
 The receipt is written last: it holds the digest of every other file, and no other file names its own; only the

@@ -1,4 +1,4 @@
-"""kill -9 at different moments of a run, the same command again: the same bytes, and nothing finished done twice."""
+"""kill -9 at up to seven moments of one run, the same command after each: the same bytes, and nothing done twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import psutil
-import pytest
 
 from flows.cli.commands import run_recipe
 from tests.benchmarks.bench_crash import finished_files
@@ -28,8 +27,6 @@ MOMENTS = {
     "translating": "stages/10-translation/stage.json",
     "publishing": ".aside-curated/data",
 }
-FAST = "judging"
-"""The moment that `make test` tries; `make test-all` tries each."""
 
 
 def parquet_bytes(folder: Path) -> dict[str, bytes]:
@@ -47,15 +44,20 @@ def kill_at(folder: Path, pattern: str) -> list[psutil.Process]:
     return children
 
 
-@pytest.mark.parametrize(
-    "moment", [pytest.param(name, marks=() if name == FAST else pytest.mark.slow) for name in MOMENTS]
-)
-def test_a_killed_run_ends_in_the_same_bytes(moment: str, demo_run: Path, tmp_path: Path) -> None:
+def test_a_run_killed_again_and_again_ends_in_the_same_bytes(demo_run: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    children = kill_at(folder, MOMENTS[moment])
-    assert not (folder / "curated").exists()
-    wait_gone(children)
-    finished = finished_files(folder)
+    finished: dict[Path, tuple[int, int]] = {}
+    killed = []
+    for moment, pattern in MOMENTS.items():
+        if any(folder.glob(pattern)):
+            continue  # the last kill came later than this moment
+        killed.append(moment)
+        children = kill_at(folder, pattern)
+        assert not (folder / "curated").exists()
+        wait_gone(children)
+        assert finished_files(folder).items() >= finished.items()
+        finished = finished_files(folder)
+    assert len(killed) > 3, killed
     assert finished
 
     run_recipe(DEMO, OVERRIDES, folder)

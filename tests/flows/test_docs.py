@@ -24,7 +24,6 @@ from training.recipe import TrainRecipe
 
 COMMANDS = dict(commands())
 DOCS = ROOT / "docs"
-OVERVIEW = (DOCS / "reference" / "overview.md").read_text(encoding="utf-8")
 OWN_PROBLEMS = (DOCS / "how-to" / "own-problems.md").read_text(encoding="utf-8")
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 GENERATED = [DOCS / "reference" / name for name in REFERENCE]
@@ -56,27 +55,10 @@ def test_every_shown_command_exists_with_its_options() -> None:
     assert set(seen) == set(COMMANDS)
 
 
-def table() -> dict[str, str]:
-    """The table of commands: command → its row."""
-    rows = [row for row in OVERVIEW.splitlines() if row.startswith("| `")]
-    return {parse(re.findall(r"`([^`]+)`", row)[0]): row for row in rows}
-
-
-def test_the_table_has_a_row_for_every_command_and_no_other() -> None:
-    assert list(table()) == list(COMMANDS)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_row_names_every_option_and_no_other(command: str) -> None:
-    options = {option for parameter in COMMANDS[command].params for option in parameter.opts if option[:2] == "--"}
-    assert set(re.findall(r"(?<![\w-])--[a-z-]+", table()[command])) == options - {"--help"}
-
-
-def test_the_help_of_export_and_the_table_name_every_format() -> None:
+def test_the_help_of_export_names_every_format() -> None:
     (option,) = (one for one in COMMANDS["goldilocks export"].params if one.name == "form")
     named = set(re.findall(r"[\w-]+", str(getattr(option, "help", ""))))
     assert named == set(FORMATS)
-    assert set(FORMATS) <= set(re.findall(r"[\w-]+", table()["goldilocks export"]))
 
 
 def test_the_recipes_of_the_page_on_own_problems_are_recipes() -> None:

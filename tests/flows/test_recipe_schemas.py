@@ -116,7 +116,7 @@ def test_a_rehearsal_walks_the_whole_recipe_and_says_what_would_fail(name: str, 
     assert "holds no rows" not in said  # a share of so few rows is none: some are taken nevertheless
     dropped = published(tmp_path / "run", "dropped")
     if name == MATH:
-        assert "models/Qwen2.5-7B-Instruct; fetch the model into it" in said  # the model that grader_7b.toml trains
+        assert "models/Qwen2.5-7B-Instruct; fetch the model into it" in said  # the model of grader_7b.toml
         assert dropped.filter(pl.col("reason") == "contaminated")["row"].to_list() == [5]
     else:
         assert dropped.filter(pl.col("source") == "apps")["reason"].to_list() == ["asks_function"]

@@ -51,8 +51,10 @@ def commands_page() -> str:
     """Return all commands with their arguments and options."""
     parts = [
         "# Commands",
-        f"{MADE} [Commands at a glance](overview.md) says in a line what each is for.",
-        "`goldilocks --quiet`, `--verbose` and `--debug` stand before the command; `--version` prints the version.",
+        f"{MADE} `goldilocks --help` lists the commands by what one does with them.",
+        "`--quiet`, `--verbose` and `--debug` come before the command. A command that fails prints "
+        "one sentence that says why, and exits with status 1; `goldilocks --debug COMMAND` prints the trace too. "
+        "`goldilocks --install-completion` completes commands in your shell.",
     ]
     for name, command in _commands():
         context = command.make_context(name, [], resilient_parsing=True)

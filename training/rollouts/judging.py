@@ -10,8 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from curation.records import Domain, Outcome
-from curation.thinking import ThinkingTags
+from curation.records import Outcome
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
 from training.rewards import LanguageChecker, Reward, RewardInputs, compute_reward, format_error
@@ -30,19 +29,6 @@ class Assessed:
     answer: str | None
 
 
-async def judge_response(
-    ask: Ask, domain: Domain, text: str, tags: ThinkingTags, finish: str | None
-) -> tuple[str | None, Verdict | None]:
-    """Return what is wrong with a response's format, and its verdict; one of the two is None.
-
-    Args:
-        tags: those in which the text has its thoughts.
-        finish: how the response ended, as of a `TokenCompletion`.
-    """
-    failure = format_error(text, domain, tags, finish)
-    return (failure, None) if failure is not None else (None, await ask(tags.house_form(text)))
-
-
 async def assess(
     ask: Ask, inputs: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None
 ) -> Assessed:
@@ -52,7 +38,8 @@ async def assess(
         inputs: the response, without an outcome.
         check_language: states whether texts share a language; needed if languages are rewarded.
     """
-    failure, verdict = await judge_response(ask, inputs.domain, inputs.text, inputs.tags, inputs.finish)
+    failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
+    verdict = await ask(inputs.tags.house_form(inputs.text)) if failure is None else None
     if verdict is not None:
         inputs = replace(inputs, outcome=verdict.outcome, test_pass_share=verdict.passed)
     if check_language is None:

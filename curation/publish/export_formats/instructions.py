@@ -12,7 +12,7 @@ from curation.thinking import OPEN
 
 _ASK = """Start the judge where programs may be run, and let the trainer ask it at the address that it prints:
 
-    goldilocks serve-reward --host 0.0.0.0 --port 8765
+    goldilocks serve --reward --host 0.0.0.0 --port 8765
 """
 
 _INSTRUCTIONS: Mapping[str, str] = {

@@ -122,7 +122,9 @@ def _problems(curated: Path) -> Iterator[ExportedProblem]:
         for place, (name, statement) in enumerate(frame.select("id", "statement").iter_rows(), number):
             if statement is None:
                 where = f"{curated}, row {place}, problem {name}"
-                raise SourceError(f"{where}: has no statement; withheld texts are put back by `goldilocks restore`.")
+                raise SourceError(
+                    f"{where}: has no statement; withheld texts are put back by `goldilocks publish DIR --restore`."
+                )
         number += frame.height
     if not number:
         raise SourceError(f"{curated}: the set holds no problems; there is nothing to export.")

@@ -141,7 +141,7 @@ def read_receipt(folder: Path) -> tuple[Receipt, str]:
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(
-            f"{path} is damaged ({error}); `goldilocks receipt` of the run's folder writes it anew."
+            f"{path} is damaged ({error}); `goldilocks publish DIR --receipt` of the run's folder writes it anew."
         ) from error
 
 

@@ -37,7 +37,7 @@ def page(receipt: Receipt) -> str:
         "",
         f"Version {receipt.version} of {receipt.made_on}: {receipt.rows:,} problems, judged by `{receipt.verifier}`, "
         f"curated by Goldilocks {receipt.goldilocks}. `{FILE}` says the same to programs, and how each figure was "
-        "computed. `goldilocks verify-receipt DIR` computes again what the last column allows, and says what differs. "
+        "computed. `goldilocks verify receipt DIR` computes again what the last column allows, and says what differs. "
         "Intervals hold 95 %.",
         "",
     ]

@@ -27,7 +27,14 @@ from curation.records import SourceError
 
 PROOFS = share_figure("planted.proof", "Proofs", 9, 10, "planted", Needs.RUN, {"proof": 8, "unusable": 1, "stayed": 1})
 ABSENT = Figure(
-    "worth.x", "What | it was worth", None, None, None, "nobody asked", Needs.TRAINING, "goldilocks receipt"
+    "worth.x",
+    "What | it was worth",
+    None,
+    None,
+    None,
+    "nobody asked",
+    Needs.TRAINING,
+    "goldilocks publish DIR --receipt",
 )
 RECEIPT = Receipt(
     "a-set", 2, "2026-11-23", "0.1.0", "answers@4", 7, (ABSENT, PROOFS), {"README.md": "00"}, {"id": "11"}
@@ -61,7 +68,7 @@ def test_a_share_has_wilsons_interval_and_none_where_nothing_was_counted() -> No
 def test_the_page_says_each_figure_once_and_what_is_not_measured() -> None:
     text = page(RECEIPT)
     assert "| Proofs | 0.900 (0.596 to 0.982): proof 8, unusable 1, stayed 1 | 10 | the run's folder |" in text
-    assert "| What \\| it was worth | not measured |  | `goldilocks receipt` |" in text
+    assert "| What \\| it was worth | not measured |  | `goldilocks publish DIR --receipt` |" in text
     assert text.index("What Curation Was Worth") < text.index("Planted Defects Found")
     assert "Licences" not in text
 

@@ -1,4 +1,4 @@
-"""`goldilocks classify` and `goldilocks verify answers`: one line out per row in, in order."""
+"""`goldilocks verify statements` and `goldilocks verify answers`: one line out per row in, in order."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "parquet", "csv"])
 def test_rows_are_classified_in_their_order(kind: str, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out.jsonl"
-    said = goldilocks("classify", written(tmp_path, kind), "--out", out, *MAPPED)
+    said = goldilocks("verify", "statements", written(tmp_path, kind), "--out", out, *MAPPED)
     assert said.status == 0
     assert said.out == f"4 rows, 1 kept, 3 dropped: {out}\n"
     assert re.fullmatch(r"classify +4 rows +\d+\.\d s\n", said.err)
@@ -67,14 +67,15 @@ def test_the_usual_names_need_no_map_and_rows_are_numbered(name: str, tmp_path: 
     rows = write_jsonl(
         tmp_path / "rows.jsonl", [{name: "What is 3 plus 4?", "answer": "7"}, {name: "Prove it.", "answer": "1"}]
     )
-    assert goldilocks("classify", rows, "--out", tmp_path / "out.jsonl").status == 0
+    assert goldilocks("verify", "statements", rows, "--out", tmp_path / "out.jsonl").status == 0
     assert [(line["id"], line["keep"]) for line in lines(tmp_path / "out.jsonl")] == [("0", True), ("1", False)]
 
 
 def test_nested_fields_and_options_are_found(tmp_path: Path) -> None:
     row = {"q": {"text": "What is 3 plus 4?"}, "options": ["6", "7", "8"], "key": "B"}
     said = goldilocks(
-        "classify",
+        "verify",
+        "statements",
         write_jsonl(tmp_path / "rows.jsonl", [row]),
         "--out", tmp_path / "out.jsonl",
         "--map", "statement=q.text", "--map", "choices=options", "--map", "answer=key",
@@ -87,7 +88,7 @@ def test_nested_fields_and_options_are_found(tmp_path: Path) -> None:
 
 def test_a_file_without_rows_gives_a_file_without_rows(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").touch()
-    assert goldilocks("classify", tmp_path / "rows.jsonl", "--out", tmp_path / "out.jsonl").out.startswith(
+    assert goldilocks("verify", "statements", tmp_path / "rows.jsonl", "--out", tmp_path / "out.jsonl").out.startswith(
         "0 rows, 0 kept"
     )
     assert lines(tmp_path / "out.jsonl") == []
@@ -112,20 +113,20 @@ def test_a_file_without_rows_gives_a_file_without_rows(tmp_path: Path) -> None:
 )
 def test_a_map_that_does_not_fit_is_one_sentence(arguments: list[str], said: str, tmp_path: Path) -> None:
     rows = written(tmp_path, "jsonl")
-    assert said in refusal("classify", rows, "--out", tmp_path / "out.jsonl", *arguments)
+    assert said in refusal("verify", "statements", rows, "--out", tmp_path / "out.jsonl", *arguments)
     assert not (tmp_path / "out.jsonl").exists()
 
 
 @pytest.mark.parametrize(("name", "said"), [("rows.txt", "not a .jsonl"), ("absent.jsonl", "there is no such file")])
 def test_a_file_that_cannot_be_read_is_one_sentence(name: str, said: str, tmp_path: Path) -> None:
-    assert said in refusal("classify", tmp_path / name, "--out", tmp_path / "out.jsonl")
+    assert said in refusal("verify", "statements", tmp_path / name, "--out", tmp_path / "out.jsonl")
 
 
 def test_a_broken_line_leaves_what_was_there_before(tmp_path: Path) -> None:
     rows, out = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
     rows.write_text('{"problem": "What is 3 plus 4?"}\n{"problem": \n')
     out.write_text("earlier\n")
-    assert "rows.jsonl, line 2: not JSON" in refusal("classify", rows, "--out", out)
+    assert "rows.jsonl, line 2: not JSON" in refusal("verify", "statements", rows, "--out", out)
     assert out.read_text() == "earlier\n"
     assert {path.name for path in tmp_path.iterdir()} == {"rows.jsonl", "out.jsonl"}
 
@@ -171,7 +172,7 @@ def test_pairs_that_are_not_there_are_one_sentence(tmp_path: Path) -> None:
     assert "absent.jsonl" in refusal("verify", "answers", tmp_path / "absent.jsonl", "--out", tmp_path / "out.jsonl")
 
 
-@pytest.mark.parametrize("command", [["classify"], ["verify", "answers"]])
+@pytest.mark.parametrize("command", [["verify", "statements"], ["verify", "answers"]])
 def test_a_place_that_cannot_be_written_is_one_sentence(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     rows = write_jsonl(tmp_path / "rows.jsonl", [{"problem": "What is 3 plus 4?", "gold": "7", "pred": "7"}])
@@ -187,12 +188,14 @@ def test_contamination_names_the_benchmark_row(tmp_path: Path) -> None:
         json.dumps({"question": "Unrelated."}) + "\n" + json.dumps({"question": asked}) + "\n"
     )
     out = tmp_path / "out.jsonl"
-    said = goldilocks("decontaminate", tmp_path / "rows.jsonl", "--against", tmp_path / "bench.jsonl", "--out", out)
+    said = goldilocks("verify", "overlap", tmp_path / "rows.jsonl", "--against", tmp_path / "bench.jsonl", "--out", out)
     assert said.status == 0, said.err
     first, second = (json.loads(line) for line in out.read_text().splitlines())
     assert {(hit["benchmark"], hit["row"]) for hit in first["hits"]} == {("bench", 1)}
     assert second["hits"] == []
-    refused = goldilocks("decontaminate", tmp_path / "rows.jsonl", "--against", out, "--out", out, "--method", "magic")
+    refused = goldilocks(
+        "verify", "overlap", tmp_path / "rows.jsonl", "--against", out, "--out", out, "--method", "magic"
+    )
     assert refused.status == 1
     assert "ngram, words, embedding" in refused.err
 
@@ -203,8 +206,8 @@ def test_source_and_meta_are_read_where_they_are_named(field: str, tmp_path: Pat
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "out.jsonl"
-    assert goldilocks("classify", path, "--out", out).status == 0
-    assert goldilocks("classify", path, "--out", out, "--map", f"{field}=of").status == 0
+    assert goldilocks("verify", "statements", path, "--out", out).status == 0
+    assert goldilocks("verify", "statements", path, "--out", out, "--map", f"{field}=of").status == 0
     assert json.loads(out.read_text())["keep"]
 
 
@@ -224,9 +227,9 @@ def test_classify_sets_bad_rows_aside_where_it_may(tmp_path: Path) -> None:
     bad = b'{"problem": "What is 2?", "answer": NaN}\n'
     (tmp_path / "in.jsonl").write_bytes(sound + bad + sound)
     out = tmp_path / "out.jsonl"
-    assert "more than 0" not in refusal("classify", tmp_path / "in.jsonl", "--out", out)
+    assert "more than 0" not in refusal("verify", "statements", tmp_path / "in.jsonl", "--out", out)
     assert not out.exists()
-    said = goldilocks("classify", tmp_path / "in.jsonl", "--out", out, "--bad-rows", 1)
+    said = goldilocks("verify", "statements", tmp_path / "in.jsonl", "--out", out, "--bad-rows", 1)
     assert said.status == 0, said.err
     verdicts = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["id"], row["keep"], row["reason"]) for row in verdicts] == [
@@ -236,5 +239,5 @@ def test_classify_sets_bad_rows_aside_where_it_may(tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "out.jsonl.quarantine.parquet")["raw"].to_list() == [bad]
     (tmp_path / "in.jsonl").write_bytes(sound + bad + bad)
     assert "more than 1 rows cannot be read" in refusal(
-        "classify", tmp_path / "in.jsonl", "--out", out, "--bad-rows", 1
+        "verify", "statements", tmp_path / "in.jsonl", "--out", out, "--bad-rows", 1
     )

@@ -304,6 +304,6 @@ def test_a_run_that_kept_everything_is_told_what_it_missed() -> None:
 
 @pytest.mark.slow
 def test_the_receipt_of_the_demos_run_verifies(demo_run: Path) -> None:
-    told = json.loads(goldilocks("-q", "verify-receipt", demo_run, "--quick", "--json").out)
+    told = json.loads(goldilocks("-q", "verify", "receipt", demo_run, "--quick", "--json").out)
     assert told["differing"] == []
     assert any("10,980 verdicts" in text for text in told["checked"])

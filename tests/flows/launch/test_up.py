@@ -1,4 +1,4 @@
-"""`goldilocks up`: who gets which GPU, what a cluster is given, and a training run with its servers."""
+"""`--gpus` and `--batch`: who gets which GPU, what a cluster is given, and a training run with its servers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import yaml
 from curation.config import EndpointModel, VllmModel
 from curation.policies.vllm import placement
 from curation.records import ConfigError
-from flows.cli import up
+from flows.cli import gpus
 from flows.launch.batch_files import MOUNT, Launch, kubernetes_manifest
 from flows.launch.layout import copies_overrides
 from flows.launch.training import is_training_recipe
@@ -82,32 +82,32 @@ def test_what_a_cluster_is_given_is_as_it_was_looked_at(kind: str, name: str) ->
     set_to = ["models.student.model=models/solver 7B"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        text = up.batch_file(recipe, set_to, out, 8, None, kind, "registry/goldilocks:1", "work")
+        text = gpus.batch_file(kind, recipe, set_to, out, 8, None)
     assert text == (GOLDEN / name).read_text(encoding="utf-8")
 
 
 def test_a_manifest_names_what_the_api_asks_for() -> None:
-    made = yaml.safe_load(kubernetes_manifest(Launch("My_Set.1", Path("a.toml"), Path("runs/a"), 2), "image", "claim"))
+    made = yaml.safe_load(kubernetes_manifest(Launch("train", "My_Set.1", Path("a.toml"), Path("runs/a"), 2)))
     assert made["metadata"]["name"] == "goldilocks-my-set-1"
     (part,) = made["spec"]["replicatedJobs"]
     pod = part["template"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    assert container["command"][:3] == ["goldilocks", "up", "a.toml"]
+    assert container["command"][:3] == ["goldilocks", "train", "a.toml"]
     assert container["resources"]["limits"] == {"nvidia.com/gpu": 2}
     assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
     assert container["workingDir"] == MOUNT
-    with pytest.raises(ConfigError, match="is no path in the volume"):
-        kubernetes_manifest(Launch("a", Path("/home/me/a.toml"), Path("runs/a"), 2), "image", "claim")
+    with pytest.raises(ConfigError, match="is outside of the volume"):
+        kubernetes_manifest(Launch("run", "a", Path("/home/me/a.toml"), Path("runs/a"), 2))
 
 
 def test_more_gpus_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(placement.VISIBLE, "3,5")
     with pytest.raises(ConfigError, match=r"--gpus 4: this machine has 2"):
-        up.up(MATH, [], None, 4)
-    assert up._take_gpus(1) == ("3",)
+        gpus.copies_on(4, MATH, [])
+    assert gpus.take_gpus(1) == ("3",)
     assert os.environ[placement.VISIBLE] == "3"
-    with pytest.raises(ConfigError, match=r"--slurm: say how many GPUs"):
-        up.batch_file(MATH, [], None, None, None, "slurm", "", "")
+    with pytest.raises(ConfigError, match=r"--batch slurm needs the GPUs"):
+        gpus.batch_file("slurm", MATH, [], None, None, None)
 
 
 @pytest.mark.vllm

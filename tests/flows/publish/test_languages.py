@@ -1,4 +1,4 @@
-"""`goldilocks detect-language`, as a function on real files."""
+"""`goldilocks verify language`, as a function on real files."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.training.students import student
 
 
 def verify(folder: Path, *options: str) -> Said:
-    return goldilocks("-q", "verify-receipt", folder, "--quick", *options)
+    return goldilocks("-q", "verify", "receipt", folder, "--quick", *options)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -131,7 +131,7 @@ def test_a_flipped_attempt_is_named(tiny_copy: Tiny) -> None:
     problem, index = rows["problem"][0], rows["index"][0]
     text = pl.when(pl.int_range(pl.len()) == 0).then(pl.lit(r"\boxed{987}")).otherwise("text").alias("text")
     rows.with_columns(text).write_parquet(part)
-    assert f"{part} is damaged" in refusal("verify-receipt", tiny_copy.folder, "--quick")
+    assert f"{part} is damaged" in refusal("verify", "receipt", tiny_copy.folder, "--quick")
     forge(part, rows.with_columns(text))
     said = verify(tiny_copy.folder)
     assert said.status == 1
@@ -159,15 +159,15 @@ def test_a_broken_table_and_a_missing_receipt_are_told(tiny_copy: Tiny) -> None:
     assert (said.status, said.err) == (1, "")
     assert "data/ cannot be read" in said.out
     (tiny_copy.folder / "curated" / "receipt.json").write_text("{")
-    assert "is damaged" in refusal("verify-receipt", tiny_copy.folder)
+    assert "is damaged" in refusal("verify", "receipt", tiny_copy.folder)
     (tiny_copy.folder / "curated" / "receipt.json").unlink()
-    assert "no receipt.json there" in refusal("verify-receipt", tiny_copy.folder)
+    assert "no receipt.json there" in refusal("verify", "receipt", tiny_copy.folder)
 
 
 def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     curated = tiny_copy.folder / "curated"
     tables = files(curated / "data")
-    assert "planted.wrong_reference" in goldilocks("-q", "receipt", tiny_copy.folder).out
+    assert "planted.wrong_reference" in goldilocks("-q", "publish", "--receipt", tiny_copy.folder).out
     receipt, _ = read_receipt(curated)
     assert receipt.figure("planted.defects") is None
     copies = receipt.figure("planted.refers_elsewhere")
@@ -179,10 +179,10 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     written, kept = files(curated), tiny_copy.folder / "receipt" / "planted.json"
     assert {name: written[f"data/{name}"] for name in tables} == tables
     before = kept.stat().st_mtime_ns
-    assert goldilocks("-q", "receipt", tiny_copy.folder).status == 0
+    assert goldilocks("-q", "publish", "--receipt", tiny_copy.folder).status == 0
     assert tiny_copy.run().status == 0
     assert (files(curated), kept.stat().st_mtime_ns) == (written, before)
-    said = goldilocks("-q", "verify-receipt", tiny_copy.folder)
+    said = goldilocks("-q", "verify", "receipt", tiny_copy.folder)
     assert said.status == 0, said.out
     kept.write_text(kept.read_text().replace('stayed": 1', 'stayed": 3'))
     assert "planted.refers_elsewhere: the receipt states 0.000" in verify(tiny_copy.folder).out
@@ -190,7 +190,8 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
 
 def test_no_receipt_is_written_for_an_altered_set(tiny_copy: Tiny) -> None:
     rewrite(tiny_copy.folder, first("answer", "7"))
-    assert "is not what was published, so no receipt is written for it" in refusal("receipt", tiny_copy.folder)
+    refused = refusal("publish", "--receipt", tiny_copy.folder)
+    assert "is not what was published, so no receipt is written for it" in refused
     assert verify(tiny_copy.folder).status == 1
 
 
@@ -239,7 +240,7 @@ def test_an_ablation_of_the_set_tells_what_it_was_worth(
     tiny_copy: Tiny, tmp_path: Path, base: str, value: float
 ) -> None:
     place = ablation(tmp_path / "ablation", tiny_copy.folder / "curated", base)
-    assert goldilocks("-q", "receipt", tiny_copy.folder, "--ablation", place).status == 0
+    assert goldilocks("-q", "publish", "--receipt", tiny_copy.folder, "--ablation", place).status == 0
     figure = read_receipt(tiny_copy.folder / "curated")[0].figure("worth.counterfactual.few")
     assert figure is not None
     assert (figure.value, figure.n) == (value, 50)
@@ -251,5 +252,5 @@ def test_an_ablation_of_the_set_tells_what_it_was_worth(
 
 def test_an_ablation_of_another_set_is_refused(tiny_copy: Tiny, tmp_path: Path) -> None:
     place = ablation(tmp_path / "ablation", tmp_path / "other" / "curated")
-    assert "exactly one must be trained on" in refusal("receipt", tiny_copy.folder, "--ablation", place)
-    assert "holds no ablation" in refusal("receipt", tiny_copy.folder, "--ablation", tmp_path)
+    assert "exactly one must be trained on" in refusal("publish", "--receipt", tiny_copy.folder, "--ablation", place)
+    assert "holds no ablation" in refusal("publish", "--receipt", tiny_copy.folder, "--ablation", tmp_path)

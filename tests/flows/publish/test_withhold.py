@@ -105,15 +105,15 @@ def test_what_is_sent_has_no_withheld_text_in_any_file(run: Path) -> None:
 def test_what_was_withheld_comes_back_as_it_was(run: Path, tmp_path: Path) -> None:
     public = send(run)
     refused = refusal("export", public, "--format", "trl", "--out", tmp_path / "trl")
-    assert "has no statement; withheld texts are put back by `goldilocks restore`" in refused
+    assert "has no statement; withheld texts are put back by `goldilocks publish DIR --restore`" in refused
     elsewhere = tmp_path / "elsewhere.jsonl"
     (tmp_path / "problems.jsonl").rename(elsewhere)
-    said = goldilocks("restore", public, "--source", f"school={elsewhere}")
+    said = goldilocks("publish", "--restore", public, "--source", f"school={elsewhere}")
     assert said.status == 0, said.err
     assert rows(public, "data").equals(published(run, "data"))
     dropped = published(run, "dropped")
     assert rows(public, "dropped").drop("evidence").equals(dropped.drop("evidence"))
-    assert goldilocks("restore", public, "--source", f"school={elsewhere}").status == 0  # once more, nothing changes
+    assert goldilocks("publish", "--restore", public, "--source", f"school={elsewhere}").status == 0
     assert rows(public, "data").equals(published(run, "data"))
     assert "give the folder of the run" in refusal("publish", public, "--to", "me/withheld")
 
@@ -122,7 +122,7 @@ def test_a_source_that_changed_is_told_and_its_texts_stay_away(run: Path, tmp_pa
     public = send(run)
     source = tmp_path / "problems.jsonl"
     source.write_text(source.read_text().replace('"Because of 14', '"As 14'))
-    said = goldilocks("restore", public, "--from", tmp_path)
+    said = goldilocks("publish", "--restore", public, "--from", tmp_path)
     assert said.status == 1
     assert "the texts of 1 rows are not what the set was made from" in said.err
     assert "source school: row 3" in said.err
@@ -131,10 +131,10 @@ def test_a_source_that_changed_is_told_and_its_texts_stay_away(run: Path, tmp_pa
 
 
 def test_what_cannot_be_restored_or_withheld_is_a_sentence(run: Path, tmp_path: Path) -> None:
-    assert "nothing is withheld there" in refusal("restore", run / "curated")
+    assert "nothing is withheld there" in refusal("publish", "--restore", run / "curated")
     public = send(run)
-    assert "the set has no such source; it has school" in refusal("restore", public, "--source", "web=x")
-    assert "--source school: write NAME=PATH" in refusal("restore", public, "--source", "school")
+    assert "the set has no such source; it has school" in refusal("publish", "--restore", public, "--source", "web=x")
+    assert "--source school: write NAME=PATH" in refusal("publish", "--restore", public, "--source", "school")
     assert (public / PARTS).is_file()
 
 
@@ -166,13 +166,13 @@ def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whol
     given = rows(public, "tests").filter(pl.col("origin") == "given")
     assert given["input"].null_count() == given.height > 0
     assert "So do their given tests and checkers" in (public / "README.md").read_text()
-    with pytest.raises(SourceError, match="has no statement; withheld texts are put back by `goldilocks restore`"):
+    with pytest.raises(SourceError, match="has no statement; withheld texts are put back by"):
         load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
     assert "has no statement; withheld texts" in refusal("export", public, "--format", "verl", "--out", tmp_path / "v")
     recorded = load_recipe(ROOT / "flows" / "recipes" / "demo_code.toml").models["coder"]
     with pytest.raises(SourceError, match="has no statement; withheld texts"):
         trained_sets(recorded, tmp_path, [public])
-    said = goldilocks("restore", public, "--from", ROOT / "flows" / "recipes")
+    said = goldilocks("publish", "--restore", public, "--from", ROOT / "flows" / "recipes")
     assert said.status == 0, said.err
     assert rows(public, "data").equals(whole)
     for table in ("tests", "judging"):
@@ -199,5 +199,5 @@ def test_training_never_passes_over_what_is_withheld(
     shutil.copytree(run / "curated", kept)
     shutil.copytree(public / "dropped", kept / "dropped", dirs_exist_ok=True)
     (kept / ".published.json").unlink()  # a set that was put together by hand
-    with pytest.raises(SourceError, match="has no statement; withheld texts are put back by `goldilocks restore`"):
+    with pytest.raises(SourceError, match="has no statement; withheld texts are put back by"):
         load_tasks(data, Split.TRAIN, tmp_path)

@@ -63,14 +63,14 @@ PROGRAM = {"id": "x", "tests": [], "problem": "x", "lang": "python", "code": "",
 @pytest.mark.parametrize(
     "command",
     [
-        ("classify", "IN", "--out", "IN", "--map", "statement=q"),
-        ("classify", "IN", "--out", "LINK", "--map", "statement=q"),
-        ("decontaminate", "IN", "--against", "OTHER", "--out", "IN", "--field", "q"),
-        ("decontaminate", "IN", "--against", "OTHER", "--out", "OTHER", "--field", "q"),
+        ("verify", "statements", "IN", "--out", "IN", "--map", "statement=q"),
+        ("verify", "statements", "IN", "--out", "LINK", "--map", "statement=q"),
+        ("verify", "overlap", "IN", "--against", "OTHER", "--out", "IN", "--field", "q"),
+        ("verify", "overlap", "IN", "--against", "OTHER", "--out", "OTHER", "--field", "q"),
         ("verify", "answers", "IN", "--out", "IN"),
         ("verify", "code", "--problems", "IN", "--submissions", "OTHER", "--out", "IN"),
         ("verify", "code", "--problems", "IN", "--submissions", "OTHER", "--out", "OTHER"),
-        ("detect-language", "IN", "--out", "IN"),
+        ("verify", "language", "IN", "--out", "IN"),
     ],
 )
 def test_an_output_that_is_an_input_is_refused(command: tuple[str, ...], tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_an_output_that_is_an_input_is_refused(command: tuple[str, ...], tmp_pat
 def test_a_folder_is_no_output_of_a_command_on_files(tmp_path: Path) -> None:
     rows = tmp_path / "in.jsonl"
     write_jsonl(rows, [PROGRAM])
-    said = refusal("classify", rows, "--out", tmp_path, "--map", "statement=q")
+    said = refusal("verify", "statements", rows, "--out", tmp_path, "--map", "statement=q")
     assert f"{tmp_path} is a folder; name a file that is to be written." in said
 
 

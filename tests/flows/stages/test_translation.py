@@ -114,7 +114,7 @@ def test_the_funnel_the_card_and_explain_tell_of_it(finished: Translated) -> Non
     row = finished.rows.row(0, named=True)
     for name in (row["translation_of"], row["id"]):
         assert f"{row['lang']}: translated as {row['id']}" in goldilocks("explain", finished.folder, name).out
-    assert goldilocks("verify-receipt", finished.folder, "--quick").status == 0
+    assert goldilocks("verify", "receipt", finished.folder, "--quick").status == 0
 
 
 def test_a_problem_without_an_accepted_translation_stays(finished: Translated) -> None:

@@ -21,7 +21,7 @@ from training.optimisation.model import save_model
 
 
 def save_to_trajectory(components: LoopComponents, version: int, state: Mapping[str, Tensor]) -> None:
-    """Write a version of the weights for `goldilocks analyse`, unrounded.
+    """Write a version of the weights for `goldilocks ablate --analyse`, unrounded.
 
     A step at a rate of 1e-5 moves few weights of a bf16 model at all.
     """

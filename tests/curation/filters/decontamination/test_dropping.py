@@ -95,7 +95,7 @@ def test_other_figures_are_a_template_and_an_unrelated_problem_is_nothing() -> N
 
 
 def test_the_settings_of_a_recipe_are_those_of_the_measure() -> None:
-    """A default that differed would be another measure in runs than in `goldilocks decontaminate`."""
+    """A default that differed would be another measure in runs than in `goldilocks verify overlap`."""
     recipe, measure = DecontaminationSettings(), OverlapSettings()
     shared = {field.name for field in dataclasses.fields(OverlapSettings)} & set(DecontaminationSettings.model_fields)
     assert shared == {"methods", "cosine"}

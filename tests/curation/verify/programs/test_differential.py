@@ -1,7 +1,7 @@
-"""Programs of many styles end and print in every box as they do outside, on a quiet machine and on a busy one.
+"""Programs of many styles end and print in every box as they do outside.
 
-The truth is a run with a bare interpreter, or with what the machine's g++ makes; nothing is expected by hand. The
-interpreter's own is quick; the whole corpus on every rung, at a load of sixteen besides, is for the slow lane.
+The truth is a run with a bare interpreter, or with what the machine's g++ makes; nothing is expected by hand. A busy
+machine, and programs that others wrote, are for the gates `programs/foreign-programs` and `-busy`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,12 @@ from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
 from tests.curation.verify.programs.cpp_styles import CPP_STYLES
 from tests.curation.verify.programs.cpp_system_styles import CPP_SYSTEM_STYLES
-from tests.curation.verify.programs.differential import Bare, differences, load
-from tests.curation.verify.programs.foreign_styles import Style, of_data_sets
+from tests.curation.verify.programs.differential import Bare, differences
+from tests.curation.verify.programs.foreign_styles import Style
 from tests.curation.verify.programs.python_styles import PYTHON_STYLES
 from tests.curation.verify.programs.python_system_styles import PYTHON_SYSTEM_STYLES
-from tests.places import SHARED_DATA
 
 RUNGS = ("namespaces", "user-namespace", "landlock")
-LOAD = 16
-PARTS = 3
-"""Each rung judges one part of the styles on a busy machine; all do so without other load."""
 WITH_PROCESSES = {
     "a process of multiprocessing",
     "a pool of processes",
@@ -213,33 +209,11 @@ def test_threads_have_stacks_as_outside_and_the_main_one_what_memory_there_is(ru
     assert ran.memory_mb > 100
 
 
-def differ_under_load(runner: Runner, bare: Bare, styles: dict[str, Style], part: int) -> dict[int, object]:
-    """Return what is judged otherwise; of `PARTS` parts of the styles this one also on a busy machine."""
-    truth = {name: (style, bare.run(style)) for name, style in styles.items()}
-    busy = dict(list(truth.items())[part::PARTS])
-    found: dict[int, object] = {}
-    for count, some in ((1, truth), (LOAD, busy)):
-        with load(count):
-            found[count] = differences(runner, some)
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNGS, indirect=True)
 def test_no_style_is_judged_otherwise_than_outside(runner: Runner, bare: Bare) -> None:
+    """All styles on the strongest rung, half of them on each weaker one."""
     part = RUNGS.index(runner.tools.box.rung)
-    assert differ_under_load(runner, bare, corpus(runner), part) == {1: {}, LOAD: {}}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("runner", RUNGS, indirect=True)
-def test_no_program_that_others_wrote_is_judged_otherwise_than_outside(runner: Runner, bare: Bare) -> None:
-    folder = SHARED_DATA / "code"
-    if not folder.is_dir():
-        pytest.skip(f"no {folder}; set GOLDILOCKS_DATA to the folder that holds code/")
-    found = of_data_sets(folder)
-    some = {lang: [name for name, style in found.items() if style.lang is lang] for lang in CodeLang}
-    names = some[CodeLang.PYTHON][::6] + some[CodeLang.CPP][::20]
-    assert len(names) > 100
-    part = RUNGS.index(runner.tools.box.rung)
-    assert differ_under_load(runner, bare, {name: found[name] for name in names}, part) == {1: {}, LOAD: {}}
+    styles = list(corpus(runner).items())
+    some = styles if part == 0 else styles[part - 1 :: 2]
+    assert differences(runner, {name: (style, bare.run(style)) for name, style in some}) == {}
