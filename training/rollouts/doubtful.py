@@ -42,10 +42,12 @@ class DoubtfulVerdicts:
         self._kept: dict[tuple[str, str], str] = {}
         self._counts: Counter[str] = Counter()
         if self._file.exists():
-            for line in self._file.read_text(encoding="utf-8").splitlines():
-                if line.endswith("}"):  # a kill may have cut the last one
-                    row = json.loads(line)
-                    self._kept[row["problem"], row["answer"]] = row["decision"]
+            whole, _, cut = self._file.read_bytes().rpartition(b"\n")
+            if cut:  # by a kill
+                self._file.write_bytes(whole + b"\n" if whole else b"")
+            for line in whole.split(b"\n") if whole else ():
+                row = json.loads(line)
+                self._kept[row["problem"], row["answer"]] = row["decision"]
 
     async def decide(self, task: TrainingTask, verdict: Verdict) -> Verdict:
         """Return the verdict, correct if it was doubtful and the model takes the answer for the reference."""
