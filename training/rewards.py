@@ -37,8 +37,8 @@ COMPONENTS = ("format", "correctness", "length", "language")
 CONSISTENCY = ConsistencySettings(undetermined="fail")
 """When problem, thoughts and answer share a language (paper, section 2.2: all three are classified as the same one).
 
-A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that does
-not think aloud has two parts. Passages inside a part are not looked at."""
+A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that
+does not think aloud has two parts. Passages inside a part are not looked at."""
 
 
 class LanguageConsistency(Protocol):
