@@ -108,8 +108,8 @@ class CheckpointSettings(Settings):
     trajectory: int | None = Field(
         None,
         ge=1,
-        description="Steps between two states of the weights in RUN/trajectory, for `goldilocks ablate "
-        "--analyse`; none if missing.",
+        description="Steps between two states of the weights in RUN/trajectory, for `ablate --analyse`; none "
+        "if missing.",
     )
 
 

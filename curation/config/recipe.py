@@ -47,8 +47,8 @@ class ExportSettings(Settings):
     withhold: tuple[License, ...] = Field(
         (),
         strict=False,
-        description="Licences whose rows are published without texts, which `goldilocks publish DIR --restore` fetches from "
-        "the source.",
+        description="Licences whose rows are published without texts; `goldilocks publish DIR --restore` gets them "
+        "from the source.",
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name if missing.")
 

@@ -52,7 +52,7 @@ def parse(line: str) -> str:
 def test_every_shown_command_exists_with_its_options() -> None:
     pages = [page for page in PAGES if page not in GENERATED]
     seen = [parse(line) for page in pages for line in typed(page.read_text(encoding="utf-8"))]
-    assert set(seen) == set(COMMANDS)
+    assert set(seen) <= set(COMMANDS)
 
 
 def test_the_help_of_export_names_every_format() -> None:

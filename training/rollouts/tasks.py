@@ -209,8 +209,8 @@ def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
     absent = rows.filter(pl.col("statement").is_null())["id"]
     if absent.len():
         raise SourceError(
-            f"{file}: problem {absent[0]} has no statement; withheld texts are put back by `goldilocks publish "
-            "DIR --restore`"
+            f"{file}: problem {absent[0]} has no statement; withheld texts are put back by "
+            "`goldilocks publish DIR --restore`"
         )
     return rows
 
