@@ -169,8 +169,12 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
         if not context.is_rank_zero:
             trainer.follow()
             return []
-        tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-        preflight = Preflight(recipe, folder, trainer, load_tokenizer(folder), tasks)
+        tasks, tokenizer = load_tasks(recipe.data, Split.TRAIN, recipe_folder), load_tokenizer(folder)
+        for name in (found := _too_long(recipe, trainer, tokenizer, [*tasks.values()])):
+            del tasks[name]
+        if found:
+            _say(f"{len(found):,} problems would be left out, for their prompts fill the context")
+        preflight = Preflight(recipe, folder, trainer, tokenizer, tasks)
         if all(result.passed for result in preflight.before_generation()):
             asyncio.run(_check_generators(preflight, build_generators(recipe, folder)))
         return preflight.results
@@ -274,6 +278,21 @@ def _run_rank_zero(
     return out / "model"
 
 
+def _too_long(
+    recipe: TrainRecipe, trainer: Trainer, tokenizer: PreTrainedTokenizerBase, tasks: Sequence[TrainingTask]
+) -> dict[str, int]:
+    """Return the tokens of each prompt that fills the context alone, by problem.
+
+    Raises:
+        SourceError: those are all problems.
+    """
+    context = context_of(recipe, trainer.model.config.get_text_config())
+    found = without_room(tokenizer, recipe.solving_prompt, tasks, recipe.tags, context)
+    if len(found) == len(tasks):
+        raise SourceError(f"every prompt fills the context of {context:,} tokens; take a longer context")
+    return found
+
+
 def _leave_out_long(
     recipe: TrainRecipe,
     out: Path,
@@ -282,22 +301,16 @@ def _leave_out_long(
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
 ) -> tuple[str, ...]:
-    """Remove the problems whose prompts fill the context, write them to `LEFT_OUT`, and return a line on them.
-
-    Raises:
-        SourceError: none is left to train on.
-    """
+    """Remove the problems whose prompts fill the context, write them to `LEFT_OUT`, and return a line on them."""
     context = context_of(recipe, trainer.model.config.get_text_config())
-    every = [*tasks.values(), *held_out]
-    found = without_room(tokenizer, recipe.solving_prompt, every, recipe.tags, context)
+    found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
+    found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)
     (out / LEFT_OUT).unlink(missing_ok=True)
     if not found:
         return ()
     named = [f"{name} ({tokens:,} tokens)" for name, tokens in found.items()]
     line = f"{len(found):,} problems are left out, for their prompts fill the context of {context:,} tokens: "
     line += ", ".join(named[:3]) + (f" and {len(named) - 3:,} more ({out / LEFT_OUT})" if len(named) > 3 else "")
-    if found.keys() >= tasks.keys():
-        raise SourceError(f"{line}; none is left: take a longer context")
     atomic_write(out / LEFT_OUT, "".join(json.dumps({"problem": n, "tokens": t}) + "\n" for n, t in found.items()))
     for name in found.keys() & tasks.keys():
         del tasks[name]
