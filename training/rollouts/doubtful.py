@@ -2,7 +2,7 @@
 
 Each pair of reference and answer of a problem is one question, asked once in a run and kept in RUN/asked.jsonl, so that
 a resumed run does not ask again. Invariants: only a verdict that is wrong and doubtful is asked about; it becomes
-correct if all votes are "same"; a question that fails, or is over the limit, leaves the verdict as it is, counted.
+correct if all readable votes, more than half, are "same"; a question that fails, or is over the limit, leaves the verdict as it is, counted.
 
 Not here: the question (`curation.questions.doubtful_verdicts`).
 """
@@ -94,8 +94,10 @@ class DoubtfulVerdicts:
             )
         except PolicyError:
             return FAILED
-        votes = {DOUBTFUL_VERDICTS.read(one.text) if one is not None else None for one in said}
-        decision = SAME if votes == {SAME} else OTHER
+        votes = [DOUBTFUL_VERDICTS.read(one.text) for one in said if one is not None]
+        readable = [vote for vote in votes if vote in DOUBTFUL_VERDICTS.words]
+        enough = len(readable) > DOUBTFUL_VERDICTS.number // 2  # as in curation
+        decision = SAME if enough and set(readable) == {SAME} else OTHER
         row = {"problem": task.id, "reference": task.reference_answer, "answer": answer, "decision": decision}
         with self._file.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
