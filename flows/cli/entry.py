@@ -95,6 +95,9 @@ def run(
         float | None,
         typer.Option("--rehearse", metavar="SHARE", help="The whole way on a share, as 0.01, with small policies."),
     ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Read only the first N rows of each source.")
+    ] = None,
     gpus: Gpus = None,
     batch: Batch = None,
     json: Json = False,
@@ -103,6 +106,11 @@ def run(
     from flows.cli.commands import run_recipe
 
     changes = overrides or []
+    if limit is not None:
+        from flows.run.recipe import load_recipe
+
+        count = len(load_recipe(recipe, changes).sources)
+        changes = [*changes, *(f"sources.{number}.limit={limit}" for number in range(count))]
     if batch is not None:
         from flows.cli.gpus import batch_file
 

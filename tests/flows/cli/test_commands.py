@@ -57,6 +57,12 @@ def test_every_row_has_one_fate(tiny_run: Tiny) -> None:
     }
 
 
+def test_a_limit_reads_the_first_rows_of_each_source(tiny_copy: Tiny, tmp_path: Path) -> None:
+    said = goldilocks("run", tiny_copy.recipe, "--limit", 3, "--out", tmp_path / "first", "--json")
+    assert said.status == 0, said.err
+    assert json.loads(said.out)["stages"][0]["in"] == 3
+
+
 def test_every_dropped_row_has_one_known_reason_and_its_evidence(tiny_run: Tiny) -> None:
     dropped = tiny_run.table("dropped")
     assert set(dropped["reason"]) <= {reason.value for reason in DropReason}
