@@ -2,7 +2,8 @@
 
 Each pair of reference and answer of a problem is one question, asked once in a run and kept in RUN/asked.jsonl, so that
 a resumed run does not ask again. Invariants: only a verdict that is wrong and doubtful is asked about; it becomes
-correct if all readable votes, more than half, are "same"; a question that fails, or is over the limit, leaves the verdict as it is, counted.
+correct if all readable votes, more than half, are "same"; a question that fails, or is over the limit, leaves the
+verdict as it is and is counted.
 
 Not here: the question (`curation.questions.doubtful_verdicts`).
 """
