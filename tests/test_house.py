@@ -215,7 +215,7 @@ def test_every_stage_is_kept_apart_by_the_contract() -> None:
         home = next((room for room in rooms if module == room or module.startswith(f"{room}.")), None)
         if home is not None:
             lived_in.add(home)
-        elif name.startswith("curation/") and not name.endswith("/__init__.py"):
+        elif name.startswith("curation/") and not name.endswith("/__init__.py") and name != "curation/api.py":
             homeless.append(name)
     assert homeless == []
     assert set(rooms) == lived_in

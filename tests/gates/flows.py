@@ -96,7 +96,7 @@ def crash_refresh() -> Measured:
     return phases("refresh")
 
 
-@gate("crash-moments", Limit("==", 5, "tests"), tier="room")
+@gate("crash-moments", Limit("==", 4, "tests"), tier="room")
 def crash_moments() -> Measured:
     """Count tests that kill a run while it reads, samples, judges, decides or publishes."""
     return tests_pass(*(f"tests/flows/{name}.py" for name in ("test_crash", "test_sampling_crash")))

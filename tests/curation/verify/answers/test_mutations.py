@@ -80,9 +80,8 @@ def test_comparing_is_reflexive_and_symmetric() -> None:
 
 @real
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-def test_changed_real_references_are_refused(seed: int) -> None:
-    wrong, tried = near_misses(list(real_references()), seed)
+def test_changed_real_references_are_refused() -> None:
+    wrong, tried = near_misses(list(real_references()), 0)
     assert sum(tried.values()) > 5000
     assert not wrong
 

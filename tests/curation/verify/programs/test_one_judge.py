@@ -74,9 +74,8 @@ def test_measuring_and_judging_again(curated: Path, runner: Runner) -> None:
         assert again == result.verdicts
 
 
-@pytest.mark.parametrize("code", [pytest.param("all_tests", marks=pytest.mark.slow), "proportional"])
-def test_training(code: str, curated: Path) -> None:
-    settings = RewardSettings.model_validate({"code": code})
+def test_training(curated: Path) -> None:
+    settings = RewardSettings.model_validate({"code": "proportional"})
     tasks = load_tasks(CuratedData(kind="curated", folders=(str(curated),)), Split.TRAIN, Path())
 
     async def said() -> list[Verdict]:
@@ -86,10 +85,6 @@ def test_training(code: str, curated: Path) -> None:
 
     verdicts = {row["id"]: verdict for row, verdict in zip(ASKED, asyncio.run(said()), strict=True)}
     assert {name: verdict.outcome for name, verdict in verdicts.items()} == {row["id"]: row["outcome"] for row in ASKED}
-    shares = {verdict.passed for verdict in verdicts.values()}
-    if code == "all_tests":
-        assert shares == {None}
-        return
     assert all((one.passed == 1.0) == (one.outcome is Outcome.CORRECT) for one in verdicts.values())
     assert verdicts["right on the samples only"].passed == pytest.approx(2 / 3)
     assert verdicts["a function, wrong on one call"].passed == pytest.approx(1 / 3)

@@ -1,0 +1,165 @@
+"""What a notebook or a script needs of curation, in five functions: `from curation import judge_answers`.
+
+Only the names in `__all__` of `curation` are promised. `flows.run_recipe` runs a pipeline: curation imports no flows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from curation.publish.export_formats import ExportResult
+    from curation.records import Completion, Policy, PromptRequest
+    from curation.verify.math_judge import Verdict
+    from curation.verify.programs.problem import ProgramResult
+
+POLICIES = {"endpoint": "curation.policies.endpoint:Endpoint", "vllm": "curation.policies.vllm:Vllm"}
+"""Module and class of the models that can be asked here, by their kind."""
+
+
+def read_set(folder: str | Path) -> pl.DataFrame:
+    """Return the problems of a curated set, one row each, in the columns of `CURATED`.
+
+    Args:
+        folder: of a run, or of its set.
+
+    Raises:
+        SourceError: there is no set.
+    """
+    import polars as pl
+
+    from curation.records import SourceError
+
+    for place in (Path(folder), Path(folder) / "curated"):
+        if files := sorted(place.glob("data/*.parquet")):
+            return pl.concat([pl.read_parquet(file, glob=False) for file in files])
+    raise SourceError(f"{folder} holds no curated set: there is no data/*.parquet in it or in its folder `curated`.")
+
+
+def judge_answers(
+    reference: str,
+    responses: Sequence[str],
+    *,
+    statement: str | None = None,
+    lang: str = "en",
+    response_format: str = "any",
+    workers: int = 1,
+) -> list[Verdict]:
+    r"""Return the verdict on each response to a problem of mathematics, as a run judges attempts.
+
+    Example: ``judge_answers("1/2", [r"So it is \boxed{0.5}."])[0].outcome`` is ``correct``.
+
+    Args:
+        statement: the problem, which shows which quantity, unit and form are asked for.
+        response_format: how responses give their answers, as `verify.response_format` of a recipe.
+    """
+    from curation.verify.math_judge import JudgeTask, MathJudge, Response
+
+    task = JudgeTask("", reference, lang, tuple(Response(text, None) for text in responses), statement=statement)
+    with MathJudge(workers, response_format=response_format) as judge:
+        return list(judge.submit(task).result())
+
+
+def judge_program(
+    tests: Sequence[tuple[str, str]],
+    code: str,
+    *,
+    language: str = "python",
+    cpu_s: float = 4.0,
+    memory_mb: int = 300,
+    every: bool = False,
+) -> ProgramResult:
+    """Return the verdict on a program by tests of (input, output), run in the sandbox.
+
+    Example: ``judge_program([("1 2", "3")], "print(sum(map(int, input().split())))").verdict`` is ``AC``.
+
+    Args:
+        language: `python` or `cpp`.
+        cpu_s, memory_mb: limits of each test.
+        every: run the tests after the first failure too.
+
+    Raises:
+        VerifierError: this machine cannot isolate programs.
+    """
+    from curation.verify.programs.extraction import CodeLang
+    from curation.verify.programs.judge import judge_programs
+    from curation.verify.programs.problem import CodeProblem, CodeTest, Submission
+    from curation.verify.programs.tools import Runner
+
+    cases = tuple(CodeTest(given.encode(), wanted.encode()) for given, wanted in tests)
+    problem = CodeProblem("program", cases, cpu_s, memory_mb)
+    with Runner(1) as runner:
+        (result,) = judge_programs(runner, [(problem, Submission(CodeLang(language), code))], every=every)
+    return result
+
+
+def pass_rate(
+    statement: str,
+    reference: str,
+    model: Mapping[str, Any],
+    *,
+    attempts: int = 16,
+    lang: str = "en",
+    response_format: str = "any",
+) -> tuple[float, list[Verdict]]:
+    """Ask a model a problem of mathematics and return correct / judged, in [0, 1], with the verdict on each attempt.
+
+    What the verifier failed on counts neither way; without one verdict the pass rate is NaN.
+
+    Args:
+        model: a table as `[models.NAME]` of a recipe, of kind `endpoint` or `vllm`.
+
+    Raises:
+        ConfigError: the table is no such model.
+        PolicyError: the model cannot be asked.
+    """
+    from curation.records import Domain, Outcome, PromptRequest
+
+    request = PromptRequest("problem", statement, Domain.MATH, lang)
+    texts = asyncio.run(_ask(_open_policy(model), request, attempts))
+    verdicts = judge_answers(reference, texts, statement=statement, lang=lang, response_format=response_format)
+    judged = [verdict for verdict in verdicts if verdict.outcome not in (Outcome.TIMEOUT, Outcome.BROKEN)]
+    correct = sum(verdict.outcome is Outcome.CORRECT for verdict in judged)
+    return (correct / len(judged) if judged else float("nan")), verdicts
+
+
+def export(folder: str | Path, form: str, out: str | Path) -> ExportResult:
+    """Write a curated set for another trainer, as `goldilocks export` does.
+
+    Raises:
+        SourceError: there is no such format or no set, or the format cannot carry a problem.
+    """
+    from curation.publish.export_formats import export_set
+
+    place = Path(folder)
+    return export_set(place / "curated" if (place / "curated").is_dir() else place, form, Path(out))
+
+
+def _open_policy(model: Mapping[str, Any]) -> Policy:
+    from importlib import import_module
+
+    from curation.config import EndpointModel, VllmModel
+    from curation.config.loading import parse_settings
+    from curation.records import ConfigError
+
+    kinds: dict[str, type[EndpointModel | VllmModel]] = {"endpoint": EndpointModel, "vllm": VllmModel}
+    kind = str(model.get("kind"))
+    if kind not in kinds:
+        raise ConfigError(f"model: kind = {kind!r}: the kinds that can be asked are {', '.join(kinds)}.")
+    settings = parse_settings(kinds[kind], model, "model")
+    module, _, name = POLICIES[kind].partition(":")
+    policy: Policy = getattr(import_module(module), name)(settings, Path(), None)
+    return policy
+
+
+async def _ask(policy: Policy, request: PromptRequest, attempts: int) -> list[str]:
+    async with policy:
+        answers: list[Completion | None] = await asyncio.gather(
+            *(policy.answer(request, index) for index in range(attempts))
+        )
+    return [answer.text or "" for answer in answers if answer is not None]
