@@ -60,7 +60,7 @@ def read_asked(folder: Path) -> Asked:
     except FileNotFoundError:
         return Asked()
     except (KeyError, TypeError, ValueError) as error:
-        raise SourceError(f"{path} cannot be read ({error}); publish its folder again.") from error
+        raise SourceError(f"{path} does not state how problems were asked ({error}); publish it again.") from error
 
 
 def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
