@@ -106,6 +106,9 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
             leaving.append(key)
     empty = [pl.when(withheld).then(None).otherwise(pl.col(name)).alias(name) for name in [*texts, "evidence"]]
     kept = rows.with_columns([column for column in empty if column.meta.output_name() in rows.columns])
+    if "accepted" in rows.columns:  # they show the answer, and the source does not have them
+        none = pl.lit([], rows.schema["accepted"])
+        kept = kept.with_columns(accepted=pl.when(withheld).then(none).otherwise("accepted"))
     gone = pl.DataFrame(leaving, schema=[(name, rows.schema[name]) for name in KEY], orient="row")
     kept = kept.join(gone, on=KEY, how="anti", maintain_order="left")
     pointers = pl.DataFrame(lines, schema=WITHHELD, orient="row")

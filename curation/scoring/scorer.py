@@ -137,7 +137,8 @@ class Scorer:
             held = self._hold(name, table["program"])
             return self._code.submit(JudgeTask(held, "", lang, answers, seed=seed, statement=statement))
         form = self.settings.response_format or table.get("response_format", ANY)
-        task = JudgeTask(name, table["answer"], lang, (), table.get("letter"), statement=statement)
+        accepted = tuple(table.get("accepted", ()))
+        task = JudgeTask(name, table["answer"], lang, (), table.get("letter"), statement=statement, admissible=accepted)
         return self._math.submit(task, [final_answer(answers[0], form)])
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:

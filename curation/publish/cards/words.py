@@ -88,6 +88,8 @@ COLUMN_WORDS: Mapping[str, str] = {
     "translation_of": "id of the problem that this is a translation of; null if it is none",
     "pass_rate_of": "id of the problem whose pass rate this is: a translation that was not measured has that of its "
     "original; null if it is the row's own",
+    "accepted": "answers that a model took for the reference, where the verifier was in doubt: each is as good as "
+    "`answer`, also in training and in every export; empty where there are none",
     "also_from": "where its merged copies were, exact and near ones: source, row and licence of each; empty where "
     "there are none",
 }

@@ -189,7 +189,7 @@ def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
 
 def _read(file: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "meta"], glob=False)
+        return pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "accepted", "meta"], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
 

@@ -14,12 +14,15 @@ class StageSettings(Settings):
 
     until: Literal["steps", "reward", "length"] = Field(
         "steps",
-        description="`reward`, `length`: the stage ends when that curve is flat; `steps`: after `steps`. Paper: "
-        "by eye.",
+        description="`reward`: the stage ends when the reward is flat above its floor; `length`: when the length is "
+        "flat because of its limit; `steps`: after `steps`. Paper: by eye.",
     )
     steps: int | None = Field(None, ge=1, description="Max steps of the stage.")
     lengths: int | None = Field(
-        None, ge=1, description="Length without a penalty, l_max - l_cache, in tokens. Paper: 16k, 24k, 32k."
+        None,
+        ge=1,
+        description="Length without a penalty, l_max - l_cache, in tokens; a plateau "
+        "raises it only if the limit binds. Paper: 16k, 24k, 32k.",
     )
     n_batch: int | None = Field(None, ge=1, description="Rollouts per batch, in one optimiser step. Paper: 8k, 4k, 2k.")
     n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Paper: lowered with memory.")
