@@ -79,12 +79,9 @@ class Poisoned(TorchGenerator):
         return await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
 
 
-@pytest.mark.parametrize("staleness", [pytest.param(0, marks=pytest.mark.slow), 1])
-def test_a_refused_problem_is_left_out_with_its_group(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
-) -> None:
+def test_a_refused_problem_is_left_out_with_its_group(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "build_generators", lambda _, folder: [Poisoned(folder, capacity=16)])
-    made = small(steps=2, collector={"max_staleness": staleness}, evaluation={"data": None}, checks=False)
+    made = small(steps=2, collector={"max_staleness": 1}, evaluation={"data": None}, checks=False)
     run.train(made, Path(), tmp_path / "run")
     ledger = json.loads((tmp_path / "run/summary.json").read_text())["ledger"]
     assert 0 < ledger["dropped"]["refused"] <= 2 * made.collector.group_size  # once drawn, perhaps twice at a time
