@@ -12,14 +12,13 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.difficulty import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class RewardSettings(Settings):
     """What a rollout is worth in addition to the format and a correct answer (paper, section 2.2)."""
 
     language: float = Field(
-        0.1, ge=0, description="If problem, thoughts and answer are in one language; 0: off. Paper: 0.1."
+        0.1, ge=0, description="If problem, thoughts and answer are all in one language; 0: off. Paper: 0.1."
     )
     length_penalty: float = Field(0.1, ge=0, description="Max penalty for length; 0: off. Paper: 0.1.")
     max_length: int = Field(20_480, gt=0, description="l_max, the max tokens of a rollout, with the full penalty.")
@@ -46,6 +45,15 @@ class RewardSettings(Settings):
                 f"length_cache = {self.effective_length_cache} is more than max_length = {self.max_length}; lower it"
             )
         return self
+
+
+class DoubtSettings(Settings):
+    """A model that is asked about doubtful verdicts during training, as `[questions.doubtful_verdicts]` in curation."""
+
+    model: str | None = Field(
+        None, min_length=1, description="A model of the kind `endpoint`; if missing, doubtful answers count as wrong."
+    )
+    max_questions: int = Field(1000, ge=1, description="Max pairs of reference and answer that a run asks about.")
 
 
 class ObjectiveSettings(Settings):
@@ -130,7 +138,6 @@ class CollectorSettings(Settings):
         description="Updates within which a group is trained on after its first rollout was admitted; nothing is "
         "dropped. 0: generators wait.",
     )
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @property
     def minibatch_size(self) -> int:

@@ -23,6 +23,7 @@ from curation.thinking import ThinkingTags
 from training.config import (
     CollectorSettings,
     ComputeSettings,
+    DoubtSettings,
     LoraSettings,
     ObjectiveSettings,
     OptimSettings,
@@ -150,6 +151,7 @@ class TrainRecipe(NamedModels):
     data: DataSettings = Field(description="The problems to train on.")
     collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches.")
     rewards: RewardSettings = Field(default_factory=RewardSettings, description="What a rollout is worth.")
+    verify: DoubtSettings = Field(default_factory=DoubtSettings, description="Doubtful verdicts.")
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
     optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")
@@ -191,7 +193,12 @@ class TrainRecipe(NamedModels):
     @property
     def asked(self) -> dict[str, str]:
         """Return the name of the model that each setting refers to, by the setting's key."""
-        named = {"model": self.model, "reference": self.reference, "teacher": self.teacher}
+        named = {
+            "model": self.model,
+            "reference": self.reference,
+            "teacher": self.teacher,
+            "verify.model": self.verify.model,
+        }
         return {key: name for key, name in named.items() if name is not None}
 
     @property
@@ -262,6 +269,9 @@ class TrainRecipe(NamedModels):
                 f"models.{self.model}.{unread[0]} is not read in training: rewards.max_length, seed and collector take "
                 "its place; leave it out"
             )
+        judge = self.verify.model
+        if judge is not None and self.models[judge].kind != "endpoint":
+            raise ValueError(f"models.{judge} is asked about verdicts: its kind is `endpoint`")
         for role, name in (("reference", self.reference), ("teacher", self.teacher)):
             if name is None:
                 continue

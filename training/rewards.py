@@ -34,8 +34,11 @@ FORMAT, CORRECTNESS = 0.1, 0.9
 COMPONENTS = ("format", "correctness", "length", "language")
 """Names of the components of a `Reward`."""
 
-CONSISTENCY = ConsistencySettings()
-"""When problem, thoughts and answer share a language: a part without a language is ignored, as are passages inside."""
+CONSISTENCY = ConsistencySettings(undetermined="fail")
+"""When problem, thoughts and answer share a language (paper, section 2.2: all three are classified as the same one).
+
+A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that
+does not think aloud has two parts. Passages inside a part are not looked at."""
 
 
 class LanguageConsistency(Protocol):
@@ -200,4 +203,6 @@ def _is_one_language(judged: RewardInputs, check_language: LanguageChecker | Non
     if check_language is None:
         raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
     parts = split_response(judged.tags.house_form(judged.text))
-    return check_language(judged.problem, parts.thoughts, parts.answer or "", CONSISTENCY).consistent
+    answer = parts.answer or ""
+    thoughts = parts.thoughts if judged.tags.are_used else answer
+    return check_language(judged.problem, thoughts, answer, CONSISTENCY).consistent

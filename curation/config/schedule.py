@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.records import ConfigError
 
 CRON_FIELDS = 5
 
@@ -31,7 +32,9 @@ class ScheduleSettings(Settings):
     @model_validator(mode="after")
     def _readable(self) -> Self:
         if self.cron is not None and len(self.cron.split()) != CRON_FIELDS:
-            raise ValueError(f"cron = {self.cron!r} has not {CRON_FIELDS} fields; write `0 3 * * *` for 3 at night")
+            raise ValueError(
+                f"cron = {self.cron!r} does not have {CRON_FIELDS} fields; write `0 3 * * *` for 3 at night"
+            )
         return self
 
 
@@ -71,6 +74,21 @@ class StatedCosts(Settings):
         None, ge=0, description="Training with `[stored]`: steps on stored attempts alone."
     )
 
+    def of_stage(self, name: str, number: int, subject: str, stages: int | None = None) -> float:
+        """Return a stage's value of a figure, which has one value, or one for each stage.
+
+        Args:
+            subject: begins the error, as in ``recipe a.toml``.
+            stages: of the recipe, if it is known.
+
+        Raises:
+            ConfigError: the figure has another number of values.
+        """
+        values: tuple[float, ...] = getattr(self, name)
+        if len(values) != 1 and (number >= len(values) or stages not in (None, len(values))):
+            raise ConfigError(f"{subject}: costs.{name} has {len(values)} values; give one, or one for each stage.")
+        return values[min(number, len(values) - 1)]
+
     def require(self, *, training: bool) -> None:
         """Raise `ValueError` if a figure is missing, or is one of the other kind of recipe."""
         given = {name for name in _CURATION | _TRAINING if getattr(self, name) != type(self).model_fields[name].default}
@@ -79,5 +97,5 @@ class StatedCosts(Settings):
             raise ValueError(f"costs.{needed} is missing")
         if other := given & (_CURATION if training else _TRAINING):
             raise ValueError(
-                f"costs.{min(other)} is of a {'curation' if training else 'training'} recipe; leave it out"
+                f"costs.{min(other)} belongs to a {'curation' if training else 'training'} recipe; leave it out"
             )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.policies.checkpoints import end_tokens
+from curation.prompts.asked import ADD_SYSTEM
 from curation.prompts.base import Message
 from curation.records import PolicyError
 
@@ -50,15 +51,19 @@ class StopTokens:
 def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: Any) -> Any:
     """Return what the tokenizer's chat template makes of a chat; ``options`` are those of transformers' method.
 
+    A chat without a system message stays without one, also if the template of a trained model would add it.
+
     Raises:
         PolicyError: the template refuses the chat, as some refuse every system message.
     """
     from jinja2.exceptions import TemplateError
 
+    if not any(message["role"] == "system" for message in messages):
+        options[ADD_SYSTEM] = False
     try:
         return tokenizer.apply_chat_template(list(messages), **options)
     except TemplateError as error:
-        advice = "mend its chat_template"
+        advice = "fix its chat_template"
         if any(message["role"] == "system" for message in messages):
             advice = 'set prompt = "plain", or take a chat_template that puts the system message somewhere'
         raise PolicyError(

@@ -1,12 +1,14 @@
-"""How the problems of a published set were asked, so that a trainer elsewhere asks the same way.
+"""How a published set's problems were asked, and how a trained model is asked, so that others ask the same way.
 
 `asked.json` holds a live policy's prompt, worked examples, thinking tags and form of answers. A set of recorded
-attempts has no such file, as their prompt is not known; its problems are asked by `SOLVE`.
+attempts has no such file, as their prompt is not known; its problems are asked by `SOLVE`. A trained model's chat
+template also adds the system message to a chat without one (`write_asked`), so that other software asks the same way.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,13 @@ from curation.response_formats import ANY, checked_format
 from curation.thinking import OPEN, ThinkingTags
 
 FILE = "asked.json"
+
+_TEMPLATE, _TOKENIZER = "chat_template.jinja", "tokenizer_config.json"
+
+ADD_SYSTEM = "add_system_message"
+"""The argument of a trained model's chat template that, if false, leaves the chat without a system message."""
+
+_ADDED = re.compile(r"{#- system message of the training -#}.*?{#- end -#}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +44,12 @@ def asked_by(policy: LiveModel, response_format: str) -> str:
     """Return what `FILE` holds, as JSON: which prompt a live policy was given."""
     named = {"text": policy.prompt.text} if isinstance(policy.prompt, PromptFile) else policy.prompt
     examples = [[one.statement, one.response] for one in policy.examples]
-    told = {"prompt": named, "thinking": policy.thinking, "examples": examples, "response_format": response_format}
-    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    asked = {"prompt": named, "thinking": policy.thinking, "examples": examples, "response_format": response_format}
+    return json.dumps(asked, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_asked(folder: Path) -> Asked:
-    """Return how the problems of a published set were asked; the defaults where it does not say.
+    """Return how the problems of a published set were asked; the defaults if it has no `asked.json`.
 
     Raises:
         SourceError: the file is damaged.
@@ -51,13 +60,60 @@ def read_asked(folder: Path) -> Asked:
     except FileNotFoundError:
         return Asked()
     except (KeyError, TypeError, ValueError) as error:
-        raise SourceError(f"{path} does not say how problems were asked ({error}); publish the set again.") from error
+        raise SourceError(f"{path} does not state how problems were asked ({error}); publish it again.") from error
 
 
-def _asked(told: Mapping[str, Any]) -> Asked:
-    named, tags = told["prompt"], told["thinking"]
+def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
+    """Write into a model's folder how it is asked, and have its chat template add the system message."""
+    (folder / FILE).write_text(asked_by(policy, response_format), encoding="utf-8")
+    examples = [(one.statement, one.response) for one in policy.examples]
+    system = solving_prompt(policy.prompt, ThinkingTags.of(policy.thinking), examples).system
+    if (path := folder / _TEMPLATE).is_file():
+        path.write_text(with_system_message(path.read_text(encoding="utf-8"), system), encoding="utf-8")
+    elif (path := folder / _TOKENIZER).is_file():
+        table = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(table.get("chat_template"), str):
+            table["chat_template"] = with_system_message(table["chat_template"], system)
+            path.write_text(json.dumps(table, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def with_system_message(template: str, system: str) -> str:
+    """Return a chat template that gives a chat without a system message this one, in place of one added before."""
+    template = _ADDED.sub("", template, count=1)
+    if not system:
+        return template
+    text = system.encode("unicode-escape").decode().replace('"', '\\"')
+    return (
+        "{#- system message of the training -#}"
+        f"{{%- if {ADD_SYSTEM} | default(true) and (not messages or messages[0]['role'] != 'system') -%}}"
+        f"{{%- set messages = [{{'role': 'system', 'content': \"{text}\"}}] + messages -%}}"
+        "{%- endif -%}{#- end -#}" + template
+    )
+
+
+def asked_settings(folder: Path) -> dict[str, Any]:
+    """Return the prompt, tags and examples of a trained model's folder as settings of a model; empty if it has none.
+
+    Raises:
+        SourceError: the file is damaged.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return {}
+    read_asked(folder)
+    table = json.loads(path.read_text(encoding="utf-8"))
+    prompt = table["prompt"]
+    return {
+        "prompt": {"file": FILE, **prompt} if isinstance(prompt, dict) else prompt,
+        "thinking": table["thinking"],
+        "examples": [{"statement": statement, "response": response} for statement, response in table["examples"]],
+    }
+
+
+def _asked(content: Mapping[str, Any]) -> Asked:
+    named, tags = content["prompt"], content["thinking"]
     prompt = PromptFile(file=FILE, text=named["text"]) if isinstance(named, dict) else named
     thinking = tags if isinstance(tags, str) else (str(tags[0]), str(tags[1]))
-    examples = [(str(statement), str(response)) for statement, response in told["examples"]]
+    examples = [(str(statement), str(response)) for statement, response in content["examples"]]
     chosen = solving_prompt(prompt, ThinkingTags.of(thinking), examples)
-    return Asked(chosen, thinking, checked_format(told["response_format"]))
+    return Asked(chosen, thinking, checked_format(content["response_format"]))

@@ -16,12 +16,14 @@ import polars as pl
 from curation.publish.merged_copies import COPIES
 from curation.records import PROBLEM
 
-VERSION = "export@6"
+VERSION = "export@7"
 
 STAGE = "export"
 
 _FORESEEN = r"; foreseen at ([0-9.]+)(?: with (.+))?$"
 """How the evidence of a decision ends that was foreseen: with which probability, and with whose attempts besides."""
+
+ACCEPTED = pl.List(pl.String())
 
 CURATED = pl.Schema(
     {
@@ -41,6 +43,7 @@ CURATED = pl.Schema(
         "first_pass_rate": pl.Float64(),
         "translation_of": pl.String(),  # id of the original of a translation, else null
         "pass_rate_of": pl.String(),  # whose pass rate this is: a translation's original; null: the row's own
+        "accepted": ACCEPTED,  # answers that a model took for the reference: each as good; empty if there are none
         "also_from": COPIES,  # where its merged copies stood, and under which licences; empty where there are none
     }
 )
@@ -50,14 +53,16 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     """Return the kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
 
     Args:
-        problems: kept rows in the `PROBLEM` schema; the columns ``also_from``, ``translation_of`` and ``pass_rate_of``
-            are taken over where they are there.
+        problems: kept rows in the `PROBLEM` schema; the columns ``accepted``, ``also_from``, ``translation_of`` and
+            ``pass_rate_of`` are taken over where they are there.
         last: `DECISION` rows of the stage that decided; a column ``measured_on`` is taken over where it is there.
         first: `DECISION` rows of the stage before it, if there was one.
     """
     renamed = {"low": "pass_rate_low", "high": "pass_rate_high"}
     if "also_from" not in problems.columns:
         problems = problems.with_columns(also_from=pl.lit([], COPIES))
+    if "accepted" not in problems.columns:
+        problems = problems.with_columns(accepted=pl.lit([], ACCEPTED))
     for name in ("translation_of", "pass_rate_of"):
         if name not in problems.columns:
             problems = problems.with_columns(pl.lit(None, pl.String).alias(name))
@@ -87,6 +92,23 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     )
     joined = frame.join(before, left_on="id", right_on="problem", how="left", maintain_order="left")
     return joined.select(CURATED.names()).cast(CURATED)
+
+
+def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:
+    """Return problems with a column ``accepted``: the answers that votes took for their reference, in order.
+
+    Args:
+        votes: problem, reference, answer, attempts and decision of pairs; those of another reference do not count.
+    """
+    same = votes.filter((pl.col("decision") == "same") & (pl.col("attempts") > 0))
+    found = (
+        problems.select("id", "answer")
+        .join(same.select(id="problem", answer="reference", accepted="answer"), on=["id", "answer"])
+        .group_by("id")
+        .agg(pl.col("accepted").unique().sort())
+    )
+    joined = problems.join(found, on="id", how="left", maintain_order="left")
+    return joined.with_columns(pl.col("accepted").fill_null([]).cast(ACCEPTED))
 
 
 def _decided_by() -> pl.Expr:

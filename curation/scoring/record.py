@@ -4,7 +4,8 @@
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
 ``program`` is a problem of `curation.verify.programs.files`: tests, limits, checker, function, language. ``letter`` is
-the right option's, where a multiple choice was opened; ``thinking`` and ``response_format`` are how responses were read
+the right option's, where a multiple choice was opened; ``accepted`` are answers that a model took for the reference as
+the problem was measured, each as good as ``answer``; ``thinking`` and ``response_format`` are how responses were read
 as the problem was measured, where that is not the default.
 """
 
@@ -44,6 +45,8 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
     how: dict[str, Any] = {"program": row_of_problem(program)} if program is not None else {"answer": row["answer"]}
     if program is None and (letter := option_letter(row.get("raw_answer"), row["answer"] or "")) is not None:
         how["letter"] = letter
+    if program is None and row.get("accepted"):
+        how["accepted"] = list(row["accepted"])
     if asked is not None and asked.thinking != OPEN:
         how["thinking"] = asked.thinking
     if asked is not None and asked.response_format != ANY:
@@ -68,6 +71,9 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
         ):
             if not isinstance(table.get(name), kind):
                 raise TypeError(f"{name} is {brief(table.get(name))}")
+        accepted = table.get("accepted", [])
+        if not isinstance(accepted, list) or not all(isinstance(one, str) for one in accepted):
+            raise TypeError(f"accepted is {brief(accepted)}")
         ThinkingTags.of(table.get("thinking", OPEN))
         checked_format(table.get("response_format", ANY))
     except (KeyError, TypeError, ValueError) as error:

@@ -38,9 +38,9 @@ class ScoringSettings:
 
     Args:
         thinking: the tag that the model thinks in, as `<think>` or `[THINK]`; `none` for a model that does not; None:
-            as a row's record says, `<think>` where it shows nothing.
+            as a row's record states, `<think>` if it states nothing.
         response_format: how responses of math give their answers, as a recipe's `verify.response_format`; None: as a
-            row's record says.
+            row's record states.
         workers: verifier processes, of math and of programs each; None: one a core.
         tests_run: of a program, how many of its tests are run; None: all, as it was measured.
         limit_s: CPU seconds of one comparison of answers.
@@ -137,7 +137,8 @@ class Scorer:
             held = self._hold(name, table["program"])
             return self._code.submit(JudgeTask(held, "", lang, answers, seed=seed, statement=statement))
         form = self.settings.response_format or table.get("response_format", ANY)
-        task = JudgeTask(name, table["answer"], lang, (), table.get("letter"), statement=statement)
+        accepted = tuple(table.get("accepted", ()))
+        task = JudgeTask(name, table["answer"], lang, (), table.get("letter"), statement=statement, admissible=accepted)
         return self._math.submit(task, [final_answer(answers[0], form)])
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:

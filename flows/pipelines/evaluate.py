@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,7 @@ from flows.run.tasks import Item
 from flows.stages.attempts import attempt_key, attempt_store, attempts_of
 from flows.stages.bench import BENCH_LANGUAGE, BENCH_ROWS, BENCH_TESTS
 from flows.stages.sources import SOURCES
-from training.evaluation.estimators import Estimate
-from training.evaluation.report import Heading, report_page
+from training.evaluation.report import Comparison, Heading, report_page
 from training.evaluation.scores import Evaluation, Format, compare_scores, evaluate_scores, score_problems
 
 PART = "stage1"
@@ -49,22 +48,22 @@ COLUMNS = ("problem", "index", "text", "finish", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """A finished evaluation; ``compared`` is another one's policy with the paired differences to it."""
+    """A finished evaluation, and its differences to another one."""
 
     folder: Path
     heading: Heading
     evaluation: Evaluation
-    compared: tuple[str, Mapping[str, Estimate]] | None = None
+    compared: Comparison | None = None
 
     def table(self) -> dict[str, Any]:
         """Return all of it as one JSON object."""
         compared = None
         if self.compared is not None:
-            differences = {name: asdict(estimate) for name, estimate in self.compared[1].items()}
-            compared = {"policy": self.compared[0], "differences": differences}
+            compared = asdict(self.compared)
         return {
             "bench": self.heading.bench,
             "policy": self.heading.policy,
+            "prompt": self.heading.prompt,
             "folder": str(self.folder),
             "report": str(self.folder / FOLDER / "report.html"),
             **self.evaluation.table(),
@@ -206,8 +205,9 @@ def _write(
     sizes = _sizes(bench, scores)
     evaluation = evaluate_scores(scores, sizes)
     left_out = (*_left_out(results), *unused)
-    heading = Heading(bench.name, attempt_key(judged.folder).policy, tuple(_about(run, results)), left_out)
-    compared = _compared(bench, scores, sizes, against) if against is not None else None
+    key = attempt_key(judged.folder)
+    heading = Heading(bench.name, key.policy, tuple(_about(run, results)), left_out, key.prompt)
+    compared = _compared(heading, scores, sizes, against) if against is not None else None
     evaluated = Evaluated(run.folder, heading, evaluation, compared)
     shown = scores.join(problems.select(problem="id", statement="statement"), on="problem", maintain_order="left")
     shown = shown.sort(pl.col("correct") / pl.col("attempts"), nulls_last=True, maintain_order=True)
@@ -265,10 +265,8 @@ def _left_out(results: Results) -> list[str]:
     ]
 
 
-def _compared(
-    bench: Bench, scores: pl.DataFrame, sizes: Sequence[int], against: Path
-) -> tuple[str, Mapping[str, Estimate]]:
-    """Compare with another evaluation of the bench, problem by problem.
+def _compared(heading: Heading, scores: pl.DataFrame, sizes: Sequence[int], against: Path) -> Comparison:
+    """Compare with another evaluation of the bench, problem by problem; mark it if that had another prompt.
 
     Raises:
         StoreError: the folder holds none, or that of another bench.
@@ -282,5 +280,13 @@ def _compared(
             f"--against {against}: holds no finished evaluation; run `goldilocks evaluate` there."
         ) from error
     if other_scores.join(scores, on="problem", how="semi").is_empty():
-        raise StoreError(f"--against {against}: is of bench {other['bench']}, and shares no problem with {bench.name}.")
-    return str(other["policy"]), compare_scores(other_scores, scores, sizes)
+        raise StoreError(
+            f"--against {against}: is of bench {other['bench']}, and shares no problem with {heading.bench}."
+        )
+    remark = ""
+    if other["prompt"] != heading.prompt:
+        remark = (
+            f"asked differently: {other['prompt']} there, {heading.prompt} here; the differences are of prompt and "
+            "weights together"
+        )
+    return Comparison(str(other["policy"]), compare_scores(other_scores, scores, sizes), remark)

@@ -10,6 +10,7 @@ import polars as pl
 
 from curation.config import LiveModel, Recipe, TorchModel, VllmModel
 from curation.difficulty import refresh
+from curation.prompts.asked import asked_settings
 from curation.records import COUNTED_OUTCOMES, Outcome, PolicyError, SourceError
 from flows.run.model_files import load_model
 from flows.run.recipe import parse_recipe
@@ -32,7 +33,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     """
     part = run.parts[-1]
     table = run.recipe.model_dump()
-    table["grader"] = None  # it has been trained; what it became stands in the stage
+    table["grader"] = None  # it is trained; the stage names its model
     band = table[part]["band"]
     band["max_pass_rate"] = max(band["max_pass_rate"], run.recipe.refresh.max_pass_rate)
     name = CHECKPOINT
@@ -50,8 +51,9 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
 def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     """Return a checkpoint's folder as a model's table.
 
-    A live policy before it lends prompt, tags, examples and decoding. vLLM samples it where that is installed; else, or
-    where torch did so before, torch does.
+    It is asked as its folder states (`asked.json`, which training writes); a live ``previous`` policy gives prompt,
+    tags and examples if the folder does not state them, and decoding. vLLM samples it if that is installed; else, or
+    if torch did so before, torch does.
     """
     home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
     if home is None:
@@ -60,7 +62,7 @@ def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     kind: type[LiveModel] = VllmModel if use_vllm else TorchModel
     fields = set(kind.model_fields) if isinstance(previous, kind) else {"prompt", "thinking", "examples", "decoding"}
     shared = previous.model_dump(include=fields - {"model", "revision"}) if isinstance(previous, LiveModel) else {}
-    return {**shared, "kind": "vllm" if use_vllm else "torch", "model": str(home.absolute())}
+    return {**shared, **asked_settings(home), "kind": "vllm" if use_vllm else "torch", "model": str(home.absolute())}
 
 
 def read_trained(path: Path) -> pl.DataFrame:

@@ -30,7 +30,7 @@ EVERY_DOMAIN = MATH | CODE
 class Kind(StrEnum):
     """What a stage does to the problems, and so who reads what it made."""
 
-    FILTER = "filter"  # what it keeps is what the stages behind it read
+    FILTER = "filter"  # what it keeps is what later stages read
     MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
     DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
     ADDITION = "addition"  # adds rows to what the last decision keeps
@@ -86,7 +86,7 @@ class Stage:
     """
 
     name: str
-    """In fingerprints, and in the inputs of the stages behind it: a new one makes all of them run again."""
+    """In fingerprints, and in the inputs of later stages: a new one makes all of them run again."""
 
     title: str
     """In the funnel, on the card, next to the progress bar, and as the name of its task in Prefect."""
@@ -98,7 +98,7 @@ class Stage:
     """What it does."""
 
     domains: frozenset[Domain] = EVERY_DOMAIN
-    """Whose pipelines it may stand in."""
+    """Domains whose pipelines it may be in."""
 
     kind: Kind = Kind.FILTER
     enabled: Callable[[Run], bool] = _always
@@ -120,7 +120,7 @@ class Stage:
     """Whether `goldilocks plan` runs it before its pilot."""
 
     runs_anywhere: bool = False
-    """Whether its shards stand for themselves, so that another machine may compute them."""
+    """Whether its shards are independent, so that another machine may compute them."""
 
     by_verifier: bool = False
     """Whether it has a folder per version of the verifier."""
@@ -290,11 +290,15 @@ class StageRun:
         manifest = folder.manifest()
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
-    def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
-        """Compute a stage whose shards are those of the problems; no row may be lost or added."""
+    def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard], title: str = "") -> StageResult:
+        """Compute a stage whose shards are those of the problems; no row may be lost or added.
+
+        Args:
+            title: next to the progress bar; the stage's if missing.
+        """
         counts = shard_counts(self.problems.folder)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-        return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept)
+        return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept, title=title)
 
     def by_groups(
         self,
@@ -335,6 +339,7 @@ class StageRun:
         *,
         total: int | None,
         rows_in: int | None = None,
+        title: str = "",
     ) -> StageResult:
         """Compute the stage: skip finished shards, compute and write the others in order, then write the manifest.
 
@@ -342,13 +347,14 @@ class StageRun:
             shards: (rows, work) per shard. ``work`` is called only where the shard is not finished.
             total: rows for the progress bar.
             rows_in: rows that must go in, checked when the stage closes.
+            title: next to the progress bar; the stage's if missing.
         """
         if (result := self.finished(folder)) is not None:
             return result
         folder.prepare()
         count = 0
         rows_of: dict[int, int] = {}
-        with bar(self.stage.title, total) as advance:
+        with bar(title or self.stage.title, total) as advance:
 
             def unfinished() -> Iterator[tuple[int, Work]]:
                 nonlocal count

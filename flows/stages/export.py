@@ -13,11 +13,23 @@ from curation.publish.merged_copies import merged_copies, with_copies
 from curation.records import DROPPED, DropReason
 from curation.storage.stages import Shard, read_optional_shard, read_shard, read_table
 from curation.translation.rows import TRANSLATED, with_decisions, with_translations
+from flows.run.pipeline import read_result
 from flows.run.stage import Kind, Stage, StageResult, StageRun, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.near_dedup import NEAR_DEDUP
+from flows.stages.questions import doubtful_verdicts_of
 from flows.stages.translation import TRANSLATION
+
+_NO_VOTES = pl.DataFrame(
+    schema={
+        "problem": pl.String(),
+        "reference": pl.String(),
+        "answer": pl.String(),
+        "attempts": pl.Int32(),
+        "decision": pl.String(),
+    }
+)
 
 
 def export_problems(job: StageRun) -> StageResult:
@@ -31,18 +43,20 @@ def export_problems(job: StageRun) -> StageResult:
     measured = measured_on(job.run, job.run.parts[-1], last.name)
     merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
     settings = f"{recipe.export.size} {recipe.seed} {measured}"
-    added = job.results.get(TRANSLATION)
-    folder = job.open(export.VERSION, settings, job.problems, *merging, *decided, *([added] if added else []))
+    added, voted = job.results.get(TRANSLATION), _doubtful_verdicts(job, last.name)
+    read = [*merging, *decided, *([added] if added else []), *voted]
+    folder = job.open(export.VERSION, settings, job.problems, *read)
     if (result := job.finished(folder)) is not None:
         return result
     copies = _merged_copies(job)
+    votes = pl.concat([_NO_VOTES, *(read_table(result.folder, "votes", _NO_VOTES.columns) for result in voted)])
 
     def work(index: int) -> Shard:
         kept, decisions = read_shard(last, "kept", index), read_shard(last, "decisions", index)
         if "measured_on" not in decisions.columns:
             decisions = decisions.with_columns(measured_on=pl.lit(measured))
         evidence = kept.select("id").join(over_quota, on="id", how="left", maintain_order="left")["evidence"]
-        stays = with_copies(kept.filter(evidence.is_null()), copies)
+        stays = export.with_accepted(with_copies(kept.filter(evidence.is_null()), copies), votes)
         before = read_shard(first, "decisions", index) if first is not None else None
         new = TRANSLATED.to_frame()
         if added is not None:
@@ -66,6 +80,12 @@ def export_problems(job: StageRun) -> StageResult:
     counts = shard_counts(last)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
     return job.compute(folder, shards, total=sum(counts), rows_in=None if added else decided[-1].manifest.kept)
+
+
+def _doubtful_verdicts(job: StageRun, verifier: str) -> list[StageResult]:
+    """Return the stages in which a model decided doubtful verdicts, of those whose answers travel with the set."""
+    stages = [stage for part in job.run.parts if (stage := doubtful_verdicts_of(part)).enabled(job.run)]
+    return [result for stage in stages if (result := read_result(stage, job.run, verifier)) is not None]
 
 
 def _merged_copies(job: StageRun) -> pl.DataFrame:

@@ -1,25 +1,31 @@
-"""Exported sets: each format's reward of a response is the verdict of the set that it was exported from.
+"""Exported sets, the trainer and verl's plugin: the reward of a response is the verdict of the set that it comes from.
 
-Responses are real attempts at GSM8K and Odyssey, judged by a run's judge, and the labelled programs of the tests.
+Responses are real attempts at GSM8K and Odyssey, judged by a run's judge, and the labelled programs of the tests. Every
+second doubtful answer counts as accepted by a model, so that what a model decides is among the verdicts.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import polars as pl
 
+from curation.prompts import SOLVE
 from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS, export_set
 from curation.records import Outcome, problem_id
-from curation.verify.math_judge import JudgeTask, MathJudge, Response
+from curation.response_formats import BOXED
+from curation.scoring.record import MARK
+from curation.scoring.scorer import Scorer, ScoringSettings
+from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict
 from tests.consumers.environments import TRAINERS, missing, rewards_inside
 from tests.curation.verify.programs.corpus import responses, write_set
 from tests.gates.base import Limit, Measured, SkippedError, gate, shared, wilson
@@ -38,6 +44,8 @@ class Sampled:
     reference: str | None
     text: str
     verdict: float
+    answer: str | None = None
+    accepted: bool = False
 
 
 @cache
@@ -55,11 +63,23 @@ def attempts(source: str, count: int) -> tuple[Sampled, ...]:
         for statement, gold, text in drawn
     ]
     with MathJudge() as judge:
-        outcomes = [result.verdicts[0].outcome for result in judge.judge(tasks)]
+        verdicts = [result.verdicts[0] for result in judge.judge(tasks)]
+    doubtful = dict.fromkeys(
+        (task.problem, one.answer) for task, one in zip(tasks, verdicts, strict=True) if one.is_doubtful
+    )
+    taken = set(list(doubtful)[::2])
     return tuple(
-        Sampled(problem_id(statement), statement, gold, text, float(outcome is Outcome.CORRECT))
-        for (statement, gold, text), outcome in zip(drawn, outcomes, strict=True)
-        if outcome not in FAILED
+        Sampled(
+            problem_id(statement),
+            statement,
+            gold,
+            text,
+            float(one.outcome is Outcome.CORRECT or (problem_id(statement), one.answer) in taken),
+            one.answer,
+            (problem_id(statement), one.answer) in taken,
+        )
+        for (statement, gold, text), one in zip(drawn, verdicts, strict=True)
+        if one.outcome not in FAILED
     )
 
 
@@ -79,8 +99,18 @@ def curated(folder: Path, math: Sequence[Sampled], *, code: bool) -> Path:
     else:
         (folder / "data").mkdir(parents=True)
     about = {"domain": "math", "lang": "en", "source": "attempts", "pass_rate": 0.5}
+    accepted: dict[str, set[str | None]] = {}
+    for one in math:
+        accepted.setdefault(one.problem, set()).update([one.answer] if one.accepted else [])
     table = [
-        {"id": one.problem, "group": one.problem, "statement": one.statement, "answer": one.reference, **about}
+        {
+            "id": one.problem,
+            "group": one.problem,
+            "statement": one.statement,
+            "answer": one.reference,
+            "accepted": sorted(map(str, accepted[one.problem])),
+            **about,
+        }
         for one in {one.problem: one for one in math}.values()
     ]
     frame = pl.DataFrame([{name: row.get(name) for name in CURATED} for row in table], schema=CURATED)
@@ -118,8 +148,43 @@ def _all_formats(asked: Sequence[Sampled]) -> Measured:
                 left_out.append(f"{name} does not carry the problems of {len(asked) - len(carried)}")
             pairs = [(rows[one.problem], one.text) for one in carried]
             equal[name] = _equal(CALLS[name](pairs, export.file.parent), carried)
-    emulated = f"{len(asked)} responses; emulated without their trainer: {', '.join(EMULATED)}"
+        answered = [one for one in math if one.answer is not None]
+        for name, rewards in _training_rewards(folder, answered):
+            equal[name] = _equal(rewards, answered)
+    by_model = sum(one.accepted for one in asked)
+    emulated = f"{len(asked)} responses, {by_model} of them accepted by a model"
+    emulated += f"; emulated without their trainer: {', '.join(EMULATED)}"
     return _measured(equal, "; ".join([emulated, *left_out]))
+
+
+def _training_rewards(folder: Path, asked: Sequence[Sampled]) -> Iterator[tuple[str, Rewards]]:
+    """Yield the rewards of final answers by the trainer and by the rows that verl's plugin judges."""
+    from training.config import RewardSettings
+    from training.embedded_model.problems import Split
+    from training.engines.verl.data import write_verl_set
+    from training.recipe import CuratedData
+    from training.rollouts.tasks import load_tasks
+    from training.rollouts.verifiers import Verifiers
+
+    tasks = load_tasks(CuratedData(kind="curated", folders=(str(folder),)), Split.TRAIN, folder)
+    texts = [f"<think>?</think>\\boxed{{{one.answer}}}" for one in asked]
+
+    async def judged() -> list[Verdict]:
+        with Verifiers(tasks.values(), 2, RewardSettings()) as verifiers:
+            pairs = zip(asked, texts, strict=True)
+            return list(await asyncio.gather(*(verifiers.verify(tasks[one.problem], text, 0) for one, text in pairs)))
+
+    yield "trainer", [_reward(verdict.outcome) for verdict in asyncio.run(judged())]
+    file = folder / "verl.parquet"
+    write_verl_set(tasks.values(), SOLVE, file)
+    records = {row["extra_info"]["id"]: row["extra_info"][MARK] for row in pl.read_parquet(file).to_dicts()}
+    with Scorer(ScoringSettings(response_format=BOXED, workers=2)) as scorer:
+        scores = scorer.score([(records[one.problem], text) for one, text in zip(asked, texts, strict=True)])
+    yield "verl plugin", [score.reward for score in scores]
+
+
+def _reward(outcome: Outcome) -> float | None:
+    return None if outcome in FAILED else float(outcome is Outcome.CORRECT)
 
 
 @gate("verdicts", Limit(">=", 100, "%"))
@@ -156,7 +221,6 @@ def _math_verify(asked: Sequence[Sampled]) -> Rewards:
 
 def _strings(asked: Sequence[Sampled]) -> Rewards:
     """Return whether the final answer is the reference as a string, white space aside."""
-    from curation.response_formats import BOXED
     from curation.verify.extraction import extract_answer
 
     found = [extract_answer(one.text, BOXED) for one in asked]

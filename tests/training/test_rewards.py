@@ -169,9 +169,9 @@ def test_the_cache_is_a_fifth_of_the_length_where_it_is_not_given() -> None:
         (FRENCH, "<think>On ajoute les deux nombres.</think>La somme est donc \\boxed{4}.", 0.1),
         (FRENCH, "<think>We add both of the numbers.</think>La somme est donc \\boxed{4}.", 0.0),
         (FRENCH, "<think>We add both of the numbers.</think>So the sum is \\boxed{4}.", 0.0),
-        (FRENCH, "<think>On ajoute les deux nombres.</think>\\boxed{4}", 0.1),  # a formula has no language
-        (FRENCH, "<think>2 + 2 = 4</think>La somme est donc \\boxed{4}.", 0.1),
-        (FRENCH, "<think>2 + 2 = 4</think>\\boxed{4}", 0.0),  # one part alone shares nothing
+        (FRENCH, "<think>On ajoute les deux nombres.</think>\\boxed{4}", 0.0),  # a formula has no language
+        (FRENCH, "<think>2 + 2 = 4</think>La somme est donc \\boxed{4}.", 0.0),
+        (FRENCH, "<think></think>La somme est donc \\boxed{4}.", 0.0),
         ("$2 + 2 = ?$", "<think>2 + 2 = 4</think>La somme est donc \\boxed{4}.", 0.0),
         ("$2 + 2 = ?$", "<think>We add both.</think>La somme est donc \\boxed{4}.", 0.0),
     ],

@@ -65,7 +65,7 @@ def check_packing(
     *,
     rounded: bool,
 ) -> list[CheckResult]:
-    """Return the results of both figures.
+    """Return the results of both figures, or the one that the model computes no finite numbers.
 
     Args:
         samples: from `probe_samples`.
@@ -75,6 +75,10 @@ def check_packing(
     """
     tolerances = (ROUNDED if rounded else EXACT, ISOLATED if rounded else EXACT)
     plain = scorer.logprobs(samples, plain=True)
+    if not all(bool(row.isfinite().all()) for row in plain):
+        detail = "the model's own log-probabilities are not finite numbers, also without packing"
+        advice = "set compute.dtype = float32, or take a model without NaN or infinities in its computation"
+        return [CheckResult("finite", float("nan"), None, detail, advice)]
     others = _with_other_first_responses(samples, token_ids)
 
     def figures(packing: PackingSettings) -> tuple[float, float]:

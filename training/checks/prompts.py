@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from curation.policies.chat_templates import StopTokens
-from curation.prompts import Prompt
+from curation.prompts import Prompt, plain_text
 from curation.records import PolicyError
 from curation.thinking import ThinkingTags
 from training.checks.results import CheckResult
@@ -55,6 +55,31 @@ def check_prompts(
         CheckResult(TEMPLATE, None, None, detail),
         CheckResult("end token", None, None, stops.phrase(tokenizer)),
     ]
+
+
+def without_room(
+    tokenizer: PreTrainedTokenizerBase,
+    prompt: Prompt,
+    tasks: Sequence[TrainingTask],
+    tags: ThinkingTags,
+    context: int,
+) -> dict[str, int]:
+    """Return the tokens of each prompt that fills the context alone, by problem.
+
+    A prompt has no more tokens than bytes, so only long ones are rendered.
+    """
+    if not tasks:
+        return {}
+    first = tasks[0]
+    shown = tokenizer.decode(render_prompt(tokenizer, prompt, first, tags))
+    added = len(shown.encode()) + len(plain_text(prompt.messages(first.request)).encode())
+    found = {}
+    for task in tasks:
+        if len(task.request.statement.encode()) + added >= context:
+            tokens = len(render_prompt(tokenizer, prompt, task, tags))
+            if tokens >= context:
+                found[task.id] = tokens
+    return found
 
 
 def check_room(

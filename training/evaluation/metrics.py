@@ -127,6 +127,7 @@ class SampledGroupStats:
             / len(judged),
             "length/sampled_mean": sum(lengths) / len(lengths),
             "length/sampled_max": float(max(lengths)),
+            "length/limited_share": sum(map(is_limited, self._rollouts)) / len(lengths),
             "length/cut_share": sum(rollout.completion.finish == "length" for rollout in self._rollouts) / len(lengths),
         }
 
@@ -140,6 +141,11 @@ class SampledGroupStats:
         self._rollouts.clear()
         self._solved.clear()
         self._finished = self._dropped = 0
+
+
+def is_limited(rollout: Rollout) -> bool:
+    """Return whether the limit on the length affected a rollout: it reached the penalty, or was cut."""
+    return rollout.reward.length < 0 or rollout.completion.finish == "length"
 
 
 class MetricsLogger:

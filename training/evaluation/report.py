@@ -31,14 +31,26 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}tr.best td{backgrou
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What an evaluation is of. ``about`` are lines: where the rows come from, how they were asked. ``left_out`` are
-    those on rows and attempts that the figures do not hold.
+    """What an evaluation is of.
+
+    ``prompt`` is the version of the prompt. ``about`` are lines on the rows and the sampling, ``left_out`` those on
+    rows and attempts that the figures do not count.
     """
 
     bench: str
     policy: str
     about: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The paired differences to another evaluation; ``remark`` states why they are not of the weights alone."""
+
+    policy: str
+    differences: Mapping[str, Estimate]
+    remark: str = ""
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -105,14 +117,8 @@ def language_cells(evaluation: Evaluation) -> list[tuple[str, ...]]:
     return [row if paired else row[:-1] for row in rows]
 
 
-def report_lines(
-    heading: Heading, evaluation: Evaluation, compared: tuple[str, Mapping[str, Estimate]] | None = None
-) -> list[str]:
-    """Return the evaluation as lines for a terminal.
-
-    Args:
-        compared: the other policy's name, and the paired differences to it.
-    """
+def report_lines(heading: Heading, evaluation: Evaluation, compared: Comparison | None = None) -> list[str]:
+    """Return the evaluation as lines for a terminal."""
     lines = [f"{heading.bench}: {heading.policy}", counted(evaluation), *heading.left_out, ""]
     lines += [f"  {name:<13} {text}" for name, _, text in figures(evaluation)]
     if evaluation.languages:
@@ -121,9 +127,10 @@ def report_lines(
         cells = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in (head, *rows)]
         lines += ["", *("  " + "  ".join(row).rstrip() for row in cells)]
     if compared is not None:
-        other, differences = compared
+        differences = compared.differences
         count = differences["pass@1"].count
-        lines += ["", f"  to {other}, paired over {count:,} problems"]
+        lines += ["", f"  to {compared.policy}, paired over {count:,} problems"]
+        lines += [f"  {compared.remark}"] if compared.remark else []
         lines += [
             f"  {name:<13} {with_interval(estimate, signed=True):<30} {verdict(estimate)}"
             for name, estimate in differences.items()
@@ -135,7 +142,7 @@ def report_page(
     heading: Heading,
     evaluation: Evaluation,
     problems: pl.DataFrame,
-    compared: tuple[str, Mapping[str, Estimate]] | None = None,
+    compared: Comparison | None = None,
 ) -> str:
     """Return the evaluation as an HTML page.
 
@@ -150,11 +157,11 @@ def report_page(
     ]
     parts.append(_table(("measure", "", "value"), [(escape(name), bar, escape(text)) for name, bar, text in rows]))
     if compared is not None:
-        other, differences = compared
-        parts.append(f"<h2>Compared with {escape(other)}, problem by problem</h2>")
+        parts.append(f"<h2>Compared with {escape(compared.policy)}, problem by problem</h2>")
+        parts += [f"<p class=no>{escape(compared.remark)}</p>"] if compared.remark else []
         cells = [
             (escape(name), escape(with_interval(estimate, signed=True)), _verdict_cell(estimate))
-            for name, estimate in differences.items()
+            for name, estimate in compared.differences.items()
         ]
         parts.append(_table(("measure", "difference", ""), cells))
     if evaluation.languages:

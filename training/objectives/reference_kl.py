@@ -11,6 +11,9 @@ from training.objectives.base import ObjectiveInputs
 def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> Tensor:
     """Return a term (0-d) with the expected gradient of the sequences' KL(policy | reference), weighted as the loss is.
 
+    That holds if all groups are trained on and each sequence has weight one. If groups are dropped, or token sums are
+    divided by the group's tokens, the gradient points elsewhere (measured cosines .955 and .989).
+
     It is sum_t (log-ratio to go, detached) · log pi(y_t); the per-token forms k1 and k3 have other gradients (arXiv
     2506.09477). Samples of another policy count by their sequence's importance ratio, detached and capped.
 

@@ -34,5 +34,12 @@ def keep_best(run: Path, step: int, result: HasPassRate, trainer: Trainer, token
         if best["step"] < step and best["pass_rate"] >= result.pass_rate:
             return False
     said = json.dumps({"step": step, "pass_rate": result.pass_rate}) + "\n"
-    save_model(trainer.model, tokenizer, run / BEST, extra_files={MARK: said}, state=trainer.full_state_dict())
+    save_model(
+        trainer.model,
+        tokenizer,
+        run / BEST,
+        asked=trainer.asked,
+        extra_files={MARK: said},
+        state=trainer.full_state_dict(),
+    )
     return True

@@ -92,7 +92,9 @@ class PendingCheckpoint:
         """Write what is left, flush and rename; return the checkpoint's folder."""
         self._weights.result()
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
-        save_model(self._trainer.model, self._tokenizer, self._aside / "hf", state=self._model)
+        save_model(
+            self._trainer.model, self._tokenizer, self._aside / "hf", asked=self._trainer.asked, state=self._model
+        )
         del self._model
         if self._adapters:
             self._trainer.write_adapters(self._aside / "adapter", self._adapters)

@@ -1,8 +1,9 @@
 """The policy under training as a Hugging Face causal language model: loaded, and published in a folder.
 
-A published folder holds what ``save_pretrained`` writes (safetensors, config, generation config), the tokenizer, and a
-mark, ``DONE.json``, with the revision: a hash of weights and tokenizer. It is written under another name, flushed and
-renamed, so a folder with a mark is whole, also after kill -9. transformers and vLLM load it as it is.
+A published folder holds what ``save_pretrained`` writes (safetensors, config, generation config), the tokenizer, how a
+trained model is asked (`curation.prompts.asked`), and a mark, ``DONE.json``, with the revision: a hash of weights and
+tokenizer. It is written under another name, flushed and renamed, so a folder with a mark is whole, also after kill -9.
+transformers and vLLM load it as it is.
 
 Not here: sharding over GPUs and checkpoints of a training run, which also hold the optimizer.
 """
@@ -18,8 +19,11 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
+from curation.config import LiveModel
 from curation.policies.checkpoints import folder_revision
+from curation.prompts.asked import write_asked
 from curation.records import PolicyError, StoreError
+from curation.response_formats import BOXED
 from training.optimisation.checkpoint_names import (
     checkpoint_source,
     to_checkpoint_names,
@@ -53,7 +57,8 @@ def load_model(
     part; `save_model` writes the whole again. On the device ``meta`` its tensors have shapes and no memory.
 
     Raises:
-        PolicyError: the folder holds no model that transformers can load, or for training one with quantised weights.
+        PolicyError: the folder holds no model that transformers can load; or for training one whose weights are
+            quantised or not finite numbers.
     """
     from transformers.utils.logging import disable_progress_bar
 
@@ -65,9 +70,21 @@ def load_model(
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
     if training and getattr(model.config, "quantization_config", None) is not None:
         raise PolicyError(f"{folder}: its weights are quantised; training needs a copy in bfloat16 or float32")
+    if training:
+        _require_finite(model, folder)
     model_on_device: PreTrainedModel = model.to(device)
     _own_memory(model_on_device)
     return model_on_device.train(training)
+
+
+def _require_finite(model: PreTrainedModel, folder: Path) -> None:
+    """Raise PolicyError if a weight is NaN or infinite."""
+    broken = [name for name, value in model.named_parameters() if not value.is_meta and not value.isfinite().all()]
+    if broken:
+        raise PolicyError(
+            f"{folder}: {len(broken)} of its tensors hold NaN or infinite weights, the first is {broken[0]}; take the "
+            "checkpoint before it, or download the model again"
+        )
 
 
 def checkpoint_layers(model: PreTrainedModel) -> None:
@@ -116,12 +133,14 @@ def save_model(
     tokenizer: PreTrainedTokenizerBase,
     folder: Path,
     *,
+    asked: LiveModel | None = None,
     extra_files: Mapping[str, str] | None = None,
     state: Mapping[str, torch.Tensor] | None = None,
 ) -> str:
     """Write the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
 
     It has the class and the names of the checkpoint that the model was loaded from, and all of it that is not trained.
+    ``asked`` is the table under whose prompt it was trained, which the folder then carries (`curation.prompts.asked`).
     ``extra_files`` are further files, name to content. ``state`` is written in place of the model's own weights, where
     those are sharded; its names are those on disk (`training.optimisation.checkpoint_names`). A folder of that name is
     replaced: for an instant it is away, so a reader that must never miss a step publishes under a new name each time.
@@ -138,6 +157,8 @@ def save_model(
     )
     _copy_processors(model, temporary)
     tokenizer.save_pretrained(temporary)
+    if asked is not None:
+        write_asked(temporary, asked, BOXED)
     for name, text in (extra_files or {}).items():
         (temporary / name).write_text(text, encoding="utf-8")
     digest = folder_revision(temporary)

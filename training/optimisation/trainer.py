@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.distributed.fsdp import FSDPModule
 
+from curation.config import LiveModel
 from curation.policies.checkpoints import folder_revision
 from curation.records import GoldilocksError
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM, ObjectiveSettings
@@ -146,6 +147,11 @@ class Trainer:
             "sequence_sums": self._sequence_sums,
             **self.scorer.tasks,
         }
+
+    @property
+    def asked(self) -> LiveModel:
+        """Return the table under whose prompt the model is trained."""
+        return self._recipe.trained
 
     def ask(self, teacher: ReferencePolicy) -> None:
         """Have a teacher score the samples that name a prompt for it; every rank calls it, before `follow`."""

@@ -15,7 +15,7 @@ Invariants: a store holds each finished attempt once, also over kill -9 and resu
 parts there are at its moment, and resuming removes every part that it does not name, and the journals. All writing is
 done by one thread, in the order of recording: the loop never waits for a disk.
 
-Not here: rewards, and judging again (`training.rollouts.rejudging`).
+Not here: rewards.
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ Not here: who is admitted when (`training.rollouts.rollout_scheduler`), and the 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,12 +27,18 @@ from curation.records import Outcome, PolicyError
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
-from training.rewards import FORMAT, LanguageChecker, Reward, RewardInputs, compute_reward, format_error
+from training.rewards import FORMAT, LanguageChecker, Reward, RewardInputs
+from training.rollouts.impossible import impossible_positions
+from training.rollouts.judging import assess
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+
+_FEW_TOKENS = 4
+"""Tokens of a response from which impossible log-probabilities alone show a broken generator."""
 
 
 class RolloutGenerator(Protocol):
@@ -132,6 +137,10 @@ class RolloutRunner:
         self._prompts: dict[str, tuple[int, ...]] = {}
         self.generated, self.last_generated_at = 0, time.monotonic()
 
+    def verdict_metrics(self) -> dict[str, float]:
+        """Return the metrics of doubtful verdicts since the last call; empty if no model is asked about them."""
+        return self._verifiers.questions.numbers() if self._verifiers.questions is not None else {}
+
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
         """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
         token_ids = self._prompts.get(task.id)
@@ -149,13 +158,19 @@ class RolloutRunner:
         """Generate the rollout number ``index`` of a group.
 
         Raises:
-            PolicyError: the generator failed, or gave no token.
+            PolicyError: the generator failed, gave no token, or computes no finite numbers.
         """
         completion = await generator.generate(
             self.prompt_ids(task), seed=derive_seed(self._seed, f"{group}:{index}"), max_tokens=max_tokens
         )
         if not completion.token_ids:
             raise PolicyError(f"the generator gave no token for problem {task.id}; look at its log")
+        if len(impossible_positions(completion.logprobs)) == len(completion.logprobs) >= _FEW_TOKENS:
+            raise PolicyError(
+                f"problem {task.id}: no token of the response has a possible log-probability (the first: "
+                f"{completion.logprobs[0]:g}), so the generator's logits are not finite numbers; look for NaN in its "
+                "weights"
+            )
         self.generated += 1
         self.last_generated_at = time.monotonic()
         text = self._reader.text(completion.prompt_ids, completion.token_ids, completion.text)
@@ -165,25 +180,22 @@ class RolloutRunner:
         """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
         if task.reference_text is not None:
             return self._before_reference(task, task.reference_text, completion)
-        seed, text = derive_seed(self._seed, f"tests:{group}"), completion.text
-        failure, verdict = await judge_response(self._verifiers, task, text, seed, self.tags, completion.finish)
+        seed = derive_seed(self._seed, f"tests:{group}")
+
+        def ask(text: str) -> Awaitable[Verdict]:
+            return self._verifiers.verify(task, text, seed, completion.finish)
+
         inputs = RewardInputs(
             task.request.domain,
             task.request.statement,
             completion.text,
             len(completion.token_ids),
-            verdict.outcome if verdict is not None else None,
-            verdict.passed if verdict is not None else None,
-            self.tags,
-            completion.finish,
+            None,
+            tags=self.tags,
+            finish=completion.finish,
         )
-        if self._check_language is None:
-            reward = compute_reward(inputs, self.rewards)
-        else:  # telling a language takes its time
-            reward = await asyncio.to_thread(compute_reward, inputs, self.rewards, self._check_language)
-        if verdict is None:
-            return Rollout(task.id, completion, reward, None, str(failure))
-        return Rollout(task.id, completion, reward, verdict.outcome, verdict.method, verdict.answer)
+        found = await assess(ask, inputs, self.rewards, self._check_language)
+        return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
         """Return the thoughts of a completion with the reference text after them; no verifier is asked.
@@ -223,22 +235,6 @@ def _first_tokens(completion: TokenCompletion, count: int, text: str) -> TokenCo
         versions=completion.versions[:count],
         text=text,
     )
-
-
-async def judge_response(
-    verifiers: Verifiers, task: TrainingTask, text: str, seed: int, tags: ThinkingTags, finish: str | None
-) -> tuple[str | None, Verdict | None]:
-    """Return what is wrong with a response's format, and its verdict; one of the two is None.
-
-    Args:
-        seed: draws the tests of a program; that of the response's group.
-        tags: those in which the text has its thoughts.
-        finish: how the response ended, as of a `TokenCompletion`.
-    """
-    failure = format_error(text, task.request.domain, tags, finish)
-    if failure is not None:
-        return failure, None
-    return None, await verifiers.verify(task, tags.house_form(text), seed, finish)
 
 
 def render_prompt(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
 
 _DROPPED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
-_MEASURED = ("judged", "correct", "policy")
+_MEASURED = ("judged", "correct", "policy", "raw_answer", "accepted")
 """Columns that a set may lack."""
 
 LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
@@ -39,7 +39,9 @@ class TrainingTask:
     """A problem to train on: its statement, and the reference answer or the program's tests.
 
     ``correct`` of ``judged`` attempts of ``policy`` are what its set measured; ``deferred``: its set dropped it as too
-    hard. A problem that no rule can judge has a ``reference_text``, a proof or an answer in words, and no verifier.
+    hard. ``raw_answer`` is the source's reference, and ``accepted`` are answers that a model took for the reference as
+    the set was made. A problem that no rule can judge has a ``reference_text``, a proof or an answer in words, and no
+    verifier.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -52,6 +54,8 @@ class TrainingTask:
     deferred: bool = False
     reference_text: str | None = None
     policy: str | None = None
+    raw_answer: str | None = None
+    accepted: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -184,7 +188,16 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
     details = {FENCE: _language(row)} if is_code else {}
     request = PromptRequest(row["id"], row["statement"], Domain(row["domain"]), row["lang"] or "en", details)
     judged, correct = row.get("judged") or 0, row.get("correct") or 0
-    return TrainingTask(request, row["answer"], program, judged, correct, policy=row.get("policy"))
+    return TrainingTask(
+        request,
+        row["answer"],
+        program,
+        judged,
+        correct,
+        policy=row.get("policy"),
+        raw_answer=row.get("raw_answer"),
+        accepted=tuple(row.get("accepted") or ()),
+    )
 
 
 def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:

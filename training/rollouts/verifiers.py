@@ -20,12 +20,14 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
+from curation.option_letters import option_letter
 from curation.records import Domain, SourceError
 from curation.response_formats import BOXED
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from training.config import RewardSettings
+from training.rollouts.doubtful import DoubtfulVerdicts
 from training.rollouts.tasks import TrainingTask
 
 TESTS_PER_GROUP = 20
@@ -47,6 +49,8 @@ class Verifiers:
 
     Raises:
         SourceError: two tasks have the same id but other tests.
+
+    ``questions`` decides doubtful verdicts, if a run asks a model about them.
     """
 
     def __init__(self, tasks: Iterable[TrainingTask], workers: int, rewards: RewardSettings) -> None:
@@ -61,6 +65,7 @@ class Verifiers:
                 raise SourceError(f"problem {task.id} is trained on and held out under different tests; leave one out")
         self._workers, self._rewards = workers, rewards
         self._judges: dict[Domain, Judge] = {}
+        self.questions: DoubtfulVerdicts | None = None
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -90,10 +95,18 @@ class Verifiers:
 
         ``finish`` states how it ended, as of a `TokenCompletion`.
         """
-        response = Response(text, None, finish)
         request, reference = task.request, task.reference_answer or ""
-        judge_task = JudgeTask(task.id, reference, request.lang, (response,), seed=seed, statement=request.statement)
+        judge_task = JudgeTask(
+            task.id,
+            reference,
+            request.lang,
+            (Response(text, None, finish),),
+            option_letter(task.raw_answer, reference),
+            seed=seed,
+            statement=request.statement,
+            admissible=task.accepted,
+        )
         submit = self._judges[request.domain].submit  # extracts the answer, which takes its time
         future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)
         (verdict,) = await asyncio.wrap_future(future)
-        return verdict
+        return await self.questions.decide(task, verdict) if self.questions is not None else verdict

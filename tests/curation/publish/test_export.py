@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from curation.config import Band
 from curation.difficulty.pass_rates import decide
-from curation.publish.export import CURATED, curate, over_quota, quotas
+from curation.publish.export import CURATED, curate, over_quota, quotas, with_accepted
 from curation.records import DECISION, PASS_RATE, PROBLEM
 
 
@@ -218,3 +218,18 @@ def test_an_empty_set_has_its_columns() -> None:
     none = pl.DataFrame(schema=PROBLEM)
     assert curate(none, decisions(("a", 2, 16)), None).schema == CURATED
     assert curate(none, decisions(("a", 2, 16)), decisions(("a", 2, 16))).schema == CURATED
+
+
+def test_answers_that_votes_took_for_the_present_reference_travel_with_the_row() -> None:
+    problems = pl.DataFrame({"id": ["a", "b"], "answer": ["15", "2"]})
+    rows = [
+        ("a", "15", "15 more cupcakes", 4, "same"),
+        ("a", "15", "15 cupcakes", 1, "same"),
+        ("a", "15", "15 or so", 2, "different"),
+        ("a", "14", "fourteen", 2, "same"),  # of the reference before
+        ("b", "2", "two", 0, "same"),  # what a person decided on, which no attempt gave
+    ]
+    votes = pl.DataFrame(rows, ("problem", "reference", "answer", "attempts", "decision"), orient="row")
+    found = with_accepted(problems, votes)
+    assert found["accepted"].to_list() == [["15 cupcakes", "15 more cupcakes"], []]
+    assert found["id"].to_list() == ["a", "b"]

@@ -12,8 +12,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from transformers import AutoTokenizer
 
 from curation.config import AttemptColumns, RecordedModel
+from curation.config.loading import parse_settings
+from curation.policies.chat_templates import apply_chat_template
+from curation.policies.seeds import prompt_of
+from curation.prompts.asked import with_system_message, write_asked
 from curation.records import PROBLEM, ConfigError, SourceError, StoreError
 from curation.storage.stages import read_table
 from flows.cli.evaluate import evaluate_bench
@@ -25,6 +30,8 @@ from flows.stages.bench import BENCH_ROWS
 from flows.stages.decontamination import benchmarks_of
 from flows.stages.sources import SOURCES
 from tests.training.students import student
+from training.embedded_model import WEIGHTS
+from training.recipe import TrainRecipe
 
 PROBLEMS = {
     "What is twelve apples plus thirty apples, in apples?": ("42", ["42", "42", "41", "41", "41", None]),
@@ -118,6 +125,38 @@ def test_two_policies_are_compared_problem_by_problem(bench: Path, attempts: Pat
     assert paired["mean"] == pytest.approx((5 / 6 - 2 / 6 + 5 / 6 - 3 / 6) / 2)
     with pytest.raises(StoreError, match="holds no finished evaluation"):
         run(bench, path, tmp_path / "second", against=tmp_path)
+
+
+def test_a_trained_model_is_asked_as_it_was_trained_and_another_prompt_is_marked(
+    bench: Path, attempts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained = {"kind": "torch", "model": "embedded", "prompt": {"file": "own.txt", "text": 'Say "\u00e9" \\ {%.'}}
+    recipe = {"name": "x", "steps": 1, "model": "student", "models": {"student": {**trained, "thinking": "[T]"}}}
+    settings = parse_settings(TrainRecipe, {**recipe, "data": {"kind": "embedded"}}, "a recipe").trained
+    folder = tmp_path / "run" / "model"
+    shutil.copytree(WEIGHTS, folder)
+    for _ in range(2):  # a model that is trained again has one system message
+        write_asked(folder, settings, "boxed")
+    template = AutoTokenizer.from_pretrained(folder).chat_template
+    assert template.count("system message of the training") == 1
+    echo = "{% for m in messages %}[{{ m['role'] }}: {{ m['content'] }}]{% endfor %}"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = with_system_message(echo, settings.prompt.text)
+    chat, own = [{"role": "user", "content": "?"}], {"role": "system", "content": "S"}
+    shown = f"[system: {settings.prompt.text}][user: ?]"
+    assert tokenizer.apply_chat_template(chat, tokenize=False) == shown  # other software sends the problem alone
+    assert apply_chat_template(tokenizer, chat, tokenize=False) == "[user: ?]"  # `prompt = "plain"` means that
+    assert tokenizer.apply_chat_template([own, *chat], tokenize=False) == "[system: S][user: ?]"
+
+    run(bench, attempts, tmp_path / "recorded")
+    out = tmp_path / "out"
+    table = 'model = "own"\n[models.own]\nkind = "torch"\nmodel = "embedded"\ndecoding = { max_tokens = 24 }\n'
+    bench.write_text(BENCH.replace("[[sources]]", table + "[[sources]]"), encoding="utf-8")
+    evaluate_bench(str(bench), folder, None, [], out, ["attempts=2", "k=[]"], tmp_path / "recorded", [])
+    figures = json.loads((out / "evaluation" / "evaluation.json").read_text(encoding="utf-8"))
+    assert figures["prompt"] == prompt_of(settings).version
+    assert figures["compared"]["remark"].startswith("asked differently: recorded there, file@")
+    assert "asked differently" in capsys.readouterr().out
 
 
 def test_attempts_at_other_problems_are_told_and_a_file_of_nothing_else_is_refused(

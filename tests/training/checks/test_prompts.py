@@ -10,11 +10,12 @@ from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
-from training.checks.prompts import check_prompts, check_room, short_tasks
+from training.checks.prompts import check_prompts, check_room, short_tasks, without_room
 from training.checks.results import CheckResult
 from training.config import PackingSettings
 from training.embedded_model import WEIGHTS
 from training.optimisation.model import load_tokenizer
+from training.rollouts.rollouts import render_prompt
 from training.rollouts.tasks import TrainingTask
 
 TASKS = [
@@ -71,6 +72,14 @@ def test_room_is_that_of_the_longest_prompt(tokenizer: Any) -> None:
     assert cut.detail.endswith(f"cut at {120 - longest} tokens, not 100")
     full = room(tokenizer, 40, 100)
     assert (full.passed, full.tolerance) == (False, 40)
+
+
+def test_prompts_that_fill_the_context_are_found_with_their_tokens(tokenizer: Any) -> None:
+    lengths = {task.id: len(render_prompt(tokenizer, PLAIN, task)) for task in TASKS}
+    found = without_room(tokenizer, PLAIN, TASKS, THINK, 40)
+    assert found == {name: tokens for name, tokens in lengths.items() if tokens >= 40}
+    assert 0 < len(found) < len(TASKS)
+    assert without_room(tokenizer, PLAIN, TASKS, THINK, 256) == {}
 
 
 def test_a_sequence_that_no_micro_batch_holds_is_refused_before_it_is_made(tokenizer: Any) -> None:

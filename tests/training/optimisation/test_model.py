@@ -82,3 +82,12 @@ def test_whoever_overwrites_the_file_does_not_change_a_loaded_model(random_model
     file.write_bytes(file.read_bytes())
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
     assert model.get_input_embeddings().weight is model.get_output_embeddings().weight
+
+
+def test_weights_that_are_no_numbers_are_named_before_training(random_model: Path, tmp_path: Path) -> None:
+    model = load_model(random_model)
+    name, value = next(iter(model.named_parameters()))
+    value.data[0, 0] = float("nan")
+    save_model(model, load_tokenizer(random_model), tmp_path / "nan")
+    with pytest.raises(PolicyError, match=f"1 of its tensors hold NaN or infinite weights, the first is {name}"):
+        load_model(tmp_path / "nan", training=True)

@@ -85,7 +85,7 @@ class TrainingLoop:
         self.evaluations = Evaluations(components, self._on_thread)
         collector, logger = components.recipe.collector, components.metrics_logger
         tasks, draw = len(components.tasks), self._curriculum.draw_problem
-        self._refused = RefusedProblems(collector.max_failed, tasks, draw, logger.log_message)
+        self._refused = RefusedProblems(tasks, draw, logger.log_message)
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
         self._timer = Timer(lambda: components.generators.decoding)
@@ -169,7 +169,7 @@ class TrainingLoop:
         speeds = speed_metrics(results, self._timer, self._groups.tokens, capacity, wanted)
         speeds |= trainer.throughput(results)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
-        metrics |= queue_metrics(self.scheduler.ledger())
+        metrics |= queue_metrics(self.scheduler.ledger()) | self._rollouts.verdict_metrics()
         texts = tuple(format_rollouts(batch.groups, LOGGED_ROLLOUTS))
         if self.evaluations.is_due(self.step, last=last):
             row = EvaluatedRow(self.step, self.scheduler.version, self._max_tokens, metrics, texts)
@@ -196,7 +196,11 @@ class TrainingLoop:
         if "sampled/reward" not in metrics:
             return
         pool_changes, setting_changes = self._curriculum.after_step(
-            self.step, metrics["sampled/reward"], metrics["length/sampled_mean"]
+            self.step,
+            metrics["sampled/reward"],
+            metrics["length/sampled_mean"],
+            pass_rate=metrics["sampled/pass_rate"],
+            limited=metrics["length/limited_share"],
         )
         for row in (*map(asdict, pool_changes), *map(asdict, setting_changes)):
             self._components.logs["changes"].append({"step": self.step, **row})

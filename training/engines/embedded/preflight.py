@@ -1,4 +1,4 @@
-"""The checks of a model before a run's first step, and before it goes on: seconds, and what fails is refused.
+"""The checks of a model before a run's first step, and before it goes on; what fails is refused.
 
 In order, the cheap ones first: whether the chat template takes the prompt and what ends a response; whether prompts and
 responses have room; whether packing changes log-probabilities; then, with the generators running, whether they and the
@@ -6,7 +6,8 @@ trainer agree, and whether new weights reach them (`training.checks`). A run tha
 that it began from, before its own are loaded.
 
 What it costs: some 8 forward passes over about 150 to 300 tokens, three times 16 tokens for 8 prompts, and two updates
-of the generators. Invariant: nothing is different afterwards; neither weights nor random numbers of the run.
+of the generators: seconds for a small model, 42 CPU seconds for one of 135M parameters. Invariant: nothing is different
+afterwards; neither weights nor random numbers of the run.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_exp
 
 _SAID = (TEMPLATE, ROOM)
 """Checks whose remarks a run prints; the others' stand in the table only."""
+
+
+def context_of(recipe: TrainRecipe, config: Any) -> int:
+    """Return the context of model and generator, in tokens; ``config`` is the text model's."""
+    own = int(config.max_position_embeddings)
+    return min(own, getattr(recipe.trained, "max_model_len", None) or own)
 
 
 class Preflight:
@@ -101,14 +108,12 @@ class Preflight:
         return found
 
     def _room(self) -> CheckResult:
-        limit = getattr(self._recipe.trained, "max_model_len", None)
-        own = int(self._config.max_position_embeddings)
         return check_room(
             self._tokenizer,
             self._prompt,
             self._tasks.values(),
             self._tags,
-            context=min(own, limit or own),
+            context=context_of(self._recipe, self._config),
             max_tokens=self._max_tokens,
             packing=self._trainer.scorer.packing,
         )

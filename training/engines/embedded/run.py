@@ -7,6 +7,8 @@
     OUT/attempts/          the same with their texts, and those of evaluations; OUT/verdicts/ their verdicts
                            (`training.rollouts.attempt_log`)
     OUT/batches.jsonl      which rollouts each step trained on
+    OUT/asked.jsonl        what a model decided on doubtful verdicts, with `verify.model`
+    OUT/left_out.jsonl     problems whose prompts fill the context, if there are any
     OUT/changes.jsonl      what the curriculum changed, and why
     OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
     OUT/model/             the trained model in Hugging Face format, with its mark
@@ -29,7 +31,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -38,9 +40,13 @@ from typing import TYPE_CHECKING, Any
 from curation.config import EndpointModel, VllmModel
 from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.policies.checkpoints import folder_revision
+from curation.policies.endpoint import Endpoint
 from curation.policies.vllm.engine import vllm_version
+from curation.questions.doubtful_verdicts import PROMPT
+from curation.records import SourceError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
+from training.checks.prompts import without_room
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
@@ -50,7 +56,7 @@ from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.generators import build_generators
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
-from training.engines.embedded.preflight import Preflight
+from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import asking
 from training.engines.embedded.values import problem_values
 from training.engines.mirroring import RunMirror
@@ -71,6 +77,7 @@ from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.opening import open_curriculum
+from training.rollouts.doubtful import DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
@@ -80,6 +87,8 @@ from training.stored.tokens import TokenWriter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+LEFT_OUT = "left_out.jsonl"
 
 LOGS = ("metrics", "attempts", "batches", "changes")
 
@@ -160,8 +169,12 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
         if not context.is_rank_zero:
             trainer.follow()
             return []
-        tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-        preflight = Preflight(recipe, folder, trainer, load_tokenizer(folder), tasks)
+        tasks, tokenizer = load_tasks(recipe.data, Split.TRAIN, recipe_folder), load_tokenizer(folder)
+        for name in (found := _too_long(recipe, trainer, tokenizer, [*tasks.values()])):
+            del tasks[name]
+        if found:
+            _say(f"{len(found):,} problems would be left out, for their prompts fill the context")
+        preflight = Preflight(recipe, folder, trainer, tokenizer, tasks)
         if all(result.passed for result in preflight.before_generation()):
             asyncio.run(_check_generators(preflight, build_generators(recipe, folder)))
         return preflight.results
@@ -201,6 +214,7 @@ def _run_rank_zero(
         held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
+    too_long = _leave_out_long(recipe, out, trainer, tokenizer, tasks, held_out)
     stops = folder_stop_tokens(folder, tokenizer)
     if stops.added:  # the model that is saved must name every token that ended its responses in training
         trainer.model.generation_config.eos_token_id = list(stops.ids)
@@ -225,7 +239,7 @@ def _run_rank_zero(
             open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json")),
         )
         stack.callback(metrics_logger.close)
-        for remark in _remarks(recipe, stops, tokenizer, trainer):
+        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer)):
             metrics_logger.log_message(remark)
         writer = TokenWriter(tokenizer, stops, recipe.tags)
         stored = asyncio.run(
@@ -254,14 +268,54 @@ def _run_rank_zero(
             values,
             shown,
         )
-        summary = asyncio.run(_run(components, checkpoint, preflight))
-        save_model(trainer.model, tokenizer, out / "model", state=trainer.full_state_dict())
+        summary = asyncio.run(_run(components, checkpoint, preflight, recipe_folder, verifiers))
+        save_model(trainer.model, tokenizer, out / "model", asked=recipe.trained, state=trainer.full_state_dict())
         shutil.rmtree(out / "adapter", ignore_errors=True)
         trainer.write_adapters(out / "adapter")
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     draw_plots(read_metrics(out), out / "plots")
     return out / "model"
+
+
+def _too_long(
+    recipe: TrainRecipe, trainer: Trainer, tokenizer: PreTrainedTokenizerBase, tasks: Sequence[TrainingTask]
+) -> dict[str, int]:
+    """Return the tokens of each prompt that fills the context alone, by problem.
+
+    Raises:
+        SourceError: those are all problems.
+    """
+    context = context_of(recipe, trainer.model.config.get_text_config())
+    found = without_room(tokenizer, recipe.solving_prompt, tasks, recipe.tags, context)
+    if len(found) == len(tasks):
+        raise SourceError(f"every prompt fills the context of {context:,} tokens; take a longer context")
+    return found
+
+
+def _leave_out_long(
+    recipe: TrainRecipe,
+    out: Path,
+    trainer: Trainer,
+    tokenizer: PreTrainedTokenizerBase,
+    tasks: dict[str, TrainingTask],
+    held_out: list[TrainingTask],
+) -> tuple[str, ...]:
+    """Remove the problems whose prompts fill the context, write them to `LEFT_OUT`, and return a line on them."""
+    context = context_of(recipe, trainer.model.config.get_text_config())
+    found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
+    found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)
+    (out / LEFT_OUT).unlink(missing_ok=True)
+    if not found:
+        return ()
+    named = [f"{name} ({tokens:,} tokens)" for name, tokens in found.items()]
+    line = f"{len(found):,} problems are left out, for their prompts fill the context of {context:,} tokens: "
+    line += ", ".join(named[:3]) + (f" and {len(named) - 3:,} more ({out / LEFT_OUT})" if len(named) > 3 else "")
+    atomic_write(out / LEFT_OUT, "".join(json.dumps({"problem": n, "tokens": t}) + "\n" for n, t in found.items()))
+    for name in found.keys() & tasks.keys():
+        del tasks[name]
+    held_out[:] = [task for task in held_out if task.id not in found]
+    return (line,)
 
 
 def _remarks(
@@ -281,9 +335,21 @@ def _remarks(
 
 
 async def _run(
-    components: LoopComponents, checkpoint: Checkpoint | None, preflight: Preflight | None
+    components: LoopComponents,
+    checkpoint: Checkpoint | None,
+    preflight: Preflight | None,
+    recipe_folder: Path,
+    verifiers: Verifiers,
 ) -> dict[str, Any]:
-    async with components.heartbeat as heartbeat, components.generators:
+    async with AsyncExitStack() as stack:
+        heartbeat = await stack.enter_async_context(components.heartbeat)
+        await stack.enter_async_context(components.generators)
+        verify = components.recipe.verify
+        if verify.model is not None:
+            settings = components.recipe.models[verify.model]
+            assert isinstance(settings, EndpointModel)  # others are refused
+            policy = await stack.enter_async_context(Endpoint(settings, recipe_folder, PROMPT))
+            verifiers.questions = DoubtfulVerdicts(policy, verify.max_questions, components.out)
         if preflight is not None:
             heartbeat.begin(0, CHECKING)
             if components.generators.members:

@@ -26,7 +26,7 @@ def save_to_trajectory(components: LoopComponents, version: int, state: Mapping[
     A step at a rate of 1e-5 moves few weights of a bf16 model at all.
     """
     folder = components.out / "trajectory" / f"v{version:08}"
-    save_model(components.trainer.model, components.tokenizer, folder, state=state)
+    save_model(components.trainer.model, components.tokenizer, folder, asked=components.recipe.trained, state=state)
 
 
 class CheckpointSaver:

@@ -46,9 +46,13 @@ def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProble
         "source": "",
         "lang": request.lang,
         "pass_rate": None,
+        "correct": task.correct,
+        "judged": task.judged,
         "domain": request.domain.value,
         "statement": request.statement,
         "answer": task.reference_answer,
+        "raw_answer": task.raw_answer,
+        "accepted": task.accepted,
     }
     # verl's own scorers would read the tests there; ours has the record
     tests: list[dict[str, str]] | None = None if task.code_problem is None else []

@@ -9,8 +9,8 @@ from __future__ import annotations
 from curation.config import VllmModel
 from curation.records import ConfigError
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
-from training.objectives.credit import GroupCreditSettings
 from training.objectives.grpo import GrpoSettings
+from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
 
 KINDS = ("grpo", "aipo", "dppo")
@@ -90,4 +90,5 @@ def _embedded_only(recipe: TrainRecipe) -> list[str]:
     """Return the keys of a recipe that set what only the embedded loop does."""
     asked = {"stored": recipe.stored is not None, "lora": recipe.lora is not None}
     asked["evaluation.keep_best"] = recipe.evaluation.keep_best
+    asked["verify.model"] = recipe.verify.model is not None
     return [name for name, is_set in asked.items() if is_set]

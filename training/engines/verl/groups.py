@@ -146,6 +146,8 @@ class GroupLedger:
                 step,
                 metrics["sampled/reward"],
                 metrics["length/sampled_mean"],
+                pass_rate=metrics["sampled/pass_rate"],
+                limited=metrics["length/limited_share"],
                 may_end_stage=may_end_stage,
             )
             for row in (*map(asdict, moves), *map(asdict, changes)):
@@ -197,6 +199,10 @@ class GroupLedger:
             **{f"sampled/{name}": sampled.solved[name] / groups for name in ("none", "some", "all")},
             "length/sampled_mean": sum(lengths) / len(lengths),
             "length/sampled_max": float(max(lengths)),
+            "length/limited_share": sum(
+                one.reward.length < 0 or one.told["finish"] == "length" for one in sampled.rollouts
+            )
+            / len(lengths),
             "length/cut_share": sum(one.told["finish"] == "length" for one in sampled.rollouts) / len(lengths),
             **{f"dropped/{reason}": float(count) for reason, count in sampled.dropped.items()},
         }

@@ -1,13 +1,15 @@
 """The reward of a rollout of verl's, from its tokens and its row's record: format, verdict, length, language.
 
-As `training.rollouts.rollouts` does it, with the same functions: the format is looked at first, then the verifier is
-asked by the record that travels with the row (`curation.scoring`), then `training.rewards` counts. All rollouts of a
-group are judged by the same tests.
+By `training.rollouts.judging`, as in the embedded engine; the judge is asked by the record that travels with the row
+(`curation.scoring`). All rollouts of a group are judged by the same tests.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from curation.policies.completions import ResponseReader
@@ -15,8 +17,11 @@ from curation.records import Domain
 from curation.response_formats import BOXED
 from curation.scoring.record import read_record
 from curation.scoring.scorer import Scorer, ScoringSettings
+from curation.thinking import OPEN
+from curation.verify.math_judge import Verdict
 from training.recipe import TrainRecipe
-from training.rewards import LanguageChecker, Reward, RewardInputs, compute_reward, format_error
+from training.rewards import LanguageChecker, Reward, RewardInputs
+from training.rollouts.judging import assess
 from training.rollouts.rollouts import derive_seed
 from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 
@@ -42,28 +47,34 @@ class RewardComputer:
         self._reader, self._tokenizer = ResponseReader(tokenizer, recipe.tags), tokenizer
         self._stop_ids, self._check_language = frozenset(stop_ids), check_language
         self.scorer = scorer or Scorer(scoring_settings(recipe))
+        self._threads = ThreadPoolExecutor(max(2 * verifier_workers(), 2), "reward")
 
-    def reward(
+    async def reward(
         self, record: str | Mapping[str, Any], prompt_ids: Sequence[int], response_ids: Sequence[int], group: str
     ) -> tuple[Reward, dict[str, Any]]:
-        """Return the reward of one rollout, and what is told of it: outcome, method, answer, finish and tokens."""
+        """Return the reward of one rollout with its outcome, method, answer, finish and tokens."""
         table = read_record(record)
-        domain, statement = Domain(table["domain"]), str(table.get("statement") or "")
         finish = "stop" if response_ids and response_ids[-1] in self._stop_ids else "length"
-        text = self.text(prompt_ids, response_ids)
-        told: dict[str, Any] = {"outcome": None, "method": "", "answer": None, "finish": finish}
-        told["tokens"] = len(response_ids)
-        outcome, passed = None, None
-        failure = format_error(text, domain, self._tags, finish)
-        if failure is None:
-            seed = derive_seed(self._recipe.seed, f"tests:{group}")
-            (verdict,) = self.scorer.submit(table, text, seed=seed, finish=finish).result()
-            outcome, passed = verdict.outcome, verdict.passed
-            told |= {"outcome": outcome.value, "method": verdict.method, "answer": verdict.answer}
-        else:
-            told["method"] = failure
-        inputs = RewardInputs(domain, statement, text, len(response_ids), outcome, passed, self._tags, finish)
-        return compute_reward(inputs, self._rewards, self._check_language), told
+        seed = derive_seed(self._recipe.seed, f"tests:{group}")
+
+        async def ask(text: str) -> Verdict:
+            submit = partial(self.scorer.submit, table, text, seed=seed, finish=finish)
+            future = await asyncio.get_running_loop().run_in_executor(self._threads, submit)
+            return (await asyncio.wrap_future(future))[0]
+
+        inputs = RewardInputs(
+            Domain(table["domain"]),
+            str(table.get("statement") or ""),
+            self.text(prompt_ids, response_ids),
+            len(response_ids),
+            None,
+            tags=self._tags,
+            finish=finish,
+        )
+        found = await assess(ask, inputs, self._rewards, self._check_language)
+        outcome = found.outcome.value if found.outcome is not None else None
+        told = {"outcome": outcome, "method": found.method, "answer": found.answer, "finish": finish}
+        return found.reward, {**told, "tokens": len(response_ids)}
 
     def text(self, prompt_ids: Sequence[int], response_ids: Sequence[int]) -> str:
         """Return a rollout's text in the model's own tags, with those in front that its prompt ended in."""
@@ -72,9 +83,9 @@ class RewardComputer:
 
 
 def scoring_settings(recipe: TrainRecipe) -> ScoringSettings:
-    """Return how the rollouts of a recipe are judged."""
+    """Return how the rollouts of a recipe are judged: in the house's form, which `assess` gives them."""
     return ScoringSettings(
-        thinking=recipe.trained.thinking,
+        thinking=OPEN,
         response_format=BOXED,
         workers=verifier_workers(),
         tests_run=TESTS_PER_GROUP,

@@ -29,7 +29,9 @@ from typing import Any
 
 from curation.policies.checkpoints import folder_revision
 from curation.policies.vllm.placement import visible_gpus
+from curation.prompts.asked import write_asked
 from curation.records import StoreError
+from curation.response_formats import BOXED
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from training.embedded_model import resolve_model
@@ -229,6 +231,7 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
     aside, model = out / f".aside-model-{os.getpid()}", out / "model"
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(source, aside)
+    write_asked(aside, recipe.trained, BOXED)
     revision = folder_revision(aside)
     (aside / MARK).write_text(json.dumps({"revision": revision}) + "\n", encoding="utf-8")
     shutil.rmtree(model, ignore_errors=True)

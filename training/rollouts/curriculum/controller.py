@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 from training.config import CollectorSettings, ObjectiveSettings, RewardSettings
 from training.rollouts.curriculum import triggers
 from training.rollouts.curriculum.drawing import DrawCounts, draw_from_pools
 from training.rollouts.curriculum.pools import (
+    BAND,
     PassCounts,
     Pool,
     PoolChange,
@@ -26,25 +27,8 @@ from training.rollouts.curriculum.pools import (
 )
 from training.rollouts.curriculum.settings import CurriculumSettings
 from training.rollouts.curriculum.stages import stage_end
-from training.rollouts.curriculum.triggers import SettingChange
+from training.rollouts.curriculum.triggers import SettingChange, TrainingCurves
 from training.rollouts.curriculum.weighted_drawing import weighted_order
-
-_CURVE_STEPS = 512
-"""How many steps of each curve stay; windows are shorter."""
-
-
-@dataclass(slots=True)
-class TrainingCurves:
-    """Recorded curves, one value a step."""
-
-    reward: list[float] = field(default_factory=list)
-    length: list[float] = field(default_factory=list)
-
-    def add(self, reward: float, length: float) -> None:
-        """Append the next step's values."""
-        for curve, value in ((self.reward, reward), (self.length, length)):
-            curve.append(value)
-            del curve[:-_CURVE_STEPS]
 
 
 class CurriculumController:
@@ -129,7 +113,14 @@ class CurriculumController:
         self._judged_problems.add(problem)
 
     def after_step(
-        self, step: int, reward: float, length: float, *, may_end_stage: bool = True
+        self,
+        step: int,
+        reward: float,
+        length: float,
+        *,
+        pass_rate: float = 1.0,
+        limited: float = 1.0,
+        may_end_stage: bool = True,
     ) -> tuple[list[PoolChange], list[SettingChange]]:
         """Apply what changes after this step, and return it: problems that change pools, and settings.
 
@@ -137,12 +128,14 @@ class CurriculumController:
             step: the step that was taken, from 1.
             reward: mean total reward of what was sampled since the last step.
             length: mean length of the same rollouts, in tokens.
+            pass_rate: share of them that are correct.
+            limited: share of them that reached the length penalty or were cut.
             may_end_stage: whether a stage may end here; an engine that changes sizes at checkpoints alone says no.
         """
         settings = self._settings
         if settings is None:
             return [], []
-        self._curves.add(reward, length)
+        self._curves.add(reward, length, pass_rate, limited)
         moves = [
             move for problem in sorted(self._judged_problems) if (move := self._update_pool(problem, step)) is not None
         ]
@@ -151,7 +144,7 @@ class CurriculumController:
         self._active_order.clear()
         changes = [
             *(self._next_stage(step, settings) if may_end_stage else ()),
-            self._activate_deferred(step, settings),
+            self._activate_deferred(step),
         ]
         if moves or any(change is not None and change.setting == "active" for change in changes):
             self._members = None
@@ -202,8 +195,10 @@ class CurriculumController:
         if self._stage + 1 >= len(settings.stages):
             return []
         taken = step - self._stage_began
-        own = slice(-taken, None)
-        reason = stage_end(settings.stages[self._stage], taken, self._curves.reward[own], self._curves.length[own])
+        present, following = settings.stages[self._stage : self._stage + 2]
+        allowed = self.rewards.max_length - self.rewards.effective_length_cache
+        grows = following.lengths is not None and following.lengths > allowed
+        reason = stage_end(present, taken, self._curves.last(taken), BAND[0], grows=grows)
         if reason is None:
             return []
         self._stage_began = step
@@ -241,22 +236,22 @@ class CurriculumController:
     def _update_pool(self, problem: str, step: int) -> PoolChange | None:
         assert self._settings is not None
         pool = self.pools[problem]
-        estimate = estimate_pass_rate(self._pass_counts[problem], step, self._settings.band)
+        estimate = estimate_pass_rate(self._pass_counts[problem], step)
         change = pool_change(problem, pool, estimate)
         if change is not None:
             self.pools[problem] = change.new
         return change
 
-    def _activate_deferred(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
+    def _activate_deferred(self, step: int) -> SettingChange | None:
         sizes = self.pool_sizes()
         active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
         change = triggers.activate_deferred(
-            self._curves.reward, step, self._last_changes.get("active"), active, deferred
+            self._curves, BAND[0], step, self._last_changes.get("active"), active, deferred
         )
         if change is None:
             return None
         rates = {
-            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step, settings.band).pass_rate
+            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step).pass_rate
             for problem, pool in self.pools.items()
             if pool is Pool.DEFERRED
         }

@@ -14,12 +14,15 @@ class StageSettings(Settings):
 
     until: Literal["steps", "reward", "length"] = Field(
         "steps",
-        description="`reward`, `length`: the stage ends when that curve is flat; `steps`: after `steps`. Paper: "
-        "by eye.",
+        description="`reward`: the stage ends when the reward is flat above its floor; `length`: when the length is "
+        "flat because of its limit; `steps`: after `steps`. Paper: by eye.",
     )
     steps: int | None = Field(None, ge=1, description="Max steps of the stage.")
     lengths: int | None = Field(
-        None, ge=1, description="Length without a penalty, l_max - l_cache, in tokens. Paper: 16k, 24k, 32k."
+        None,
+        ge=1,
+        description="Length without a penalty, l_max - l_cache, in tokens; a plateau "
+        "raises it only if the limit binds. Paper: 16k, 24k, 32k.",
     )
     n_batch: int | None = Field(None, ge=1, description="Rollouts per batch, in one optimiser step. Paper: 8k, 4k, 2k.")
     n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Paper: lowered with memory.")
@@ -44,21 +47,9 @@ class CurriculumSettings(Settings):
         description="`uniform`: each problem once in a turn; `gaussian`: by a density of the pass rate whose "
         "mean falls (Nemotron 3 Nano); `thompson`: the nearest to 1/2 of draws from each posterior.",
     )
-    min_pass_rate: float = Field(0.05, ge=0, lt=1, description="Below: deferred, too hard for now.")
-    max_pass_rate: float = Field(0.875, gt=0, le=1, description="Above: retired, too easy by now.")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.min_pass_rate >= self.max_pass_rate:
-            raise ValueError(
-                f"impossible band: min_pass_rate = {self.min_pass_rate} is not below max_pass_rate = "
-                f"{self.max_pass_rate}"
-            )
         if any(stage.until == "steps" and stage.steps is None for stage in self.stages[:-1]):
             raise ValueError('a stage before the last never ends; give it steps, or until = "reward" or "length"')
         return self
-
-    @property
-    def band(self) -> tuple[float, float]:
-        """Return the pass rates between which a problem is active."""
-        return self.min_pass_rate, self.max_pass_rate

@@ -11,23 +11,27 @@ Not here: applying a change (`training.rollouts.curriculum.controller`, and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from training.rollouts.curriculum.settings import StageSettings
-from training.rollouts.curriculum.triggers import length_plateau, reward_plateau
+from training.rollouts.curriculum.triggers import TrainingCurves, length_binds, length_plateau, reward_plateau
 
 
-def stage_end(stage: StageSettings, taken: int, rewards: Sequence[float], lengths: Sequence[float]) -> str | None:
+def stage_end(stage: StageSettings, taken: int, curves: TrainingCurves, floor: float, *, grows: bool) -> str | None:
     """Return why the stage ends now, or None while it goes on.
+
+    A plateau ends a stage before one with more length only if the limit binds; `steps` ends it in any case.
 
     Args:
         taken: steps taken in this stage.
-        rewards, lengths: the curves since it began, a value a step.
+        curves: since it began.
+        floor: the pass rate that a plateau of the reward must exceed.
+        grows: whether the next stage allows longer responses.
     """
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"
-    if stage.until == "reward" and (fit := reward_plateau(rewards)) is not None:
+    if grows and curves.limited and not length_binds(curves):
+        return None
+    if stage.until == "reward" and (fit := reward_plateau(curves, floor)) is not None:
         return f"reward flat at {fit.mean:.3f} over {fit.window} steps"
-    if stage.until == "length" and (fit := length_plateau(lengths)) is not None:
+    if stage.until == "length" and (fit := length_plateau(curves)) is not None:
         return f"length flat at {fit.mean:.0f} over {fit.window} steps"
     return None

@@ -4,14 +4,20 @@ Pure functions of recorded curves, one value a step. Each returns what to do wit
 
 A curve is flat where a straight line through its last `PLATEAU_WINDOW` values rises or falls by less than a smallest
 gain over the window, and its slope is not clearly different from zero (its t value is under 2): a slow but sure climb
-is no plateau, and neither is a fall, to which more difficulty would be the wrong answer.
+is no plateau, and neither is a fall, to which more difficulty would be the wrong answer. A flat reward is a plateau if
+the mean pass rate is above the band's lower edge: a policy that solves almost nothing has not learnt yet. A flat length
+is one if the limit causes it, that is, if `LIMITED_SHARE` of the responses reach the length penalty or are cut.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean
+
+CURVE_STEPS = 512
+"""Steps of each curve that are kept; windows are shorter."""
 
 PLATEAU_WINDOW = 20
 """Steps over which a curve is called flat."""
@@ -21,6 +27,9 @@ REWARD_MIN_GAIN = 0.02
 
 LENGTH_MIN_GAIN = 0.05
 """Gain of the mean length over the window, as a share of it, below which it is flat."""
+
+LIMITED_SHARE = 0.05
+"""Share of responses that reach the length penalty, or are cut, from which the limit on the length binds."""
 
 PATIENCE = 20
 """Steps after the window in which no further deferred problems come in."""
@@ -66,15 +75,48 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
     return Trend(window, mean_y, slope * (window - 1), t)
 
 
-def reward_plateau(rewards: Sequence[float]) -> Trend | None:
-    """Return the trend of the last rewards if they are flat."""
-    return _flat(trend(rewards, PLATEAU_WINDOW), REWARD_MIN_GAIN)
+@dataclass(slots=True)
+class TrainingCurves:
+    """Recorded curves, one value a step: means of what was sampled since the step before.
+
+    ``limited`` is the share of responses that reached the length penalty or were cut.
+    """
+
+    reward: list[float] = field(default_factory=list)
+    length: list[float] = field(default_factory=list)
+    pass_rate: list[float] = field(default_factory=list)
+    limited: list[float] = field(default_factory=list)
+
+    def add(self, reward: float, length: float, pass_rate: float, limited: float) -> None:
+        """Append the next step's values."""
+        for curve, value in zip(self._all, (reward, length, pass_rate, limited), strict=True):
+            curve.append(value)
+            del curve[:-CURVE_STEPS]
+
+    def last(self, steps: int) -> TrainingCurves:
+        """Return the curves of the last steps alone."""
+        return TrainingCurves(*(curve[-steps:] for curve in self._all))
+
+    @property
+    def _all(self) -> tuple[list[float], ...]:
+        return self.reward, self.length, self.pass_rate, self.limited
 
 
-def length_plateau(lengths: Sequence[float]) -> Trend | None:
-    """Return the trend of the last lengths if they are flat."""
-    fit = trend(lengths, PLATEAU_WINDOW)
-    return _flat(fit, LENGTH_MIN_GAIN * fit.mean) if fit is not None else None
+def reward_plateau(curves: TrainingCurves, floor: float) -> Trend | None:
+    """Return the trend of the last rewards if they are flat, at a mean pass rate above ``floor``."""
+    fit = _flat(trend(curves.reward, PLATEAU_WINDOW), REWARD_MIN_GAIN)
+    return fit if fit is not None and fmean(curves.pass_rate[-PLATEAU_WINDOW:]) > floor else None
+
+
+def length_plateau(curves: TrainingCurves) -> Trend | None:
+    """Return the trend of the last lengths if they are flat because the limit binds."""
+    fit = trend(curves.length, PLATEAU_WINDOW)
+    return _flat(fit, LENGTH_MIN_GAIN * fit.mean) if fit is not None and length_binds(curves) else None
+
+
+def length_binds(curves: TrainingCurves) -> bool:
+    """Return whether the limit on the length shortened responses of the last steps."""
+    return fmean(curves.limited[-PLATEAU_WINDOW:]) >= LIMITED_SHARE
 
 
 def _flat(fit: Trend | None, min_gain: float) -> Trend | None:
@@ -83,16 +125,16 @@ def _flat(fit: Trend | None, min_gain: float) -> Trend | None:
 
 
 def activate_deferred(
-    rewards: Sequence[float], step: int, last_change: int | None, active: int, deferred: int
+    curves: TrainingCurves, floor: float, step: int, last_change: int | None, active: int, deferred: int
 ) -> SettingChange | None:
     """Return, on a reward plateau, how many deferred problems come in.
 
     Args:
-        rewards: mean reward of each step.
+        floor: the pass rate below which a problem is deferred.
         last_change: the step at which some came in last.
         active, deferred: how many problems the pools hold.
     """
-    fit = reward_plateau(rewards)
+    fit = reward_plateau(curves, floor)
     has_cooled_down = last_change is None or step - last_change >= PLATEAU_WINDOW + PATIENCE
     if deferred == 0 or fit is None or not has_cooled_down:
         return None

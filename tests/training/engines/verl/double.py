@@ -95,8 +95,9 @@ def _decide(ledger: Any, rows: list[dict[str, Any]], name: str, step: int, longe
     from training.engines.verl.groups import JudgedRollout, told_of
 
     problem = rows[ledger.draw()]["extra_info"]["id"]
-    told = {"outcome": None, "method": "m", "answer": "1", "finish": "stop", "tokens": longest // 4}
-    rollouts = [JudgedRollout.of(told_of(reward, told)) for reward in (Reward(0.1, 0.9, correct=True), Reward(0.1)) * 2]
+    told = {"outcome": None, "method": "m", "answer": "1", "finish": "stop", "tokens": longest - 1}
+    rewards = (Reward(0.1, 0.9, -0.05, correct=True), Reward(0.1, 0.0, -0.05)) * 2  # the limit binds
+    rollouts = [JudgedRollout.of(told_of(reward, told)) for reward in rewards]
     ledger.decide(name, problem, rollouts, step)
 
 

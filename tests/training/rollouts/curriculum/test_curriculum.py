@@ -15,10 +15,7 @@ from training.rollouts.curriculum.pools import (
     estimate_pass_rate,
     pool_change,
 )
-from training.rollouts.curriculum.settings import CurriculumSettings
-from training.rollouts.curriculum.triggers import activate_deferred, length_plateau, trend
-
-BAND = CurriculumSettings().band
+from training.rollouts.curriculum.triggers import TrainingCurves, activate_deferred, length_plateau, trend
 
 
 @pytest.mark.parametrize(("x", "a", "b", "mass"), [(0.3, 1, 1, 0.3), (0.5, 2, 1, 0.25), (0.1, 1, 3, 1 - 0.9**3)])
@@ -27,7 +24,7 @@ def test_beta_distribution(x, a, b, mass):
 
 
 def test_an_attempt_of_one_half_life_ago_counts_half():
-    now = estimate_pass_rate([PassCounts(0, 4, 8), PassCounts(50, 8, 8)], 50, BAND)
+    now = estimate_pass_rate([PassCounts(0, 4, 8), PassCounts(50, 8, 8)], 50)
     assert (now.correct, now.wrong) == (10.0, 2.0)
     assert now.pass_rate == pytest.approx(11 / 14)
 
@@ -46,7 +43,7 @@ def test_an_attempt_of_one_half_life_ago_counts_half():
     ],
 )
 def test_who_moves(pool, correct, judged, new):
-    found = pool_change("p", pool, estimate_pass_rate([PassCounts(0, correct, judged)], 0, BAND))
+    found = pool_change("p", pool, estimate_pass_rate([PassCounts(0, correct, judged)], 0))
     assert (found.new if found else None) is new
     if found:
         assert found.reason.startswith("pass rate ")
@@ -56,6 +53,11 @@ def noisy(values, noise=0.01, seed=3):
     """A curve with noise of the given size."""
     draw_noise = random.Random(seed)
     return [value + draw_noise.gauss(0, noise) for value in values]
+
+
+def curves(reward=(), length=(), pass_rate=0.5, limited=0.2):
+    steps = max(len(reward), len(length))
+    return TrainingCurves(list(reward), list(length), [pass_rate] * steps, [limited] * steps)
 
 
 CLIMB = noisy([0.2 + 0.01 * step for step in range(40)])
@@ -73,29 +75,31 @@ def test_a_straight_line_is_found_exactly():
 
 @pytest.mark.parametrize(("curve", "fires"), [(CLIMB, False), (PLATEAU, True), (SLOW_CLIMB, False), (FALL, False)])
 def test_harder_problems_come_in_on_a_plateau_only(curve, fires):
-    change = activate_deferred(curve, 40, None, active=100, deferred=400)
+    change = activate_deferred(curves(curve), 0.05, 40, None, active=100, deferred=400)
     assert (change is not None) is fires
     if change:
         assert (change.setting, change.old, change.new) == ("active", 100, 125)
         assert change.reason.startswith("reward flat: ")
 
 
+def test_a_plateau_at_the_floor_asks_for_nothing_harder():
+    floor = curves(noisy([0.1] * 40), pass_rate=0.02)
+    assert activate_deferred(floor, 0.05, 40, None, active=100, deferred=400) is None
+
+
 def test_harder_waits_after_a_change_and_stops_when_nothing_is_deferred():
-    assert activate_deferred(PLATEAU, 40, 20, 100, 400) is None
-    assert activate_deferred(PLATEAU, 60, 20, 100, 400) is not None
-    assert activate_deferred(PLATEAU, 40, None, 100, 0) is None
-    assert activate_deferred(PLATEAU, 40, None, 100, 3).new == 103
+    assert activate_deferred(curves(PLATEAU), 0.05, 40, 20, 100, 400) is None
+    assert activate_deferred(curves(PLATEAU), 0.05, 60, 20, 100, 400) is not None
+    assert activate_deferred(curves(PLATEAU), 0.05, 40, None, 100, 0) is None
+    assert activate_deferred(curves(PLATEAU), 0.05, 40, None, 100, 3).new == 103
 
 
 def test_a_length_is_flat_by_its_share_of_the_mean():
-    assert length_plateau(noisy([9000.0] * 30, noise=50)) is not None
-    assert length_plateau(noisy([5000.0 + 200 * step for step in range(30)], noise=50)) is None
-    assert length_plateau([9000.0] * 3) is None
-
-
-def test_an_impossible_band_is_refused():
-    with pytest.raises(ValueError, match=r"impossible band: min_pass_rate = 0.9 is not below"):
-        CurriculumSettings(min_pass_rate=0.9)
+    flat = noisy([9000.0] * 30, noise=50)
+    assert length_plateau(curves(length=flat)) is not None
+    assert length_plateau(curves(length=flat, limited=0.01)) is None  # the limit does not cause it
+    assert length_plateau(curves(length=noisy([5000.0 + 200 * step for step in range(30)], noise=50))) is None
+    assert length_plateau(curves(length=[9000.0] * 3)) is None
 
 
 def members(pools):
@@ -132,4 +136,4 @@ def test_nothing_to_draw_is_said():
 
 def test_estimate_is_a_plain_record():
     assert PassRateEstimate(1.0, 3.0, 0.33, 0.0, 0.0).effective_rollouts == 4.0
-    assert math.isclose(estimate_pass_rate([], 0, BAND).pass_rate, 0.5)
+    assert math.isclose(estimate_pass_rate([], 0).pass_rate, 0.5)

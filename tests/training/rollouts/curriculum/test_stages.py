@@ -77,6 +77,14 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     assert one.after_step(14, 0.6, 6000)[1] == []  # the last one ends with the run
 
 
+def test_a_stage_with_longer_responses_waits_until_the_limit_binds() -> None:
+    one = controller({"stages": [{"until": "reward", "lengths": 16384}, {"lengths": 24576}]})
+    free = [change for step in range(1, 9) for change in one.after_step(step, 0.6, 2000, limited=0.0)[1]]
+    assert free == []
+    bound = [change for step in range(9, 14) for change in one.after_step(step, 0.6, 16000, limited=0.3)[1]]
+    assert [change.setting for change in bound] == ["stage", "length"]
+
+
 def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> None:
     table = {"stages": [{"steps": 3, "n_batch": 1024}, {"steps": 2, "lengths": 9000}, {"n_batch": 512}]}
     one, other = controller(table), controller(table)

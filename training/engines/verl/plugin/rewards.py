@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from training.engines.verl.configuration import NAME
 from training.engines.verl.groups import told_of
 from training.engines.verl.judging import RewardComputer
 from training.engines.verl.run_facts import run_facts
-from training.rollouts.verifiers import verifier_workers
 
 
 @register(NAME)
@@ -33,7 +30,6 @@ class GoldilocksRewards(RewardManagerBase):
         stops = folder_stop_tokens(Path(config.actor_rollout_ref.model.path), tokenizer)
         check_language = consistent if recipe.rewards.language else None
         self._rewards = RewardComputer(recipe, tokenizer, stops.ids, check_language)
-        self._threads = ThreadPoolExecutor(max(2 * verifier_workers(), 2), "reward")
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """Return ``reward_score`` and ``reward_extra_info`` of one rollout."""
@@ -44,8 +40,6 @@ class GoldilocksRewards(RewardManagerBase):
         response_ids = responses[mask[len(prompts) :]].tolist()
         record = item.non_tensor_batch["extra_info"][MARK]
         group = str(item.non_tensor_batch.get("uid", ""))
-        reward, told = await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._rewards.reward, record, prompt_ids, response_ids, group
-        )
+        reward, told = await self._rewards.reward(record, prompt_ids, response_ids, group)
         score = 0.0 if reward.excluded else reward.total
         return {"reward_score": score, "reward_extra_info": told_of(reward, told)}

@@ -1,0 +1,51 @@
+"""From a response to its reward, for the rollouts of both engines: format, then verdict, then components.
+
+A response that breaks the format is never judged and is worth 0. The caller passes its judge: the embedded engine asks
+by the problem (`training.rollouts.verifiers`), verl by the record that travels with the row (`curation.scoring`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from curation.records import Outcome
+from curation.verify.math_judge import Verdict
+from training.config import RewardSettings
+from training.rewards import LanguageChecker, Reward, RewardInputs, compute_reward, format_error
+
+Ask = Callable[[str], Awaitable[Verdict]]
+"""A judge of one problem: from a response in the house's form to its verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """A reward with what led to it; ``outcome`` is None if the format was broken, and ``method`` then states how."""
+
+    reward: Reward
+    outcome: Outcome | None
+    method: str
+    answer: str | None
+
+
+async def assess(
+    ask: Ask, inputs: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None
+) -> Assessed:
+    """Return the reward of a response.
+
+    Args:
+        inputs: the response, without an outcome.
+        check_language: states whether texts share a language; needed if languages are rewarded.
+    """
+    failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
+    verdict = await ask(inputs.tags.house_form(inputs.text)) if failure is None else None
+    if verdict is not None:
+        inputs = replace(inputs, outcome=verdict.outcome, test_pass_share=verdict.passed)
+    if check_language is None:
+        reward = compute_reward(inputs, settings)
+    else:  # identifying a language takes its time
+        reward = await asyncio.to_thread(compute_reward, inputs, settings, check_language)
+    if verdict is None:
+        return Assessed(reward, None, str(failure), None)
+    return Assessed(reward, verdict.outcome, verdict.method, verdict.answer)
