@@ -1,9 +1,10 @@
 """Level control of a refresh: of which levels of made rows new ones are measured.
 
 A level whose expected pass rate for the new policy is in the recipe's band gets new rows from its reserve, the lowest
-seeds first; one above the band is retired, one below it waits. The expected pass rate comes from the item response
-model of the refresh, in which each level is a domain; without an anchor it is the level's pass rate so far. The choice
-is in the version's folder, and depends on what that version is made from alone.
+seeds first; one above the band is retired, one below it waits. The expected pass rate is the mean over the anchor's
+rows of the level and one further row, whose rate the item response model of the refresh expects: each level is a domain
+in it. Without an anchor it is the mean over all measured rows of the level, by whichever policy. The choice is in the
+version's folder, and depends on what that version is made from alone.
 """
 
 from __future__ import annotations
@@ -57,12 +58,12 @@ class DrawnLevels:
     def save(self, place: Path) -> None:
         """Write the choices into a version's folder."""
         if self.choices:
-            write_json(place / LEVELS, [asdict(choice) for choice in self.choices])
+            write_json(place / LEVELS, {"levels": [asdict(choice) for choice in self.choices]})
 
 
 def stored_choices(place: Path) -> tuple[LevelChoice, ...]:
     """Return the choices in a version's folder; none if it has no levels."""
-    return tuple(LevelChoice(**choice) for choice in read_json(place / LEVELS) or ())
+    return tuple(LevelChoice(**choice) for choice in (read_json(place / LEVELS) or {}).get("levels", ()))
 
 
 def drawn_levels(run: Run, parts: RefreshParts, anchor: AnchorResult | None, band: Band) -> DrawnLevels:
@@ -80,13 +81,12 @@ def drawn_levels(run: Run, parts: RefreshParts, anchor: AnchorResult | None, ban
     rows = pl.concat([_rows_of_shard(parts, index, names, anchor) for index in range(len(parts))])
     choices, drawn = [], [REFRESH_CHOICE.to_frame()]
     for (source, level), own in rows.sort("seed").group_by("source", "level", maintain_order=True):
-        waiting = own.filter("waits")
-        measured = own.filter(~pl.col("waits"))
-        foreseen = waiting["expected"].mean()
-        expected = foreseen if foreseen is not None else measured["correct"].sum() / max(1, measured["judged"].sum())
-        status = _status(float(expected), band)  # type: ignore[arg-type]
+        waiting, rates = own.filter("waits"), own["rate"].drop_nulls().to_list()
+        rates += own["expected"].drop_nulls().head(1).to_list()
+        expected = sum(rates) / max(1, len(rates))
+        status = _status(expected, band)
         taken = waiting.head(made[source].rows_per_level if status == DRAWN else 0)
-        choices.append(LevelChoice(source, level, round(float(expected), 4), status, taken.height, waiting.height))  # type: ignore[arg-type]
+        choices.append(LevelChoice(source, level, round(expected, 4), status, taken.height, waiting.height))
         drawn.append(taken.select("problem", why=pl.lit(RefreshCause.DRAWN.value)))
     choices.sort(key=lambda choice: (choice.source, choice.level))
     return DrawnLevels(tuple(choices), pl.concat(drawn))
@@ -99,21 +99,27 @@ def _status(expected: float, band: Band) -> str:
 
 
 def _rows_of_shard(parts: RefreshParts, index: int, made: list[str], anchor: AnchorResult | None) -> pl.DataFrame:
-    """Return the made rows of a shard: problem, source, level, seed, waits, correct, judged and expected.
+    """Return the made rows of a shard: problem, source, level, seed, waits, rate and expected.
 
-    ``expected`` is the pass rate that the item response model expects; null without an anchor.
+    ``rate`` is a measured pass rate, by the new policy if there is an anchor, else null; ``expected`` is that of a row
+    in reserve by the item response model, else null.
     """
     problems = read_shard(parts.results.problems.folder, "kept", index, ["id", "source", "meta"])
     names = problems["id"]
     decided = parts.version_of_shard(parts.number, ["problem", "reason", "correct", "judged"], index)
-    expected = pl.DataFrame(schema={"problem": pl.String, "expected": pl.Float64})
+    measured, expected = decided, pl.DataFrame(schema={"problem": pl.String, "expected": pl.Float64})
     if anchor is not None:
         mean = pl.col("correct") / (pl.col("correct") + pl.col("other"))
         expected = anchor.priors(index, names).select("problem", expected=mean)
+        measured = anchor.anchor.counts.filter(pl.col("policy") == anchor.anchor.policy)
+    rate = pl.col("correct") / pl.col("judged")
+    measured = measured.filter(pl.col("judged") > 0).select("problem", rate=rate)
     rows = problems.filter(pl.col("source").is_in(made)).with_columns(made_meta(made)).unnest("made")
     return (
         rows.select("source", "level", "seed", problem="id")
-        .join(decided, on="problem", how="inner", maintain_order="left")
+        .join(decided.select("problem", "reason"), on="problem", how="inner", maintain_order="left")
+        .join(measured, on="problem", how="left", maintain_order="left")
         .join(expected, on="problem", how="left", maintain_order="left")
         .with_columns(waits=pl.col("reason").eq_missing(DropReason.RESERVED.value))
+        .with_columns(expected=pl.when("waits").then("expected"))
     )

@@ -192,7 +192,9 @@ def _check(run: Run) -> None:
 def made_phrase(made: Made) -> str:
     """Return generator, levels and rows of a procedural source, in words."""
     levels = len(made.parameters)
-    return f"`{made.generator}`, {levels:,} {'level' if levels == 1 else 'levels'} of {made.rows_per_level:,} rows"
+    reserve = f" and {made.reserve_per_level:,} in reserve" if made.reserve_per_level else ""
+    each = f"{made.rows_per_level:,} rows{reserve}"
+    return f"`{made.generator}`, {levels:,} {'level' if levels == 1 else 'levels'} of {each}"
 
 
 def made_lines(run: Run) -> list[str]:
