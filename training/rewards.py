@@ -4,7 +4,7 @@ The format decides first: a rollout that does not keep it is worth 0, and nothin
 `format_error` can save the verifier a call. A rollout is what `curation` calls an attempt. Final answers are found by
 the verifier's own extraction.
 
-The tags that the format asks for are the model's; those that its prompt ended in stand in front of the text. A model
+The tags that the format asks for are the model's; those that its prompt ended in are in front of the text. A model
 that does not think aloud has no tags to keep. The format of code is a block that names any language, as in the paper;
 the first block must be the program, in the language asked for, or the rollout is not correct.
 

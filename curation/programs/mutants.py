@@ -233,7 +233,7 @@ def _replaced(code: str, places: Sequence[Token]) -> str:
 
 
 def _between_values(before: str, after: str) -> bool:
-    """Return whether an operator stands between two values, by the tokens around it."""
+    """Return whether an operator is between two values, by the tokens around it."""
     left = before in (")", "]") or (re.fullmatch(r"[\w.]+", before) is not None and before not in _TYPES | {"return"})
     return (
         left and (after in ("(", "-", "*", "!") or re.fullmatch(r"[\w.']+", after) is not None) and after not in _TYPES

@@ -32,7 +32,7 @@ from flows.run.run_folder import Run, verdicts_of_people
 from flows.stages.labels import label_shards
 
 SHOWN = 20
-"""Rows that are printed; all of them lie in the file."""
+"""Rows that are printed; all of them are in the file."""
 
 
 def audit_run(run: Run, size: int, console: Console) -> None:

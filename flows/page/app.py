@@ -1,4 +1,4 @@
-"""The page as an ASGI application: what stands under which address."""
+"""The page as an ASGI application: what is under which address."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Page:
     runs: OpenRuns = field(default_factory=OpenRuns)
 
     def find_runs(self) -> list[ShownRun]:
-        """Return the runs that are shown, as they lie on disk now."""
+        """Return the runs that are shown, as they are on disk now."""
         return find_runs(self.root, self.only)
 
 

@@ -1,6 +1,6 @@
 """Runs that hold GPUs, one by one: a lock file per slot, free as soon as its holder is gone, however it ended.
 
-The files lie in the user's cache folder, so all services and runs of a user on a machine share them.
+The files are in the user's cache folder, so all services and runs of a user on a machine share them.
 """
 
 from __future__ import annotations

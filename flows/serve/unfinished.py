@@ -35,7 +35,7 @@ class Work:
 
 
 def training_folder(folder: Path, version: int) -> Path:
-    """Return where the stage of training on a version of a set lies."""
+    """Return where the stage of training on a version of a set is."""
     return folder / "training" / f"{version:04}"
 
 

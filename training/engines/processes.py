@@ -98,7 +98,7 @@ def supervised(command: Sequence[str]) -> list[str]:
 
 
 def said_since(log: Path, begun: int) -> str:
-    """Return what a log holds behind its first bytes, which are an earlier start's; empty where there is none."""
+    """Return what a log holds after its first bytes, which are an earlier start's; empty where there is none."""
     return log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
 
 

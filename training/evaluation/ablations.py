@@ -100,7 +100,7 @@ class Arm:
 
     @property
     def after(self) -> str | None:
-        """Return the arm whose model it starts from: this one with the value that a value stands after."""
+        """Return the arm whose model it starts from: this one with the value that a value comes after."""
         if all(value.after is None for value in self.values):
             return None
         return "-".join(value.after or value.name for value in self.values)

@@ -43,7 +43,7 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> bool:
-        """Return whether the interval lies on one side of 0."""
+        """Return whether the interval is on one side of 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -134,7 +134,7 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
     """Return the probability that a plurality vote of k attempts, drawn without putting back, is right; ties are split.
 
     Counted over all subsets: for j votes of the right class, the ways to draw the other k - j attempts with no other
-    class above j, by how many classes stand at j too. Attempts without an answer do not vote.
+    class above j, by how many classes are at j too. Attempts without an answer do not vote.
 
     Args:
         attempts: all of them, n.

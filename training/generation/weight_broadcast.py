@@ -141,7 +141,7 @@ async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run on a thread that no one has to wait for: an end whose others never come may be left behind."""
+    """Run on a thread that no one has to wait for: an end whose others never come may be left running."""
     future: Future[T] = Future()
 
     def run() -> None:

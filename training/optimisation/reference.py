@@ -36,7 +36,7 @@ class ReferencePolicy:
     """A frozen model, or a mean of the policy's past, on every rank.
 
     Args:
-        folder: where it lies.
+        folder: where it is.
         recipe: temperature, packing, precision.
         ranks: the processes over which it is sharded.
         vocabulary: tokens that the policy knows; the reference must know the same. None: a teacher's, whose

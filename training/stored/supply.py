@@ -9,7 +9,7 @@ Invariants: which groups a step trains on follows from the seed and the step alo
 reward but today's verifier's and today's settings'. Memory holds rewards and no texts: those of a step are read when it
 comes. Every attempt that is not used is counted under its reason.
 
-Not here: where attempts lie (`training.stored.sources`), and how texts become tokens (`training.stored.tokens`).
+Not here: where attempts are (`training.stored.sources`), and how texts become tokens (`training.stored.tokens`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "sam
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """A stored attempt that has been judged: where it lies, and its rollout without its tokens and text."""
+    """A stored attempt that has been judged: where it is, and its rollout without its tokens and text."""
 
     source: int
     index: int

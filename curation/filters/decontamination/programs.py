@@ -5,7 +5,7 @@ programs are compared by that text: a statement that is prose is left as it is, 
 
   the name    of the first function, in words: ``has_close_elements`` and ``hasCloseElements`` are "has close elements";
   the text    of docstrings and block comments up to their examples; where there is next to none, line comments, and
-              what stands around fenced code.
+              what is around fenced code.
 
 Examples are left out: their values change freely.
 
@@ -44,7 +44,7 @@ def program_texts(statements: pl.Series) -> pl.Series:
 
 
 def program_text(statement: str) -> str:
-    """Return what one statement says in words; prose, and code that shows nothing, as it stands.
+    """Return what one statement says in words; prose, and code that shows nothing, as it is.
 
     >>> program_text("int hasClose(int *xs) { /* Are two numbers near each other? */")
     'has close. Are two numbers near each other?'

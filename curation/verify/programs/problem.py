@@ -41,7 +41,7 @@ TESTS_A_GROUP = 20
 """Tests drawn at random for one group of responses (the recipe's number)."""
 
 SCRIPT_FILE = "checker_script.py"
-"""Among a checker's sources: a script that is given three files and prints 1 or 0, beside the program that calls it."""
+"""Among a checker's sources: a script that is given three files and prints 1 or 0, with the program that calls it."""
 
 
 class CodeVerdict(StrEnum):

@@ -259,7 +259,7 @@ def _preloaded(rung: str, library: str) -> dict[str, str]:
 
 
 def _empty_later(path: str) -> None:
-    """Have a folder removed by a process of its own, which no one waits for, whatever lies there."""
+    """Have a folder removed by a process of its own, which no one waits for, whatever is there."""
     words = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
     none = subprocess.DEVNULL
     subprocess.run(

@@ -37,7 +37,7 @@ _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_exp
 
 
 _SAID = (TEMPLATE, ROOM)
-"""Checks whose remarks a run prints; the others' stand in the table only."""
+"""Checks whose remarks a run prints; the others' are in the table only."""
 
 
 def context_of(recipe: TrainRecipe, config: Any) -> int:

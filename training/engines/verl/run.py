@@ -9,7 +9,7 @@
     OUT/verl/steps-N.jsonl    verl's own metrics of a process that went on after step N; log.txt: all that it said
     OUT/verl/checkpoints/     verl's checkpoints, with our curriculum's state in each
 
-On a cluster the run's folder, the model and the data lie where all nodes see them, and the project is installed in
+On a cluster the run's folder, the model and the data are where all nodes see them, and the project is installed in
 verl's environment on each.
 
 Not here: what is trained how (`training.engines.verl.configuration`, `.plugin`), and which stage a folder is in
