@@ -49,7 +49,7 @@ class LanguageConsistency(Protocol):
 
 
 class LanguageChecker(Protocol):
-    """Says whether three texts are in one language, LaTeX and code left aside: `curation.languages.consistent`."""
+    """Decides whether three texts are in one language, LaTeX and code left aside: `curation.languages.consistent`."""
 
     def __call__(
         self, problem: str, thoughts: str, answer: str, settings: ConsistencySettings, /
@@ -199,7 +199,7 @@ def format_error(
 
 
 def _is_one_language(judged: RewardInputs, check_language: LanguageChecker | None) -> bool:
-    """Return whether problem, thoughts and answer are in one language, as `CONSISTENCY` says."""
+    """Return whether problem, thoughts and answer are in one language, by `CONSISTENCY`."""
     if check_language is None:
         raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
     parts = split_response(judged.tags.house_form(judged.text))

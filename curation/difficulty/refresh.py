@@ -239,7 +239,7 @@ def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
     """Return the probability that the band's number of fresh attempts, all judged, decides otherwise than ``where``
-    says.
+    states.
 
     Example: ``change_probability(8, 16, 0, band) < 0.05 < change_probability(12, 16, 0, band)`` of a band of 16
     """

@@ -80,7 +80,7 @@ def foreign_letters(prose: str, lang: str) -> dict[str, int]:
 
     Args:
         prose: stripped text.
-        lang: the language of the whole; nothing is said of one that has no file.
+        lang: the language of the whole; one that has no file is ignored.
 
     Example: ``foreign_letters("Nous avons the total number of pommes.", "fr")`` counts ``the total number of`` as en.
     """

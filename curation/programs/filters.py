@@ -30,7 +30,7 @@ VERSION = "code_filters@3"
 STAGE = "programs"
 
 LEAST_LETTERS = 40
-"""A statement with fewer letters says too little to be solved."""
+"""A statement with fewer letters is too short to be solved."""
 
 _PICTURE = re.compile(r"<img\b|!\[[^\]]*\]\(|\\includegraphics|\[image\]|<image>", re.IGNORECASE)
 """Marks of a picture, not words that mention one."""

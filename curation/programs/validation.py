@@ -55,7 +55,7 @@ class Vouching:
     """Who speaks for a problem's inputs.
 
     ``by`` is package, model, or empty where no one is believed; ``refused`` holds the given inputs that are not
-    allowed, with the validators' words; ``unsaid`` those on which one ran out of its limits, so that nothing is said of
+    allowed, with the validators' words; ``unsaid`` those on which one ran out of its limits, so nothing is known of
     them; ``aside`` states why validators are not believed.
     """
 
@@ -66,7 +66,7 @@ class Vouching:
     unsaid: frozenset[int] = frozenset()
 
     def check(self, tools: Toolbox, texts: Sequence[str]) -> list[bool]:
-        """Return whether each input is allowed, as far as the validators say so."""
+        """Return whether each input is allowed, as far as the validators decide."""
         inputs = [text.encode("utf-8", "surrogatepass") for text in texts]
         return [verdict.valid is True for verdict in check_inputs(tools, self.validators, inputs)]
 

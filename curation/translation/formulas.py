@@ -96,7 +96,7 @@ def changed_formulas(original: str, translated: str) -> str | None:
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
-    """Return whether a lone symbol of several mentions is only said once less, where a pronoun replaces it.
+    """Return whether a lone symbol of several mentions only occurs once less, where a pronoun replaces it.
 
     Its first mention, which states what it is, and its last, which may be what is asked, stay: no formula is before
     or after all mentions that did not.

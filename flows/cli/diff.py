@@ -161,7 +161,7 @@ def _print_examples(console: Console, rows: pl.DataFrame, count: int, verdicts: 
 
 
 def _side(rate: float | None, reason: str | None) -> str:
-    """Return what a set says of a problem."""
+    """Return what a set holds on a problem."""
     return reason or (f"{rate:.2f}" if rate is not None else "kept")
 
 

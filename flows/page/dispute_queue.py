@@ -1,6 +1,6 @@
 """The disputed labels that wait for a person, one per problem, the likeliest to be wrong first.
 
-The queue is the published one; what people have settled is left out, and what the reviewer who asks has said already.
+The queue is the published one; what people have settled is left out, and the verdicts that this reviewer gave already.
 Where the run did not weigh its labels, `weigh` does from the same verdicts; it takes seconds, and no one waits for it.
 """
 
@@ -41,7 +41,7 @@ class Dispute:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the review is: problems in all, those settled, and those that this reviewer has said something of."""
+    """How far the review is: problems in all, those settled, and those that this reviewer has judged."""
 
     total: int
     settled: int

@@ -305,7 +305,7 @@ def _with_rates(rows: pl.LazyFrame, result: StageResult) -> pl.LazyFrame:
 
 
 def _with_fate(rows: pl.LazyFrame, last: StageResult | None, export: StageResult | None) -> pl.LazyFrame:
-    """Say of rows that passed the filters where they ended."""
+    """Add where rows that passed the filters ended."""
     is_open = pl.col("stage").is_null()
     columns = rows.collect_schema().names()
     rates = [name for name in columns if name.startswith("pass_rate_")]

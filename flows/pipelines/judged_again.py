@@ -157,7 +157,7 @@ def _verdict(row: dict[str, object], side: str) -> str:
 
 
 def _differing_decisions(stored: pl.LazyFrame, table: pl.LazyFrame) -> Iterator[str]:
-    """Yield a sentence for each problem that is decided on otherwise than the version says, sorted by problem."""
+    """Yield a sentence for each problem that is decided on otherwise than in the version, sorted by problem."""
     columns = ("keep", "reason", "judged", "correct", "pass_rate", "policy", "published")
     for was, now in in_order(*(side.select("problem", *columns) for side in (stored, table))):
         both = was.join(now, on="problem", how="full", coalesce=True, suffix="_now").sort("problem")

@@ -23,7 +23,7 @@ def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
 
     Args:
         slots: how many runs may hold GPUs at once.
-        say: is told once, where all are held, by whom.
+        say: is called once with the holders, if all are held.
     """
     folder = slots_folder()
     folder.mkdir(parents=True, exist_ok=True)

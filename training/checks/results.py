@@ -37,7 +37,7 @@ class ModelCheckError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: what was measured, how much is allowed (both None where there is no number), and what to say of it.
+    """One check: what was measured, how much is allowed (both None where there is no number), and the advice.
 
     ``advice`` states what to set; it is empty where the check passed.
 

@@ -1,4 +1,4 @@
-"""Ablations: axes of changes to one training recipe, crossed with seeds, and what their evaluations say.
+"""Ablations: axes of changes to one training recipe, crossed with seeds, and what their evaluations show.
 
 An arm is one value of each axis; the first value of every axis together is the base, to which all other arms are
 compared: seed by seed and problem by problem, with an interval over both. Invariant: a verdict is given only where the

@@ -1,4 +1,4 @@
-"""What attempts say of a policy: pass@k, maj@k, means with intervals, paired differences. Pure numbers, no tables.
+"""What attempts show about a policy: pass@k, maj@k, means with intervals, paired differences. Pure numbers, no tables.
 
 Problems are what a benchmark samples, so intervals are over problems; attempts of one problem are no independent
 evidence. Two policies are compared on the problems that both were asked, by their differences there. Training's own

@@ -43,7 +43,7 @@ class EvaluationResult:
 
     @property
     def phrase(self) -> str:
-        """Return the figures as a line says them."""
+        """Return the figures as a line of text."""
         return (
             f"held-out pass@1 {self.pass_rate:.3f} ({self.low:.3f} to {self.high:.3f}), {self.problems} problems, "
             f"{self.rollouts} attempts of {self.mean_tokens:.0f} tokens"

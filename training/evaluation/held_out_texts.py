@@ -33,7 +33,7 @@ class TextEvaluation:
 
     @property
     def phrase(self) -> str:
-        """Return the figures as a line says them."""
+        """Return the figures as a line of text."""
         return (
             f"held-out texts {self.answer_logprob:.3f} nats a token ({self.low:.3f} to {self.high:.3f}), "
             f"{self.problems} problems, {self.endless} of {self.rollouts} thoughts without an end"

@@ -2,7 +2,7 @@
 
 Invariants: an attempt that the verifier failed on (TIMEOUT, BROKEN) counts neither for nor against, and is counted; a
 problem with fewer judged attempts than k is left out of pass@k and maj@k, and counted; what a file of recorded attempts
-does not say (lengths, how they ended, texts) is told as unknown, never as 0.
+does not hold (lengths, how they ended, texts) is reported as unknown, never as 0.
 
 Not here: asking and judging (`flows.pipelines.evaluate`), and the page (`training.evaluation.report`).
 """

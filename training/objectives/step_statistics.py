@@ -1,4 +1,4 @@
-"""Numbers of a gradient step: each says itself how micro-batches, ranks and steps add up to one number.
+"""Numbers of a gradient step: each defines how micro-batches, ranks and steps add up to one number.
 
     micro-batches and ranks   `Statistic` (tensors): added up, or the larger kept
     steps of a batch          `Measure` (floats): means weighted by what they count, sums added, maxima kept

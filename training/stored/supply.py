@@ -1,6 +1,6 @@
 """Stored attempts, judged by the run's verifiers of today, and the groups of them that each step trains on.
 
-All attempts at the run's problems are judged once, before the first step. The objective then says which of a problem's
+All attempts at its problems are judged once, before the first step. The objective then chooses which of a problem's
 attempts teach (`Objective.decide`: for `sft` the correct ones); a text counts once; of more than `per_problem` the seed
 chooses. What is left of a problem is in chunks of at most a group's size, and an epoch has every chunk once, or, with
 `hardness`, in proportion to (1 - pass rate) ** hardness, in an order drawn anew.

@@ -1,4 +1,4 @@
-"""How rare words and runs of tokens are in a corpus: what is in many problems says little about any two of them.
+"""How rare words and runs of tokens are in a corpus: what is in many problems shows little about any two of them.
 
 Each benchmark row counts as a row of the corpus. The weight of what is in ``df`` of ``n`` rows is
 ``log((n + 2) / (df + 1))``, the inverse document frequency (Spärck Jones 1972), smoothed so that it is never 0.

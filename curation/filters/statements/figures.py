@@ -1,6 +1,6 @@
 """Figures and tables that a statement holds as code: Asymptote, TikZ, SVG, tabular. Whoever reads the code has them.
 
-Before any rule looks, each piece of code is replaced by one sign, `FIGURE`, and put back after the rules: what it says
+Before any rule looks, each piece of code is replaced by one sign, `FIGURE`, and put back after the rules: what it means
 is no prose ("label(B)" is no option, "for" asks nothing), and a statement that points at a figure has one.
 
 Invariants: what is put back is what was taken out, byte for byte; code that only loads a picture stays where it is, and

@@ -56,7 +56,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("ready", "done", "written", "proc", "alone", "forks", "owns"), (bool,)),
     **dict.fromkeys(("ran", "sizes"), (list,)),
 }
-"""What a supervisor's message may say, and of which kind it is."""
+"""What a supervisor's message may contain, and of which kind it is."""
 MOST = 1 << 53
 
 

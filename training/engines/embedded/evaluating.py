@@ -6,7 +6,7 @@ being generated then, so its rollouts are those of an evaluation that stops trai
 
 Invariants:
   - an evaluation's tokens are made by one version of the weights, that of its step: the generators get the next one
-    when it is done, and results say which version it was;
+    when it is done, and results name the version;
   - a step's row is logged once, with its evaluation in it, before the next step's; a checkpoint between the two has the
     row, and a run that goes on evaluates again, under the same seeds;
   - with `evaluation.keep_best`, and for texts that the trainer scores, its weights stay those of the step until it is

@@ -93,7 +93,7 @@ class Preflight:
         return self._keep(await checks.run(), begun)
 
     def lines(self) -> list[str]:
-        """Return what a run says of its checks: one line, and one for each that passed and has something to say."""
+        """Return what a run prints of its checks: one line, and one for each that passed and has a remark."""
         figures = ", ".join(
             f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
         )
