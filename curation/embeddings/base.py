@@ -32,7 +32,7 @@ class Embedder(Protocol):
         """Return unit vectors, texts × width.
 
         Args:
-            on_outcome: told what servers refuse and answer; if missing the first refusal is raised.
+            on_outcome: called with what servers refuse and answer; if missing the first refusal is raised.
 
         Raises:
             GoldilocksError: what computes them is not there, or fails.

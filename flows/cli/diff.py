@@ -93,7 +93,7 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
 
 
 def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator[pl.DataFrame]:
-    """Yield the changes of each part in their order, with what tells it (`curation.publish.set_diff.with_reworded`).
+    """Yield the changes of each part in their order, with its cause (`curation.publish.set_diff.with_reworded`).
 
     A row that another id represents may be in any part, so all parts are gone through first.
     """

@@ -89,7 +89,7 @@ async def _enter(request: Request) -> Response:
 
 
 def _sentence(request: Request, error: Exception) -> HTMLResponse:
-    """Tell an error below the tabs of its run, so that the others stay in reach."""
+    """Show an error below the tabs of its run, so that the others stay in reach."""
     name = request.path_params.get("run")
     runs: list[ShownRun] = request.app.state.page.find_runs()
     known = {"run": run, "tab": ""} if (run := next((run for run in runs if run.name == name), None)) else {}

@@ -78,7 +78,7 @@ def ranked(disputes: Iterable[Dispute], chances: Mapping[str, float] | None = No
 
 
 def weigh(run: Run) -> dict[str, float]:
-    """Return the probability that each disputed problem's reference is wrong, where the attempts tell it."""
+    """Return the probability that each disputed problem's reference is wrong, where the attempts show it."""
     queue = published_queue(run)
     is_disputed = pl.col("problem").is_in([] if queue is None else queue["id"].unique().to_list())
     labels = weighed_labels(run, read_results(run, filters_of(run)), verifier_of(run), is_disputed).labels

@@ -92,7 +92,7 @@ class OpenRuns:
     def disputes(self, run: Run) -> list[Dispute]:
         """Return the disputed labels of the published set, as it is on disk now.
 
-        They are ranked by the chance of a wrong label; where the run does not tell it, as soon as it is computed.
+        They are ranked by the chance of a wrong label; where the run does not have it, as soon as it is computed.
         """
         files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
         stamp = tuple(file.stat().st_mtime_ns for file in files)
@@ -162,7 +162,7 @@ class OpenRuns:
 
 
 def _done_aside(work: Callable[[Run], _Result], run: Run) -> _Outcome[_Result]:
-    """Return what work came to; its failure is told here too, for whoever runs the server."""
+    """Return what work came to; its failure is logged here too."""
     try:
         return _Outcome(work(run), None)
     except GoldilocksError as error:

@@ -42,7 +42,7 @@ class TrainedSet:
 
 
 def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ()) -> list[TrainedSet]:
-    """Return the sets that a policy was trained on, as far as its folder tells, and those that the user names.
+    """Return the sets that a policy was trained on, as far as its folder names them, and those that the user names.
 
     Args:
         folder: what the policy's model is relative to.

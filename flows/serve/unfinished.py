@@ -56,7 +56,7 @@ def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
 
 
 def checkpoint(folder: Path, version: int) -> dict[str, Any]:
-    """Return what a refresh is told of the model that was trained on a version."""
+    """Return the parameters of a refresh by the model that was trained on a version."""
     stage = training_folder(folder, version)
     return {
         "folder": str(folder),

@@ -1,4 +1,4 @@
-"""An engine in processes of its own: started, followed while it runs, and a failure told by the rank that failed first.
+"""An engine in processes of its own: started, followed while it runs, and a failure reported by the rank that failed first.
 
 Invariants: the processes end with the one that started them (`training.engines.child_process`); their output is
 in one log; a failure is an `EngineError` with the rank and its last lines.
@@ -19,7 +19,7 @@ from curation.records import GoldilocksError
 from training.engines import child_process
 
 LAST_LINES = 12
-"""Of a process that failed, so many lines are told."""
+"""Of a process that failed, that many lines are shown."""
 
 GRACE_S = 20.0
 """Seconds between asking processes to end and killing them."""
@@ -117,7 +117,7 @@ def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
 def first_failure(text: str) -> tuple[str, list[str]]:
     """Return which process failed first, as far as the text of all shows it, and the last lines of that one.
 
-    Ranks of torchrun are known by its account of the root cause, actors of Ray by the last one that told an error.
+    Ranks of torchrun are known by its account of the root cause, actors of Ray by the last one that reported an error.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     cause = _ROOT_CAUSE.search(text)

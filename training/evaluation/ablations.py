@@ -138,7 +138,7 @@ class ArmResult:
     dropped_share: float
 
     def table(self) -> dict[str, Any]:
-        """Return the result as JSON holds it; an interval that cannot be told is null."""
+        """Return the result as JSON holds it; a missing interval is null."""
         return {name: json_value(value) for name, value in asdict(self).items()}
 
 

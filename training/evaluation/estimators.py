@@ -31,7 +31,7 @@ STUDENT = (
 class Estimate:
     """A mean with its 95 % interval, and over how many it was taken.
 
-    ``low`` and ``high`` are NaN where the values tell no interval: none, one, or all the same.
+    ``low`` and ``high`` are NaN where the values give no interval: none, one, or all the same.
 
     Example: ``Estimate(mean=0.42, low=0.36, high=0.48, count=100)``
     """
@@ -89,7 +89,7 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
     The variance of the mean is that over seeds, plus that over problems, minus that of single values (two-way
     clusters), and at least the larger of the first two; Student's t has one degree less than the smaller of the counts.
-    Of one seed, the interval is over problems alone. Differences that are all the same tell no interval.
+    Of one seed, the interval is over problems alone. Differences that are all the same give no interval.
 
     Args:
         differences: [seeds][problems], each row as long as the first.

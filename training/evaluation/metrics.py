@@ -74,7 +74,7 @@ class Timer:
         """Return the idle shares of the interval so far, of the generators' slots and of the trainer.
 
         A slot is idle unless it decodes: also while it waits for a request, and while an update holds its engine, whose
-        share is told too. Where ``wanted`` rollouts at once (n_async) are fewer than the slots, the rest do not count.
+        share is reported too. Where ``wanted`` rollouts at once (n_async) are fewer than the slots, the rest do not count.
 
         Args:
             capacity: requests that all generators decode together.
@@ -151,7 +151,7 @@ def is_limited(rollout: Rollout) -> bool:
 class MetricsLogger:
     """Where the numbers go. ``start`` is the first step that will be written; ``monitors`` show them elsewhere too.
 
-    ``total`` is the number of steps that a line tells; it may change, as when stored attempts end a run before.
+    ``total`` is the number of steps in a line; it may change, as when stored attempts end a run before.
     """
 
     def __init__(self, folder: Path, log: JsonlLog, total: int, start: int, monitors: Sequence[Monitor] = ()) -> None:

@@ -74,7 +74,7 @@ class LanguageScore:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The figures of an evaluation. Shares and lengths are None where attempts do not tell them.
+    """The figures of an evaluation. Shares and lengths are None where attempts do not have them.
 
     ``skipped`` counts, by k, the problems with too few judged attempts.
     """
@@ -177,7 +177,7 @@ def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
     """Return the figures of `SCORES` rows.
 
     Args:
-        k: of which pass@k and maj@k are told; each above 1.
+        k: of pass@k and maj@k; each above 1.
     """
     judged = scores.filter(pl.col("attempts") > 0)
     enough = {size: judged.filter(pl.col("attempts") >= size) for size in k}

@@ -65,7 +65,7 @@ class SlotError(Exception):
 
 
 class Answer(dict[str, Any]):
-    """A supervisor's message; who asks it for a word that it lacks is told so."""
+    """A supervisor's message; who asks it for a word that it lacks gets an error."""
 
     def __missing__(self, word: str) -> Any:
         raise SlotError(f"the supervisor's answer lacks {word!r}")
