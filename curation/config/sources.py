@@ -138,6 +138,9 @@ class Join(Settings):
 REASONING_GYM = "reasoning_gym"
 """Package whose tasks are generators."""
 
+ROWS_PER_LEVEL = 100
+"""Rows of each level of a procedural source that names no number."""
+
 _MADE_COLUMNS = ("level", "seed", "judged_by", "reserved")
 """Columns of made rows that are kept in `meta`."""
 
@@ -187,19 +190,23 @@ class Source(Settings):
         "`my_file.py:make` with `make(level, seed)`, which returns a dictionary with `statement` and `answer`. Your "
         "own code runs with your rights.",
     )
-    levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] = Field(
-        1,
+    levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] | None = Field(
+        None,
         description="Levels of a procedural source, from 1: a number, or a list with the generator's own parameters "
-        "of each, as in `[{ min_terms = 2 }, { min_terms = 4 }]`.",
+        "of each, as in `[{ min_terms = 2 }, { min_terms = 4 }]`; 1 if missing.",
     )
-    rows_per_level: int = Field(100, ge=1, description="Rows that a procedural source makes of each level.")
-    reserve_per_level: int = Field(
-        0,
+    rows_per_level: int | None = Field(
+        None, ge=1, description="Rows that a procedural source makes of each level; 100 if missing."
+    )
+    reserve_per_level: int | None = Field(
+        None,
         ge=0,
         description="Further rows of each level that are not measured before a refresh draws them, `rows_per_level` at "
-        "a time: of levels whose expected pass rate is in the band.",
+        "a time: of levels whose expected pass rate is in the band. 0 if missing.",
     )
-    first_seed: int = Field(0, ge=0, description="Seed of the first row of each level; the next rows count on.")
+    first_seed: int | None = Field(
+        None, ge=0, description="Seed of the first row of each level; the next rows count on. From 0 if missing."
+    )
     subset: Names | None = Field(None, description="Configuration of a hub data set, or a list of them.")
     split: Names = Field("train", description="Split of a hub data set, or a list of them.")
     revision: str | None = Field(
@@ -269,8 +276,9 @@ class Source(Settings):
         """Return what makes the rows of a procedural source; None of other kinds."""
         if self.generator is None:
             return None
-        parameters = ({},) * self.levels if isinstance(self.levels, int) else self.levels
-        sizes = (self.rows_per_level, self.reserve_per_level, self.first_seed)
+        levels = 1 if self.levels is None else self.levels
+        parameters = ({},) * levels if isinstance(levels, int) else levels
+        sizes = (self.rows_per_level or ROWS_PER_LEVEL, self.reserve_per_level or 0, self.first_seed or 0)
         return Made(self.generator, parameters, *sizes)
 
     @property
@@ -307,9 +315,10 @@ class Source(Settings):
     def _require_generator(self) -> None:
         """Refuse a procedural source without a generator, and settings of one elsewhere."""
         if self.kind != "procedural":
-            own = {"generator", "levels", "rows_per_level", "reserve_per_level", "first_seed"} & self.model_fields_set
-            if own - {name for name in own if getattr(self, name) == type(self).model_fields[name].default}:
-                raise ValueError(f'`{min(own)}` belongs to a source of `kind = "procedural"`')
+            names = ("generator", "levels", "rows_per_level", "reserve_per_level", "first_seed")
+            own = next((name for name in names if getattr(self, name) is not None), None)
+            if own is not None:
+                raise ValueError(f'`{own}` belongs to a source of `kind = "procedural"`')
             return
         if self.generator is None:
             raise ValueError("a source of kind `procedural` names its `generator`, as in `my_file.py:make`")
@@ -317,7 +326,7 @@ class Source(Settings):
             raise ValueError("a source of kind `procedural` has a `generator` and no `path`")
         if self.code is not None:
             raise ValueError("a source of kind `procedural` makes problems with an answer; it has no `code` table")
-        if not self.levels:
+        if self.levels == ():
             raise ValueError("`levels` is empty; give at least one level")
         if isinstance(self.levels, int) and self.generator.startswith(f"{REASONING_GYM}:") and self.levels > 1:
             raise ValueError("a task of reasoning_gym has its levels as parameters: `levels = [{ min_terms = 2 }]`")

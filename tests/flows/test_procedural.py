@@ -18,6 +18,7 @@ from tests.waiting import wait_gone
 RECIPE = ROOT / "flows" / "recipes" / "procedural.toml"
 SMALL = ("sources.0.rows_per_level=6", "sources.0.reserve_per_level=2", "shard_rows=6", "stage1.band.attempts=8")
 SET = [part for text in SMALL for part in ("--set", text)]
+MADE = "`procedural_sums.py:make`, 4 levels of 6 rows and 2 in reserve"
 COMMAND = [sys.executable, "-m", "flows.cli", "run", str(RECIPE), *SET, "--out"]
 
 pytest.importorskip("torch")
@@ -42,18 +43,12 @@ def test_the_set_names_the_level_and_the_seed_of_each_row(made_run: Path) -> Non
 
 def test_card_and_funnel_show_made_rows_apart(made_run: Path) -> None:
     card = (made_run / "curated" / "README.md").read_text()
-    assert (
-        "**Made, not collected.** sums: `procedural_sums.py:make`, 4 levels of 6 rows and 2 in reserve; in the set level"
-        in card
-    )
+    assert f"**Made, not collected.** sums: {MADE}; in the set level" in card
     by_level = re.search(r"in the set (.*)\.\n", card)
     assert by_level is not None
     assert sum(int(count) for count in re.findall(r": (\d+)", by_level[1])) == published(made_run, "data").height
     shown = goldilocks("status", made_run).out
-    assert (
-        "made, not collected: 32 rows of sums, by `procedural_sums.py:make`, 4 levels of 6 rows and 2 in reserve"
-        in shown
-    )
+    assert f"made, not collected: 32 rows of sums, by {MADE}" in shown
 
 
 def test_a_killed_run_ends_in_the_same_bytes(made_run: Path, tmp_path: Path) -> None:
