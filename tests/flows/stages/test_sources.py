@@ -71,7 +71,7 @@ def test_a_source_that_is_gone_is_a_sentence_and_may_be_left_out(recipe: Path, t
     assert "source gone: left out" in goldilocks("run", recipe, "--out", run, "--set", 'left_out=["gone"]', "--dry").out
     card = (run / "curated" / "README.md").read_text()
     assert "| gone | MIT | left out: not read | 0 | 0 |" in card
-    assert "The recipe names gone too, and says by `left_out` that this run goes without it." in card
+    assert "The recipe names gone too; by `left_out` this run did not read it." in card
     state = json.loads((run / "stages" / "01-sources" / "sources.json").read_text())["school"]
     assert f"digest `{state['digest'][:16]}`" in card
     assert (state["rows"], state["where"], state["drawn"], state["joined"], state["commit"]) == (8, 6, 3, 3, None)
