@@ -66,24 +66,18 @@ def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
     Raises:
         ConfigError: the recipe does not state all that is needed; the message names it.
     """
-
-    def stated(name: str, number: int) -> float:
-        values: Sequence[float] = getattr(costs, name)
-        if number < len(values) or len(values) == 1:
-            return values[min(number, len(values) - 1)]
-        raise ConfigError(f"{subject}: costs.{name} has {len(values)} values; give one, or one for each stage.")
-
     stages = []
+    names = ("sampled_per_trained", "tokens_per_attempt", "tokens_per_s", "trained_tokens_per_s")
     for number, (steps, n_batch) in enumerate(_sizes(recipe, costs, subject)):
+        share, length, speed, trained_speed = (costs.of_stage(name, number, subject) for name in names)
         sampling = max(steps - (costs.stored_steps or 0), 0) if recipe.stored is not None else steps
-        sampled, trained = round(sampling * n_batch * stated("sampled_per_trained", number)), steps * n_batch
-        of_sampled, of_trained = (count * stated("tokens_per_attempt", number) for count in (sampled, trained))
-        generating = of_sampled / stated("tokens_per_s", number) / 3600
-        training = of_trained / stated("trained_tokens_per_s", number) / 3600
+        sampled, trained = round(sampling * n_batch * share), steps * n_batch
+        of_sampled, of_trained = sampled * length, trained * length
+        generating, training = of_sampled / speed / 3600, of_trained / trained_speed / 3600
         stages.append(StageWork(steps, n_batch, sampled, trained, of_sampled, of_trained, generating, training))
     evaluated, last = _evaluated(recipe, sum(stage.steps for stage in stages)), len(stages) - 1
-    tokens = evaluated * stated("tokens_per_attempt", last) if evaluated is not None else None
-    return Workload(tuple(stages), tokens, (tokens or 0.0) / stated("tokens_per_s", last) / 3600)
+    tokens = evaluated * costs.of_stage("tokens_per_attempt", last, subject) if evaluated is not None else None
+    return Workload(tuple(stages), tokens, (tokens or 0.0) / costs.of_stage("tokens_per_s", last, subject) / 3600)
 
 
 def _sizes(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> list[tuple[int, int]]:

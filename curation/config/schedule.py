@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
+from curation.records import ConfigError
 
 CRON_FIELDS = 5
 
@@ -70,6 +71,21 @@ class StatedCosts(Settings):
     stored_steps: int | None = Field(
         None, ge=0, description="Training with `[stored]`: steps on stored attempts alone."
     )
+
+    def of_stage(self, name: str, number: int, subject: str, stages: int | None = None) -> float:
+        """Return a stage's value of a figure, which has one value, or one for each stage.
+
+        Args:
+            subject: begins the error, as in ``recipe a.toml``.
+            stages: of the recipe, if it is known.
+
+        Raises:
+            ConfigError: the figure has another number of values.
+        """
+        values: tuple[float, ...] = getattr(self, name)
+        if len(values) != 1 and (number >= len(values) or stages not in (None, len(values))):
+            raise ConfigError(f"{subject}: costs.{name} has {len(values)} values; give one, or one for each stage.")
+        return values[min(number, len(values) - 1)]
 
     def require(self, *, training: bool) -> None:
         """Raise `ValueError` if a figure is missing, or is one of the other kind of recipe."""

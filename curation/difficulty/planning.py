@@ -1,16 +1,17 @@
-"""What a stage of sampling will cost: problems x attempts x tokens, and tokens per second.
+"""The cost of a stage of sampling: problems x attempts x tokens, and tokens per second.
 
-A pilot gives the attempts and tokens of some problems; their means are scaled to all problems of the stage. The
-interval is the 2.5 and 97.5 % quantiles of a bootstrap over the pilot's problems (Efron 1979), seeds fixed. Speed is
-taken as measured. Figures that a recipe states are a pilot of one problem: their intervals have no width.
+The means of a pilot's attempts and tokens are scaled to all problems of the stage. The interval is the 2.5 and 97.5 %
+quantiles of a bootstrap over the pilot's problems (Efron 1979) with a fixed seed; speed is taken as measured. Figures
+that a recipe states are a pilot of one problem: their intervals have no width.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 RESAMPLES = 1000
 
@@ -95,10 +96,9 @@ def plan_stage(
     """
 
     def estimate(values: Sequence[float]) -> CostEstimate:
-        rng = random.Random(seed)
-        means = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
-        low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
-        return CostEstimate(sum(values) / len(values), low, high).scaled(problems)
+        means = np.random.default_rng(seed).choice(values, (RESAMPLES, len(values))).mean(axis=1)
+        low, high = np.quantile(means, (0.025, 0.975))
+        return CostEstimate(float(np.mean(values)), float(low), float(high)).scaled(problems)
 
     tokens = estimate([problem.tokens for problem in pilot])
     hours = tokens.scaled(rates.devices / rates.tokens_per_s / 3600) if rates.tokens_per_s else None

@@ -1,4 +1,4 @@
-"""An audit of labels: rows drawn with known probabilities, and the share of wrong labels that people's verdicts tell.
+"""An audit of labels: rows drawn with known probabilities, and the share of wrong labels by people's verdicts.
 
 Problems are ordered by the probability that their reference is wrong and cut into strata, each with the same sum of
 sqrt(p (1 - p)); each stratum gives the same number of rows, drawn without replacement (Neyman's allocation, Neyman
@@ -43,7 +43,7 @@ class AuditStratum:
 
 @dataclass(frozen=True, slots=True)
 class AuditEstimate:
-    """What an audit tells: share of wrong labels with its 95 % interval, and how many verdicts it rests on."""
+    """The result of an audit: share of wrong labels with its 95 % interval, and how many verdicts it rests on."""
 
     share: float
     low: float

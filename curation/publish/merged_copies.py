@@ -1,4 +1,4 @@
-"""Merged duplicates: where the copies of a published problem stood, and under which licence each of them was.
+"""Merged duplicates: where the copies of a published problem were, and under which licence each of them was.
 
 Invariants: pure functions over frames; a row that left for any other reason than that it is a copy of the row that
 stays is no copy here, so references in conflict are no one's copies; every copy has one row that stays.
@@ -23,9 +23,9 @@ _KEPT = ["kept_source", "kept_row"]
 def merged_copies(
     exact_kept: pl.DataFrame, exact_dropped: pl.DataFrame, near_dropped: pl.DataFrame, members: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return ``source``, ``row`` of each row that stands for copies, and these as ``also_from`` (`COPIES`).
+    """Return ``source``, ``row`` of each row into which copies were merged, and these as ``also_from`` (`COPIES`).
 
-    A copy of a copy is a copy of the row that stays. Copies stand in the order of their source's name and row.
+    A copy of a copy is a copy of the row that stays. Copies are in the order of their source's name and row.
 
     Args:
         exact_kept: ``id``, ``source``, ``row`` of what the exact stage kept.

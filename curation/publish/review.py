@@ -1,13 +1,13 @@
 """The queue of disputed labels, and the verdicts that people give on it.
 
 A label is disputed where the pipeline saw evidence against it that it cannot weigh itself (`KINDS`). Each dispute is
-one row of `DISPUTE`: the problem, the references or answers that stand against each other, and the evidence.
+one row of `DISPUTE`: the problem, the references or answers that disagree, and the evidence.
 
 A verdict is one line of an append-only file (``DIR/review.jsonl``): ``accept`` states which reference is right,
 ``reject`` that the problem is not to be used, ``undo`` takes back the last line of the same reviewer on the problem. A
-line may name its ``reviewer`` and hold a ``note``. The last line on a problem counts; where a recipe asks for the
-agreement of several people (``labels.reviewers``), what so many of them say alike in their last lines. The next run
-applies them (`apply_verdicts`) before references are checked: an accepted problem goes on with that reference, a
+line may name its ``reviewer`` and hold a ``note``. The last line on a problem counts; if a recipe asks for the
+agreement of several people (``labels.reviewers``), the verdict on which that many agree in their last lines. The next
+run applies them (`apply_verdicts`) before references are checked: an accepted problem goes on with that reference, a
 rejected one is dropped with a reason.
 
 Invariants: pure functions over frames but for `read_verdicts` and `add_verdict`; in = kept + dropped; the reference
@@ -49,7 +49,7 @@ KINDS: Mapping[str, str] = {
     "near_conflict": "near duplicates with different references",
     "unproven_rewriting": "references that the verifier reads only without their layout, not proven the same",
     "suspected_wrong_label": "attempts that agree on another answer than the reference",
-    "doubtful_verdict": "attempts that the verifier would not stand for",
+    "doubtful_verdict": "attempts with a doubtful verdict",
 }
 """Why a label is disputed, in words."""
 
@@ -58,11 +58,11 @@ DISPUTE = pl.Schema(
         "id": pl.String(),
         "kind": pl.String(),  # one of `KINDS`
         "statement": pl.String(),
-        "references": pl.List(pl.String()),  # what stands against each other, the problem's own reference first
+        "references": pl.List(pl.String()),  # those that disagree, the problem's own reference first
         "evidence": pl.String(),
         "lang": pl.String(),
         "rows": pl.List(pl.String()),  # ``source:row`` of the rows it is about
-        "wrong_label": pl.Float64(),  # probability that the reference is wrong; null where no model told it
+        "wrong_label": pl.Float64(),  # probability that the reference is wrong; null without a model
     }
 )
 
@@ -88,8 +88,8 @@ class ReviewVerdict:
     note: str | None = None
 
     @property
-    def says(self) -> str | None:
-        """Return what two people must say alike: the reference, whatever its spaces; None to reject."""
+    def content(self) -> str | None:
+        """Return what two verdicts must share: the reference, whatever its spaces; None to reject."""
         return None if self.answer is None else " ".join(self.answer.split())
 
 
@@ -100,7 +100,7 @@ def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
     """Read the verdicts of a run folder that count, by problem; none where there is no file.
 
     Args:
-        reviewers: how many people must say the same; with 1 the last line of each problem counts.
+        reviewers: how many people must agree; with 1 the last line of each problem counts.
 
     Raises:
         StoreError: a line is no verdict.
@@ -110,7 +110,7 @@ def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
 
 
 def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
-    """Read what people said in a run folder and did not take back, by problem, in the order of the last line of each.
+    """Read the verdicts of a run folder that were not taken back, by problem, in the order of the last line of each.
 
     Raises:
         StoreError: a line is no verdict.
@@ -144,22 +144,22 @@ def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
 
 
 def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> ReviewVerdict | None:
-    """Return the verdict on a problem that counts; None while too few people say the same in their last words."""
+    """Return the verdict on a problem that counts; None while too few people agree in their last lines."""
     if reviewers == 1:
         return statements[-1] if statements else None
     last = {verdict.reviewer: verdict for verdict in statements}
-    votes = Counter(verdict.says for verdict in last.values())
+    votes = Counter(verdict.content for verdict in last.values())
     return next((verdict for verdict in reversed(statements) if _counts(verdict, last, votes, reviewers)), None)
 
 
 def _counts(
     verdict: ReviewVerdict, last: Mapping[str | None, ReviewVerdict], votes: Mapping[str | None, int], reviewers: int
 ) -> bool:
-    return last[verdict.reviewer] is verdict and votes[verdict.says] >= reviewers
+    return last[verdict.reviewer] is verdict and votes[verdict.content] >= reviewers
 
 
 def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
-    """Return the word of a line and what it says; None where it is no verdict."""
+    """Return the word of a line and its verdict; None if it is no verdict."""
     try:
         content = json.loads(line)
     except ValueError:
@@ -221,7 +221,7 @@ def _whole_lines(handle: RawIOBase, torn: Path) -> int:
 
 
 def digest(verdicts: ReviewVerdicts) -> str:
-    """Return a short hash of what the verdicts say, whatever their order."""
+    """Return a short hash of the verdicts, whatever their order."""
     lines = sorted((verdict.problem, verdict.answer or "", verdict.answer is None) for verdict in verdicts.values())
     return hashlib.blake2b(json.dumps(lines).encode(), digest_size=8).hexdigest()
 
@@ -302,7 +302,7 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
 
 def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return references that can be judged against only as they were rewritten, as they stand and rewritten.
+    """Return references that can be judged against only as they were rewritten, in both forms.
 
     Args:
         dropped: rows that the reference check dropped, with their ``rewritten``.

@@ -24,7 +24,7 @@ CHANGES = pl.Schema(
     {
         **versions.CHANGES,
         "old_problem": pl.String(),  # the id in the old set, where it is another one; else null
-        "differs": pl.List(pl.String()),  # contents that differ in a problem that stands in both sets
+        "differs": pl.List(pl.String()),  # contents that differ in a problem that is in both sets
     }
 )
 """One row a problem of either set."""
@@ -36,7 +36,7 @@ MEASURED = frozenset(
     "policy attempts judged correct pass_rate pass_rate_low pass_rate_high decided_by measured_on first_policy "
     "first_pass_rate".split()
 )
-"""Columns that say how hard a problem was; all others are contents, but where it was found."""
+"""Columns that state how hard a problem was; all others are contents, except where it was found."""
 
 _PLACE = ("source", "row")
 _WHERE_FOUND = frozenset({"id", "also_from", *_PLACE, "at"})
@@ -45,7 +45,7 @@ READ = frozenset({"id", *_PLACE, *_MEASURES})
 """Columns that are read as they are."""
 
 PASSED_OVER = (MEASURED | _WHERE_FOUND) - READ
-"""Columns that are not read; of all others it is compared whether they are the same, so hashes may stand for them."""
+"""Columns that are not read; the others are compared for equality alone, so hashes may replace them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def diff_sets(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 
 def _placed(tables: PublishedTables) -> PublishedTables:
-    """Return the tables with the place of each row, ``at``: dropped rows come behind the others."""
+    """Return the tables with the place of each row, ``at``: dropped rows come after the others."""
     behind = tables.data.height + pl.int_range(pl.len())
     return PublishedTables(
         tables.data.with_columns(at=pl.int_range(pl.len())), tables.dropped.with_columns(at=behind), tables.further
@@ -120,7 +120,7 @@ def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.D
 
 
 def with_reworded(table: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return `CHANGES` rows in their order, with what tells it: whether a problem is ``gone``, and its place ``at``.
+    """Return `CHANGES` rows in their order, with whether a problem is ``gone``, and its place ``at``.
 
     Args:
         table: from `part_changes`. pairs: from `reworded_pairs` of all parts.
@@ -145,7 +145,7 @@ def count_changes(table: pl.DataFrame) -> dict[str, int]:
 
 
 def count_differing(table: pl.DataFrame) -> dict[str, int]:
-    """Return in how many problems that stand in both sets each content differs, the most frequent first."""
+    """Return in how many problems of both sets each content differs, the most frequent first."""
     counts = table.explode("differs").drop_nulls("differs").group_by("differs").len()
     return dict(counts.sort(["len", "differs"], descending=[True, False]).iter_rows())
 

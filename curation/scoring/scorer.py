@@ -38,9 +38,9 @@ class ScoringSettings:
 
     Args:
         thinking: the tag that the model thinks in, as `<think>` or `[THINK]`; `none` for a model that does not; None:
-            as a row's record says, `<think>` where it shows nothing.
+            as a row's record states, `<think>` if it states nothing.
         response_format: how responses of math give their answers, as a recipe's `verify.response_format`; None: as a
-            row's record says.
+            row's record states.
         workers: verifier processes, of math and of programs each; None: one a core.
         tests_run: of a program, how many of its tests are run; None: all, as it was measured.
         limit_s: CPU seconds of one comparison of answers.

@@ -10,7 +10,7 @@
 Trainers that want a class of their own find it in `curation.scoring.consumers`.
 
 Further keywords are those of `ScoringSettings`. A response on which the verifier failed is worth None where the trainer
-leaves such out (TRL), and 0 elsewhere, told apart by what comes with it.
+leaves such out (TRL), and 0 elsewhere, with a mark next to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from curation.scoring.scorer import Score, ScoringSettings, shared_scorer
 _SETTINGS = frozenset(ScoringSettings.__dataclass_fields__)
 
 _END = re.compile(r"(?:\s*(?:<\|[^<>|]{1,40}\|>|<｜[^<>｜]{1,40}｜>|</s>|<eos>|<pad>|<end_of_turn>|<turn\|>))+\s*\Z")
-"""Special tokens that trainers leave behind a response, and padding."""
+"""Special tokens that trainers leave after a response, and padding."""
 
 
 def verl_score(

@@ -47,24 +47,24 @@ def audit_run(run: Run, size: int, console: Console) -> None:
         raise ConfigError(f"--audit {size}: draw at least one row.")
     with lock_folder(run.folder):
         audit = _current_audit(run, size) or _draw(run, size)
-    told = audit.told(verdicts_of_people(run))
-    waiting = [name for stratum in audit.strata for name in stratum.drawn if name not in told]
+    judged = audit.wrong_labels(verdicts_of_people(run))
+    waiting = [name for stratum in audit.strata for name in stratum.drawn if name not in judged]
     for name in waiting[:SHOWN]:
         statement, reference = audit.rows[name]
         console.print(f"{name}  reference {reference}")
         console.print(f"  statement   {' '.join(statement.split())}")
     if len(waiting) > SHOWN:
         console.print(f"… and {len(waiting) - SHOWN:,} more: {run.folder / FILE}")
-    _print_estimate(console, run, audit, told, len(waiting))
+    _print_estimate(console, run, audit, judged, len(waiting))
 
 
-def _print_estimate(console: Console, run: Run, audit: Audit, told: dict[str, bool], waiting: int) -> None:
+def _print_estimate(console: Console, run: Run, audit: Audit, judged: dict[str, bool], waiting: int) -> None:
     problems = sum(stratum.size for stratum in audit.strata)
     console.print(
-        f"{len(told):,} of {len(audit.rows):,} drawn rows judged; {waiting:,} wait for `goldilocks review {run.folder} "
-        "--accept ID --answer REFERENCE` or `--reject ID`"
+        f"{len(judged):,} of {len(audit.rows):,} drawn rows judged; {waiting:,} wait for `goldilocks review "
+        f"{run.folder} --accept ID --answer REFERENCE` or `--reject ID`"
     )
-    estimate = estimate_audit(audit.strata, told)
+    estimate = estimate_audit(audit.strata, judged)
     if estimate is None:
         console.print("no share yet: each stratum of the draw needs at least one verdict")
         return

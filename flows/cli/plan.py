@@ -1,6 +1,6 @@
-"""What a recipe will cost: by a pilot in the run's own folder, or by the figures that the recipe states.
+"""The cost of a recipe: by a pilot in the run's folder, or by the figures that the recipe states.
 
-`goldilocks run` makes neither the filters' stages nor the pilot's attempts again. ``plan.json`` keeps the plan.
+`goldilocks run` uses the filters' stages and the pilot's attempts. ``plan.json`` keeps the plan.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ import polars as pl
 from curation.config import Recipe
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.planning import CostRates, PilotProblem, StagePlan, plan_stage, short_number
-from curation.difficulty.priors import as_priors
 from curation.difficulty.sampling import SampledProblem, Sampler
 from curation.policies.failure_budget import FailureBudget
 from curation.policies.vllm.placement import policy_gpus, visible_gpus
@@ -28,15 +27,12 @@ from curation.storage.stages import atomic_write, read_table
 from flows.cli.as_json import print_json
 from flows.pipelines.by_recipe import pipeline_of
 from flows.pipelines.planned_costs import PLAN, stored_plan
-from flows.run.pipeline import read_result, run_pipeline
+from flows.run.pipeline import run_pipeline
 from flows.run.policies import open_policy, policy_name
 from flows.run.recipe import load_recipe, unpinned_lines, unused_lines
 from flows.run.run_folder import PARTS, Run, difficulty_stage, new_run, stage_model, with_grader
 from flows.run.sampling_session import sampling_requests
-from flows.run.stage_priors import PriorLearner
 from flows.run.training import load_train_recipe, training_warnings
-from flows.stages.attempts import stage_learner, stopping_rule
-from flows.stages.decisions import decisions_of
 from flows.stages.judging import open_judge
 from flows.stages.translation import translation_lines
 
@@ -105,38 +101,32 @@ def plan_recipe(
 def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
     """Return the plan of a stage from a pilot on the problems in a folder.
 
-    If the stage will learn priors from an anchor, the pilot is made of problems of that anchor, sampled as the run
-    samples them.
+    Attempts of the pilot end when no outcome of the others could change the decision; priors that the run learns from
+    its own attempts may save more.
     """
     settings, asked = difficulty_stage(run.recipe, part), stage_model(run.recipe, part)
-    policy, rule, kept = open_policy(asked, run.recipe_folder), stopping_rule(settings), read_table(folder, "kept")
-    problems = kept.height
-    with open_judge(run) as judge:
-        earlier = [read_result(decisions_of(one), run, judge.version) for one in run.parts[: run.parts.index(part)]]
-    learner = stage_learner(run, folder, [found for found in earlier if found is not None], rule, policy.key.policy)
-    if learner is not None:
-        kept = kept.filter(pl.col("id").is_in(list(learner.anchor)))
-        rule = learner.exact
+    policy, kept = open_policy(asked, run.recipe_folder), read_table(folder, "kept")
     count = min(pilot, kept.height)
     chosen = kept[[number * kept.height // count for number in range(count)]]
+    rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
     store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
     try:
         sampled, speed = asyncio.run(_sample(run, part, chosen, policy, store, rule))
-        lengths = store.read([item.problem for item in sampled], ["problem", "index", "tokens"])
+        rows = store.read([item.problem for item in sampled], ["problem", "index", "tokens"]).iter_rows()
         store.compact()
     finally:
         store.close()
-    tokens = {(problem, index): length or 0 for problem, index, length in lengths.iter_rows()}
-    prompt_tokens = getattr(policy, "prompt_tokens", None)
-    before = stored_plan(run).get(part)
+    tokens = {(problem, index): length or 0 for problem, index, length in rows}
+    prompt_tokens, before = getattr(policy, "prompt_tokens", None), stored_plan(run).get(part)
     if speed is None and before is not None:  # nothing had to be sampled: the pilot was made earlier
         speed, prompt_tokens = before.rates.tokens_per_s, before.rates.prompt_tokens
     prices = (getattr(asked, "price_out", None), getattr(asked, "price_in", None))
     rates = CostRates(speed, policy_gpus(asked, len(visible_gpus())), *prices, prompt_tokens)
-    costs = [_took(item, tokens) for item in sampled]
-    if learner is not None:
-        costs = list(_with_priors(learner, sampled, costs, tokens, problems))
-    return plan_stage(part, policy.key.policy, problems, costs, rates)
+    costs = [
+        PilotProblem(len(item.verdicts), sum(tokens.get((item.problem, index), 0) for index in item.verdicts))
+        for item in sampled
+    ]
+    return plan_stage(part, policy.key.policy, kept.height, costs, rates)
 
 
 async def _sample(
@@ -151,31 +141,6 @@ async def _sample(
             requests = sampling_requests(chosen, store, settings.band.attempts, judge)
             sampled = [problem async for problem in sampler.run(requests) if problem.refused is None]
     return sampled, sampler.progress.tokens_per_s or None
-
-
-def _took(item: SampledProblem, tokens: dict[tuple[str, int], int], until: int | None = None) -> PilotProblem:
-    """Return what a problem of the pilot took, or would have taken with its attempts before index ``until`` alone."""
-    made = [index for index in item.verdicts if until is None or index < until]
-    return PilotProblem(len(made), sum(tokens.get((item.problem, index), 0) for index in made))
-
-
-def _with_priors(
-    learner: PriorLearner,
-    sampled: Sequence[SampledProblem],
-    costs: Sequence[PilotProblem],
-    tokens: dict[tuple[str, int], int],
-    problems: int,
-) -> Iterator[PilotProblem]:
-    """Yield the mean cost of a problem as each of the pilot shows it: the anchor in full, the others stopped early."""
-    learnt, rule = learner.learn(sampled), learner.rule
-    if learnt.hold:
-        rule = rule.given(as_priors(pl.concat([learnt.of_anchor, learnt.table])))
-    full = len(learner.anchor) / problems
-    for item, cost in zip(sampled, costs, strict=True):
-        point = rule.of(item.problem).stopping_point(learner.outcomes(item.verdicts))
-        less = _took(item, tokens, point.requested)
-        mixed = (full * a + (1 - full) * b for a, b in ((cost.attempts, less.attempts), (cost.tokens, less.tokens)))
-        yield PilotProblem(*mixed)
 
 
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
@@ -202,17 +167,15 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
         raise ConfigError(f"recipe {path}: it states no costs; add a table [costs], or run a pilot.")
     plans = []
     for number, part in enumerate(parts):
-        stated = {}
-        for name in ("tokens_per_s", "tokens_per_attempt", "attempts_share"):
-            values = getattr(costs, name)
-            if len(values) not in (1, len(parts)):
-                raise ConfigError(f"recipe {path}: costs.{name} has {len(values)} values; give one, or one per stage.")
-            stated[name] = values[min(number, len(values) - 1)]
+        speed, tokens, share = (
+            costs.of_stage(name, number, f"recipe {path}", len(parts))
+            for name in ("tokens_per_s", "tokens_per_attempt", "attempts_share")
+        )
         settings, model = difficulty_stage(recipe, part), stage_model(recipe, part)
         gpus = policy_gpus(model, costs.gpus)
-        attempts = settings.band.attempts * (stated["attempts_share"] if settings.sampling.early_stopping else 1)
-        rates = CostRates(gpus * stated["tokens_per_s"], gpus, getattr(model, "price_out", None))
-        each = PilotProblem(attempts, attempts * stated["tokens_per_attempt"])
+        attempts = settings.band.attempts * (share if settings.sampling.early_stopping else 1)
+        rates = CostRates(gpus * speed, gpus, getattr(model, "price_out", None))
+        each = PilotProblem(attempts, attempts * tokens)
         plans.append(replace(plan_stage(part, policy_name(model), costs.problems or 0, [each], rates), pilot=0))
     return plans
 
@@ -248,25 +211,53 @@ def show_training_plan(path: Path, overrides: Sequence[str], *, stated: bool, as
     """
     if not stated:
         raise ConfigError(f"recipe {path}: it trains, so there is no pilot to run; plan it with --stated.")
-    work, (trainers, generators, turns), waits, lines = training_plan(path, overrides)
+    plan = training_plan(path, overrides)
     if as_json:
-        placed = {"trainers": trainers, "generators": generators, "taking_turns": turns}
-        print_json({**asdict(work), **placed, "hours": work.hours(trainers, generators, waits=waits)})
+        placed = {"trainers": plan.trainers, "generators": plan.generators, "taking_turns": plan.takes_turns}
+        print_json({**asdict(plan.work), **placed, "hours": plan.hours})
         return
     titles = ("stage", "steps", "n_batch", "sampled", "trained", "tokens", "hours")
     rows = []
-    for number, stage in enumerate(work.stages, 1):
+    for number, stage in enumerate(plan.work.stages, 1):
         counts = [f"{count:,}" for count in (number, stage.steps, stage.n_batch, stage.sampled, stage.trained)]
-        hours = stage.hours(trainers, generators, waits=waits)
+        hours = stage.hours(plan.trainers, plan.generators, waits=plan.waits)
         rows.append((*counts, short_number(stage.sampled_tokens), f"{hours:,.3g}"))
     warnings = [f"warning: {text}" for text in training_warnings(path, overrides)]
-    _print(titles, rows, [*lines, STATED[0].upper() + STATED[1:], *warnings])
+    _print(titles, rows, [*plan.lines(), STATED[0].upper() + STATED[1:], *warnings])
 
 
-def training_plan(
-    path: Path, overrides: Sequence[str] = ()
-) -> tuple[Workload, tuple[int, int, bool], bool, tuple[str, str]]:
-    """Return what a run computes, its GPUs, whether they wait for each other, and both in two lines.
+@dataclass(frozen=True, slots=True)
+class TrainingPlan:
+    """What a training run computes, on which GPUs; ``waits``: generating and training take turns."""
+
+    work: Workload
+    trainers: int
+    generators: int
+    takes_turns: bool
+    waits: bool
+
+    @property
+    def hours(self) -> float:
+        """Return the hours by the clock."""
+        return self.work.hours(self.trainers, self.generators, waits=self.waits)
+
+    def lines(self) -> tuple[str, str]:
+        """Return the GPU hours, and the tokens, as a sentence each."""
+        gpus = self.trainers if self.takes_turns else self.trainers + self.generators
+        shared = "in turns" if self.takes_turns else f"{self.trainers} train, {self.generators} generate"
+        needs = f"{_hours(gpus * self.hours)} GPU hours: {_hours(self.hours)} hours on {gpus} GPUs, {shared}"
+        stages, evaluated = self.work.stages, self.work.evaluated_tokens
+        held = "evaluations not counted: state evaluation.problems"
+        if evaluated is not None:
+            held = f"{short_number(evaluated)} of them in evaluations" if evaluated else "no evaluation"
+        tokens = short_number(sum(stage.sampled_tokens for stage in stages) + (evaluated or 0.0))
+        sampled, trained = sum(stage.sampled for stage in stages), sum(stage.trained for stage in stages)
+        counts = f"{tokens} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
+        return needs if gpus else f"no GPU: {_clock(self.hours)} on one machine", counts
+
+
+def training_plan(path: Path, overrides: Sequence[str] = ()) -> TrainingPlan:
+    """Return what a run of a training recipe computes, and its GPUs.
 
     Raises:
         ConfigError: the recipe cannot be meant, or does not state what is needed.
@@ -280,23 +271,9 @@ def training_plan(
             f"recipe {path}: it states no costs; add a table [costs] with tokens_per_attempt, tokens_per_s, "
             "sampled_per_trained and trained_tokens_per_s."
         )
-    work, placed = workload(recipe, recipe.costs, f"recipe {path}"), stated_gpus(recipe, path.parent.absolute())
-    trainers, generators, turns = placed
-    waits = turns or recipe.synchronous
-    hours, gpus = work.hours(trainers, generators, waits=waits), trainers if turns else trainers + generators
-    if not gpus:
-        needs = f"no GPU: {_clock(hours)} on one machine"
-    else:
-        shared = "in turns" if turns else f"{trainers} train, {generators} generate"
-        needs = f"{_hours(gpus * hours)} GPU hours: {_hours(hours)} hours on {gpus} GPUs, {shared}"
-    evaluated = work.evaluated_tokens
-    held = "evaluations not counted: state evaluation.problems"
-    if evaluated is not None:
-        held = f"{short_number(evaluated)} of them in evaluations" if evaluated else "no evaluation"
-    tokens = short_number(sum(stage.sampled_tokens for stage in work.stages) + (evaluated or 0.0))
-    sampled, trained = (sum(getattr(stage, name) for stage in work.stages) for name in ("sampled", "trained"))
-    counts = f"{tokens} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
-    return work, placed, waits, (needs, counts)
+    trainers, generators, turns = stated_gpus(recipe, path.parent.absolute())
+    work = workload(recipe, recipe.costs, f"recipe {path}")
+    return TrainingPlan(work, trainers, generators, turns, waits=turns or recipe.synchronous)
 
 
 def _hours(value: float) -> str:

@@ -8,9 +8,7 @@ import typer
 
 from curation.publish.receipts import MEASURED, PAGE
 from flows.cli.as_json import print_json
-from flows.pipelines.planted_defects import planted_figures
-from flows.pipelines.receipt_measures import measure_receipt
-from flows.pipelines.receipts import verify_receipt
+from flows.pipelines.receipts import measure_receipt, verify_receipt
 from flows.run.terminal import echo
 
 SHOWN = 40
@@ -23,18 +21,14 @@ def write(folder: Path, ablation: Path | None) -> None:
     for figure in (figure for figure in receipt.figures if figure.section in MEASURED):
         of = "" if figure.n is None else f" of {figure.n:,}"
         counted = f": {figure.counted}" if figure.counts else ""
-        what = f"{figure.text}{of}{counted}" if figure.value is not None else _not_told(figure.text, figure.how)
+        what = f"{figure.text}{of}{counted}" if figure.value is not None else f"{figure.text}: {figure.how}"
         echo(f"{figure.name:<32} {what}")
     echo(f"the receipt: {folder / 'curated' / PAGE}")
 
 
-def _not_told(text: str, how: str) -> str:
-    return f"{text}: {how}"
-
-
 def verify(place: Path, *, quick: bool, as_json: bool) -> None:
     """Print what differs between a receipt and what comes out, and end with status 1 where anything does."""
-    found = verify_receipt(place, None if quick else planted_figures)
+    found = verify_receipt(place, quick=quick)
     if as_json:
         table = {"folder": str(found.folder), "holds": found.holds}
         print_json({**table, "differing": found.differing, "checked": found.checked, "unchecked": found.unchecked})
@@ -47,7 +41,7 @@ def verify(place: Path, *, quick: bool, as_json: bool) -> None:
         for text in found.unchecked:
             echo(f"not checked: {text}")
         count = len(found.differing)
-        said = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
-        echo(f"the receipt of {found.folder} holds" if found.holds else said)
+        differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
+        echo(f"the receipt of {found.folder} holds" if found.holds else differ)
     if not found.holds:
         raise typer.Exit(1)

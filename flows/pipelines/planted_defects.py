@@ -1,7 +1,7 @@
 """Recall of planted defects at a run's own recipe: what its filters, its tests and its rule of labels find of them.
 
 Copies of rows that passed are spoilt (`curation.planting`), and the run's own filters go over them in a temporary
-folder, beside rows that were left as they are. Stages that ask a model are left out. Of programs a part of the tests is
+folder, next to rows that were left as they are. Stages that ask a model are left out. Of programs some tests are
 spoilt, too, and decided on by the run's solutions. Wrong references are planted in the run's own votes, as the stage of
 label trust does.
 
@@ -20,9 +20,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import Recipe
-from curation.planting import VERSION
-from curation.planting.outputs import CUT_INPUT, WRONG_OUTPUT, spoil_tests
-from curation.planting.rows import KINDS, PlantedRows, plant_rows
+from curation.planting import CUT_INPUT, KINDS, VERSION, WRONG_OUTPUT, PlantedRows, plant_rows, spoil_tests
 from curation.publish.receipts import Figure, Needs, share_figure
 from curation.records import PROBLEM
 from curation.storage.scratch import ScratchFolder
@@ -49,8 +47,8 @@ MOST_PROGRAMS = 24
 """Problems of which tests are spoilt, at most: their solutions run on every test."""
 
 _FILTERS = (
-    "planted in copies of rows that had passed; the recipe's filters ran on them beside rows without a defect, stages "
-    "that ask a model left out; after the share, at which stage rows left and why"
+    "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
+    "to rows without a defect; the counts show at which stage rows left and why"
 )
 _PROGRAMS = (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)
 
@@ -200,7 +198,7 @@ def _label_figure(run: Run, results: Results) -> Figure:
     name, title = "planted.wrong_reference", "Wrong references"
     found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
     if found is None:
-        how = "fewer problems have votes than planting tells something of"
+        how = "too few problems have votes"
         return Figure(name, title, None, None, 0, how, Needs.RUN)
     how = (
         f"planted three times in the run's own votes, and looked for by {found.rule}; accused besides are labels that "

@@ -1,40 +1,49 @@
-"""`goldilocks verify receipt`: every figure of a receipt that needs no GPU, computed again, and what differs.
+"""`goldilocks verify receipt` and `goldilocks publish DIR --receipt`.
 
-From the set's own files: digests of files and columns, licences, precision of the rules. From the run's folder
-besides: every stored attempt judged again, decisions and set made anew from the verdicts, the share of wrong labels,
-the power of tests, the planted defects planted again. What could not be computed is named.
+The first computes every figure of a receipt again that needs no GPU, and names what differs. From the set's own files:
+digests of files and columns, licences, precision of the rules. From the run's folder also: every stored attempt judged
+again, decisions and set made anew from the verdicts, the share of wrong labels, the power of tests, the planted defects
+planted again. What could not be computed is named.
+
+The second measures what takes more than publishing: defects are planted once for a recipe and its rows; an ablation's
+figures are taken from its folder, which must have trained an arm on this very set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from curation.policies.excerpt import excerpt
 from curation.publish import receipts, review
-from curation.publish.receipts import Figure, Needs, Receipt
-from curation.records import StoreError
+from curation.publish.receipts import Figure, Needs, Receipt, read_receipt
+from curation.records import ConfigError, SourceError, StoreError
+from curation.storage.locks import lock_folder
 from curation.storage.sorted_parts import in_order, scan_table
 from curation.storage.stages import read_shard
 from flows.pipelines.find_problem import filters_of
 from flows.pipelines.judged_again import judged_again
-from flows.publish.curated_set import published_folder, published_mark, published_verifier
+from flows.pipelines.planted_defects import planted_figures
+from flows.publish import receipt_figures
+from flows.publish import receipts as set_receipts
+from flows.publish.curated_set import published_folder, published_mark, published_verifier, renew_receipt
 from flows.publish.receipt_figures import Digests, precision_figures, stored_digests
 from flows.publish.receipts import OF_FILES, make_receipt, with_contents
 from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, shard_counts
+from flows.run.training import read_run
 from flows.stages.decisions import decisions_of as decisions_stage
 from flows.stages.export import EXPORT, PUBLISHED
 from flows.stages.judging import verifier_version
-
-PlantAgain = Callable[[Run, Results], list[Figure]]
-"""What plants defects again, given the results of the filters and decisions."""
 
 
 @dataclass(slots=True)
@@ -84,12 +93,12 @@ def read_published(folder: Path) -> PublishedRun:
     return PublishedRun(run, version, verifier, results)
 
 
-def verify_receipt(place: Path, plant: PlantAgain | None = None) -> Verification:
+def verify_receipt(place: Path, *, quick: bool) -> Verification:
     """Compute the figures of a set's receipt again.
 
     Args:
-        place: folder of a run, or of a set; beside `run.json` the run's folder is used too.
-        plant: plants defects again; None: planted defects are not checked.
+        place: folder of a run, or of a set; next to `run.json` the run's folder is used too.
+        quick: plant no defects again.
 
     Raises:
         SourceError: there is no receipt, or it cannot be read.
@@ -107,7 +116,7 @@ def verify_receipt(place: Path, plant: PlantAgain | None = None) -> Verification
     _check_contents(stated, own, found)
     home = folder.absolute().parent
     if folder.name == "curated" and (home / "run.json").is_file():
-        _check_run(stated, read_published(home), folder, found, plant)
+        _check_run(stated, read_published(home), folder, found, quick=quick)
     else:
         _check_alone(stated, own, found)
     return found
@@ -116,9 +125,7 @@ def verify_receipt(place: Path, plant: PlantAgain | None = None) -> Verification
 def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verification) -> None:
     """Hold the receipt against its own digest, and its page against the figures."""
     if stated.digest != digest:
-        found.differing.append(
-            f"{receipts.FILE}: what stands in it does not have the digest that stands in it; it was edited."
-        )
+        found.differing.append(f"{receipts.FILE}: its content does not have the digest that it states; it was edited.")
     try:
         page = (folder / receipts.PAGE).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -126,9 +133,9 @@ def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verificatio
         return
     wanted = receipts.page(stated).splitlines()
     for line in (line for line in wanted if line not in page and "Its own digest" not in line):
-        found.differing.append(f"{receipts.PAGE} does not say what {receipts.FILE} says: {line}")
+        found.differing.append(f"{receipts.PAGE} lacks a line of {receipts.FILE}: {line}")
     for line in (line for line in page if line not in wanted and "Its own digest" not in line):
-        found.differing.append(f"{receipts.PAGE} says what {receipts.FILE} does not say: {line}")
+        found.differing.append(f"{receipts.PAGE} has a line that {receipts.FILE} lacks: {line}")
 
 
 def _file_sentences(stated: Receipt, files: dict[str, str]) -> Iterator[str]:
@@ -169,28 +176,23 @@ def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
         )
     for figure in stated.figures:
         if figure.needs in (Needs.RUN, Needs.TRAINING) and figure.value is not None:
-            found.unchecked.append(f"{figure.name}: {_why(figure)}")
+            needed = "the run's folder" if figure.needs is Needs.RUN else "training"
+            found.unchecked.append(f"{figure.name}: it takes {needed}")
 
 
-def _why(figure: Figure) -> str:
-    return "it takes the run's folder" if figure.needs is Needs.RUN else "it takes training"
-
-
-def _check_run(
-    stated: Receipt, published: PublishedRun, folder: Path, found: Verification, plant: PlantAgain | None
-) -> None:
+def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Verification, *, quick: bool) -> None:
     """Hold all that the run's folder allows against the receipt."""
     run, version, verifier = published.run, published.version, published.verifier
     today = verifier_version(run)
     mark = published_mark(run)
     if mark is not None and mark["disputed"]["said"] != review.digest(verdicts_of_people(run)):
         found.unchecked.append(
-            "what people said since the set was published: it is applied here, so decisions may differ; `goldilocks "
-            "run` publishes it"
+            "people's verdicts since the set was published: they are applied here, so decisions may differ; "
+            "`goldilocks run` publishes them"
         )
     if version.origin != "run" or today != verifier:
         why = (
-            "it is a refreshed version, of which only what lies in its folder is compared"
+            "it is a refreshed version, of which only its folder's files are compared"
             if version.origin != "run"
             else f"verdicts are {verifier}'s, this Goldilocks judges by {today}; `goldilocks run` "
             "judges by it, and `goldilocks diff` shows what changes"
@@ -198,15 +200,15 @@ def _check_run(
         found.unchecked.append(f"digests: attempts were not judged again, {why}")
         stored = stored_digests(run, published.results, version)
         digests = Digests(stored.verdicts, digest_of(scan_decisions(run.folder, version.number)))
-        _compare(stated, published, published.results, digests, folder, found, plant)
+        _compare(stated, published, published.results, digests, folder, found, quick=quick)
         return
     with judged_again(run, Results(published.results.filters), verifier, version) as again:
         found.differing += again.differing
-        left = f", {again.failed:,} beside a failure of the verifier left out" if again.failed else ""
+        left = f", {again.failed:,} on which the verifier failed left out" if again.failed else ""
         found.checked.append(f"{again.verdicts:,} verdicts{left}, {again.decisions:,} decisions")
         if run.recipe.asks_doubtful_verdicts:
             found.unchecked.append("a model's votes on doubtful verdicts: those that are stored in the run's folder")
-        _compare(stated, published, again.results, again.digests, folder, found, plant)
+        _compare(stated, published, again.results, again.digests, folder, found, quick=quick)
 
 
 def _compare(
@@ -216,10 +218,11 @@ def _compare(
     digests: Digests,
     folder: Path,
     found: Verification,
-    plant: PlantAgain | None,
+    *,
+    quick: bool,
 ) -> None:
     run, is_planted = published.run, any(f.section == "planted" and f.value is not None for f in stated.figures)
-    planted = plant(run, published.results) if plant is not None and is_planted else None
+    planted = planted_figures(run, published.results) if is_planted and not quick else None
     computed = make_receipt(run, results, published.version, folder, digests, planted)
     names = {figure.name for figure in (*stated.figures, *computed.figures) if figure.section not in OF_FILES}
     found.differing += receipts.differing_figures(stated, computed, names)
@@ -273,3 +276,103 @@ def _same_rows(rows: pl.LazyFrame, exported: Path) -> bool:
 
 def _short(value: object) -> str:
     return "nothing" if value is None else excerpt(str(value), 60)
+
+
+def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
+    """Plant defects where none were planted yet, take an ablation's figures, and return the receipt as written.
+
+    Raises:
+        StoreError: there is no published set, or it is not as it was published.
+        ConfigError: the ablation did not train on this set.
+    """
+    with lock_folder(folder.absolute()):
+        published = read_published(folder)
+        run, version, results = published.run, published.version, published.results
+        if others := set_receipts.differing_files(run.folder / "curated"):
+            renew_receipt(run, version, results)  # refuses, with the reason
+            raise AssertionError(others)
+        if ablation is not None:
+            figures = ablation_figures(ablation, published)
+            about = {"version": version.number, "decisions": version.digest}
+            set_receipts.keep_figures(run.folder, set_receipts.COUNTERFACTUAL, figures, **about)
+        if not set_receipts.planted_figures(run, results):
+            made_from = receipt_figures.made_from(run, results)
+            found = planted_figures(run, results)
+            set_receipts.keep_figures(run.folder, set_receipts.PLANTED, found, made_from=made_from)
+        renew_receipt(run, version, results)
+        return read_receipt(run.folder / "curated")[0]
+
+
+def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
+    """Return how a model that was trained on the set differs from one trained on other rows, bench by bench.
+
+    Args:
+        folder: of a finished `goldilocks ablate`, in which one arm was trained on the set, and one on other rows.
+    """
+    table = _read(folder)
+    curated = (published.run.folder / "curated").resolve()
+    data = _data_of_arms(folder)
+    own = sorted(arm for arm, places in data.items() if curated in places)
+    others = sorted(arm for arm, places in data.items() if curated not in places)
+    if len(own) != 1 or not others:
+        raise ConfigError(
+            f"--ablation {folder}: of its arms {', '.join(sorted(data)) or '(none)'} exactly one must be trained on "
+            f"{curated}, and another on other rows; {', '.join(own) or 'none'} was trained on it."
+        )
+    other = "random" if "random" in others else others[0]
+    if len(others) > 1 and other != "random":
+        raise ConfigError(f"--ablation {folder}: arms {', '.join(others)}: name the one of random rows `random`.")
+    rows = {(row["bench"], row["arm"]): row for row in table["results"]}
+    benches = sorted({bench for bench, arm in rows if arm == own[0]} & {bench for bench, arm in rows if arm == other})
+    return [_counterfactual(bench, rows[bench, own[0]], rows[bench, other]) for bench in benches]
+
+
+def _counterfactual(bench: str, own: dict[str, Any], other: dict[str, Any]) -> Figure:
+    """Return the figure of one bench; the base of the ablation may be either arm, and must be one of them."""
+    sign, told = (1, own["difference"]) if other["difference"] is None else (-1, other["difference"])
+    if told is None or (own["difference"] is not None and other["difference"] is not None):
+        raise ConfigError(
+            f"--ablation: neither {own['arm']} nor {other['arm']} is the base, the first value of its axes."
+        )
+    ends = [told["low"], told["high"]]
+    interval = None if None in ends else tuple(sorted(round(sign * end, 4) for end in ends))
+    how = (
+        f"`goldilocks ablate`: held-out pass@1 of models trained on the set (arm `{own['arm']}`) less that of models "
+        f"trained on other rows (arm `{other['arm']}`), {own['seeds']} seeds, paired over seeds and problems; "
+        f"{own['sampled_tokens']:,.0f} and {other['sampled_tokens']:,.0f} tokens sampled a seed"
+    )
+    return Figure(
+        f"worth.counterfactual.{bench}",
+        f"Held-out pass@1 on {bench}, the set less other rows",
+        round(sign * float(told["mean"]), 4),
+        None if interval is None else (interval[0], interval[1]),
+        int(told["count"]),
+        how,
+        Needs.TRAINING,
+    )
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    path = folder / "ablation.json"
+    try:
+        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(table["results"], list):
+            raise TypeError("results")
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SourceError(f"--ablation {folder}: holds no ablation (no ablation.json); `goldilocks ablate`.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SourceError(f"{path} is damaged ({error}); the same `goldilocks ablate` writes it again.") from error
+    return table
+
+
+def _data_of_arms(folder: Path) -> dict[str, set[Path]]:
+    """Return the folders of sets that each arm of an ablation was trained on."""
+    places: dict[str, set[Path]] = {}
+    for run in sorted((folder / "runs").glob("*-seed-*")):
+        found = re.fullmatch(r"(.+)-seed-\d+", run.name)
+        if found is None or not (run / "run.json").is_file():
+            continue
+        recipe, home = read_run(run)
+        folders = getattr(recipe.data, "folders", ())
+        places.setdefault(found[1], set()).update(published_folder(home / place).resolve() for place in folders)
+    return places

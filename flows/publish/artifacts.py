@@ -58,7 +58,7 @@ def show_changelog(name: str, curated: Path) -> None:
 
 
 def for_a_page(card: str) -> str:
-    """Return the card without its YAML header and without pictures, which lie in a folder that the page cannot see."""
+    """Return the card without its YAML header and without pictures, whose folder the page cannot read."""
     text = card.split("\n---\n", 1)[-1]
     return "\n".join(line for line in text.splitlines() if not line.startswith("!["))
 

@@ -26,7 +26,7 @@ class Audit:
     strata: tuple[AuditStratum, ...]
     rows: dict[str, tuple[str, str]]
 
-    def told(self, verdicts: ReviewVerdicts) -> dict[str, bool]:
+    def wrong_labels(self, verdicts: ReviewVerdicts) -> dict[str, bool]:
         """Return whether the label was wrong, of each drawn row that people judged."""
         return {
             name: (answer := verdicts[name].answer) is None or answer != reference

@@ -1,4 +1,4 @@
-"""What the data card says, gathered from the finished stages."""
+"""The facts of the data card, gathered from the finished stages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import polars as pl
 
 from curation.config import Recipe, Source
 from curation.filters.decontamination import OVERLAP
+from curation.filters.statements.precision import MEASURED
 from curation.public_urls import public_url
 from curation.publish import cards, review
-from curation.publish.merged_copies import copies_of
+from curation.publish.pages import Section, Table, cell, wilson
 from curation.publish.versions import MOVED
 from curation.records import DropReason
 from curation.storage.sorted_parts import scan_table
 from curation.storage.stages import read_shard, read_table
 from flows.publish import code_publish
-from flows.publish.filter_precision import precision_sentences
 from flows.publish.versions import Version
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import Results, StageResult, shard_counts
@@ -29,7 +29,7 @@ from flows.stages.export import EXPORT
 from flows.stages.labels import LabelShards, deciding_shards
 from flows.stages.questions import question_lines
 from flows.stages.sources import SOURCES, read_states
-from flows.stages.translation import TRANSLATION, translation_facts
+from flows.stages.translation import TRANSLATION, translation_section
 
 _IS_ACCUSED = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL.value
 
@@ -50,10 +50,7 @@ def card_facts(
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
     suspicion, label_notes = _suspicion(run, results)
-    rates = {part: _pass_rates(result, exported) for part, result in zip(run.parts, decided, strict=True)}
-    settings = {part: difficulty_stage(recipe, part) for part in run.parts}
-    originals = curated.filter(pl.col("translation_of").is_null()) if exported.manifest.kept else curated
-    per_source, merged = _by_source(originals), _by_source(copies_of(curated))
+    ledger = cards.license_counts(curated) if exported.manifest.kept else {}
     read = _rows_read(results)
     return cards.CardFacts(
         name=recipe.name,
@@ -61,26 +58,20 @@ def card_facts(
         description=recipe.description,
         license=recipe.export.license,
         version=package_version("goldilocks-rl"),
-        created=None,
         funnel=tuple(results.funnel),
         sources=tuple(
             replace(
                 _source_facts(run, results, source),
                 read=read[source.name],
-                curated=per_source.get(source.name, 0),
-                merged=merged.get(source.name, 0),
+                curated=sum(problems for _, problems, _, _ in ledger.get(source.name, ())),
+                merged=sum(merged for _, _, _, merged in ledger.get(source.name, ())),
             )
             for source in recipe.sources
         ),
         curated=curated,
-        rates=rates,
-        bands={
-            part: (table.band.min_correct, table.band.max_pass_rate, table.band.attempts)
-            for part, table in settings.items()
-        },
-        policies={
-            part: version.policy if part == run.parts[-1] else _policy(run, part, version.verifier) for part in settings
-        },
+        stages=tuple(
+            _stage_facts(run, part, result, exported, version) for part, result in zip(run.parts, decided, strict=True)
+        ),
         verifier=decided[-1].folder.name,
         recipe_toml=recipe_toml,
         notes=(
@@ -89,11 +80,13 @@ def card_facts(
             *label_notes,
             *_earlier_policies(curated, version),
         ),
-        benchmarks=_benchmarks(run, results),
+        sections=(
+            _decontamination(run, results),
+            *([translation_section(results[TRANSLATION], recipe.translation)] if recipe.translation else ()),
+            *([code_publish.tests_section(run)] if recipe.flow == "curate-code" else ()),
+        ),
         **suspicion,
         disputed={review.KINDS[kind]: count for kind, count in disputed.items()},
-        code=code_publish.code_facts(run) if recipe.flow == "curate-code" else None,
-        translations=translation_facts(results[TRANSLATION], recipe.translation) if recipe.translation else None,
         set_version=version.number,
         changed={name.replace("_", " "): version.counts[name] for name in MOVED if version.counts[name]},
         compared=_compared(decided[0], decided[-1], exported) if len(decided) > 1 and exported.manifest.kept else None,
@@ -101,7 +94,7 @@ def card_facts(
 
 
 def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFacts:
-    """Return what the card says of a source without its rows: state, digest, selection, or that it was left out."""
+    """Return the card's facts of a source without its rows: state, digest, selection, or that it was left out."""
     held = read_states(results[SOURCES].folder).get(source.name, {})
     steps = [f"where `{source.where}`"] if source.where else []
     steps += ["drawn by a quota"] if source.quota is not None else []
@@ -132,11 +125,6 @@ def _rows_read(results: Results) -> Counter[str]:
     return counts
 
 
-def _by_source(rows: pl.LazyFrame) -> dict[str, int]:
-    """Return the number of rows by source."""
-    return dict(rows.group_by("source").len().collect(engine="streaming").iter_rows())
-
-
 def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
     """Yield the decisions of a stage with the ids of the set among them, shard by shard: both have the same shards."""
     for shard in range(len(shard_counts(exported.folder))):
@@ -144,8 +132,17 @@ def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tup
         yield decisions, read_shard(exported.folder, "kept", shard, ["id"])["id"]
 
 
+def _stage_facts(
+    run: Run, part: str, decided: StageResult, exported: StageResult, version: Version
+) -> cards.StageFacts:
+    band = difficulty_stage(run.recipe, part).band
+    policy = version.policy if part == run.parts[-1] else _policy(run, part, version.verifier)
+    rates = _pass_rates(decided, exported)
+    return cards.StageFacts(decided.stage.title, policy, band.min_correct, band.max_pass_rate, band.attempts, rates)
+
+
 def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
-    """Return the pass rates of a stage (`cards.RATES`), less what the verifier left undecided: that says little."""
+    """Return the pass rates of a stage (`cards.RATES`), without what the verifier left undecided."""
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
     is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
     return cards.add_rates(
@@ -180,8 +177,19 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
         if recipe.decontamination.against or recipe.decontamination.benches
         else "Overlap with benchmarks was not looked for."
     )
-    precision = precision_sentences(recipe.statements.disabled) if recipe.flow != "curate-code" else ()
-    return near, contamination, *precision
+    precision = precision_sentence(recipe.statements.disabled) if recipe.flow != "curate-code" else ""
+    return near, contamination, *([precision] if precision else [])
+
+
+def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
+    """Return how often each rule of the format filter that is not switched off is right; empty without any."""
+    figures = []
+    for rule, (fired, right) in MEASURED.items():
+        if rule not in disabled:
+            low, high = wilson(right, fired)
+            figures.append(f"{rule} {right / fired:.2f} ({low:.2f} to {high:.2f}) on {fired:,}")
+    start = "The format filter's precision on labelled rows, by rule, with its 95 % interval: "
+    return f"{start}{', '.join(figures)}." if figures else ""
 
 
 def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -223,31 +231,31 @@ def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...
         return ()
     return (
         f"{older:,} of the problems keep the pass rate of an earlier policy, which nothing spoke against when the set "
-        "was refreshed; the columns policy and measured_on say whose and when.",
+        "was refreshed; the columns policy and measured_on name it and the day.",
     )
 
 
-def _benchmarks(run: Run, results: Results) -> tuple[cards.BenchmarkFacts, ...]:
-    """Return, per benchmark of the recipe, how many problems it contaminated, by method."""
+def _decontamination(run: Run, results: Results) -> Section:
+    """Return, per benchmark of the recipe, how many problems overlap with it, in all and by method."""
     result = results.get(DECONTAMINATION)
-    if result is None:
-        return ()
-    hits = read_table(result.folder, "hits", ["source", "row", "benchmark", "method", "kind"]).unique()
+    benchmarks = [benchmark for benchmark, _ in benchmarks_of(run)] if result is not None else []
+    if result is None or not benchmarks:
+        return Section("Decontamination", [])
+    methods, problems = run.recipe.decontamination.methods, ["source", "row", "benchmark"]
+    hits = read_table(result.folder, "hits", [*problems, "method", "kind"]).unique()
     overlaps = hits.filter(pl.col("kind") == OVERLAP)
-    hit_counts = overlaps.group_by("benchmark", "method").len()
-    counts = {(name, method): count for name, method, count in hit_counts.iter_rows()}
-    problems = ["source", "row", "benchmark"]
-    rows = dict(overlaps.unique(problems).group_by("benchmark").len().iter_rows())
-    others = hits.unique(problems).join(overlaps, on=problems, how="anti")
-    templates = dict(others.group_by("benchmark").len().iter_rows())
-    methods = run.recipe.decontamination.methods
-    return tuple(
-        cards.BenchmarkFacts(
-            benchmark.name,
-            benchmark.license,
-            rows.get(benchmark.name, 0),
-            {m: counts.get((benchmark.name, m), 0) for m in methods},
-            templates.get(benchmark.name, 0),
-        )
-        for benchmark, _ in benchmarks_of(run)
+    templates = hits.join(overlaps, on=problems, how="anti").unique(problems)
+    rows = []
+    for benchmark in benchmarks:
+        own = overlaps.filter(pl.col("benchmark") == benchmark.name)
+        counts = [own.unique(problems).height, *(own.filter(pl.col("method") == method).height for method in methods)]
+        counts.append(templates.filter(pl.col("benchmark") == benchmark.name).height)
+        rows.append((cell(benchmark.name), cell(benchmark.license), *(f"{count:,}" for count in counts)))
+    by_method = (f"by `{method}`" for method in methods)
+    titles = ("Benchmark", "Licence", "Problems that overlap", *by_method, "Same template")
+    text = (
+        "Problems that overlap with one of these benchmarks were dropped. Each hit names the benchmark's row, the "
+        "method and the score. The same template means the same wording with other figures: another problem, which "
+        'stays unless the recipe has `templates = "drop"`.'
     )
+    return Section("Decontamination", [text, Table(titles, rows, "ll".ljust(len(titles), "r"))])

@@ -1,27 +1,28 @@
 """What a curated set of code has next to its rows: tests/ and judging/, and the card's figures on tests.
 
 Both hold rows for every problem of the set under the language variant's own id, in the `TEST` and `JUDGING` schemas,
-so that whoever reads the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are
+so that readers of the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are
 the variant's.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
 
 from curation.programs import language_variants
-from curation.publish import cards
+from curation.publish.cards.words import capital, count_phrase, share
+from curation.publish.pages import Section, Table
 from curation.records import JUDGING, TEST
 from curation.storage.stages import read_manifest, read_shard, read_table, write_parquet
 from curation.verify.programs.toolchain import STANDARDS
 from flows.run.run_folder import Run
 from flows.run.stage import StageResult, shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
-from flows.stages.code_generation import MIN_VOTES, MIN_VOTES_UNVALIDATED
+from flows.stages.code_generation import MIN_VOTES_UNVALIDATED
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.export import EXPORT
 from flows.stages.language_variants import language_of
@@ -29,7 +30,7 @@ from flows.stages.tests import GIVEN_TESTS, TESTS
 
 RUN_OF = ["problem", "solution", "standard"]
 FILE_BYTES = 256 << 20
-"""A file of tests is closed once its inputs and outputs hold so many bytes."""
+"""Bytes of inputs and outputs after which a file of tests is closed."""
 
 
 def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
@@ -83,40 +84,69 @@ def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.S
         write_parquet(folder / f"{name}-{number:05}.parquet", pl.concat(group) if group else schema.to_frame())
 
 
-def code_facts(run: Run) -> cards.CodeFacts:
-    """Return the card's figures on tests, from the notes of the finished stages."""
+def tests_section(run: Run) -> Section:
+    """Return the card's section on tests, from the notes of the finished stages."""
     tested, matrix = read_manifest(TESTS.folder_in(run)), read_manifest(EXECUTION_MATRIX.folder_in(run))
     assert tested is not None
     assert matrix is not None
-    notes = tested.notes
-    exported = read_table(EXPORT.folder_in(run), "kept", ["group", "meta"])
-    languages: dict[str, int] = {}
-    for meta in exported["meta"] if exported.height else ():
-        language = str(json.loads(meta or "{}").get(language_variants.LANGUAGE, "python"))
-        languages[language] = languages.get(language, 0) + 1
+    notes, exported = tested.notes, read_table(EXPORT.folder_in(run), "kept", ["group", "meta"])
     groups = set(exported["group"]) if exported.height else set()
     tests = read_table(TESTS.folder_in(run), TESTS_TABLE, ["problem"])
-    return cards.CodeFacts(
-        tests_read=notes[GIVEN_TESTS] - notes["power_made"],
-        tests=tests.filter(pl.col("problem").is_in(list(groups))).height if tests.height else 0,
-        corrected=notes["tests_corrected"],
-        discarded=notes["tests_discarded"],
-        generated=notes["power_made"],
-        tried=notes["power_tried"],
-        refused=notes["power_refused"],
-        refused_given=notes["refused_given"],
-        vouched={by: notes[f"vouched_{by or 'none'}"] for by in ("package", "model", "")},
-        unvouched=notes["made_unvouched"],
-        unvouched_model=notes["written_unvouched"],
-        votes=(MIN_VOTES, MIN_VOTES_UNVALIDATED),
-        aside=notes["validators_aside"],
-        runs=matrix.notes["judged"],
-        weakly_tested=notes["weakly_tested"],
-        wrong=notes["power_wrong"],
-        caught_given=notes["power_caught_given"],
-        caught=notes["power_caught"],
-        languages=dict(sorted(languages.items())),
-        older_standards=older_standards(read_table(TESTS.folder_in(run), "runs", RUN_OF), groups),
+    counts = {
+        "Read, of the problems that were run": notes[GIVEN_TESTS] - notes["power_made"],
+        "Discarded": notes["tests_discarded"],
+        "Of these, inputs that a validator refuses": notes["refused_given"] or None,
+        "Given another expected output": notes["tests_corrected"],
+        f"Generated and kept, of {notes['power_tried']:,} inputs tried": notes["power_made"],
+        "Inputs made that a validator refused": notes["power_refused"] or None,
+        "In the set": tests.filter(pl.col("problem").is_in(list(groups))).height if tests.height else 0,
+        "Runs of solutions on tests": matrix.notes["judged"],
+    }
+    rows = [(name, f"{count:,}") for name, count in counts.items() if count is not None]
+    languages = Counter(map(language_of, exported["meta"] if exported.height else ()))
+    asked = ", ".join(f"{language}: {count:,}" for language, count in sorted(languages.items()))
+    older = older_standards(read_table(TESTS.folder_in(run), "runs", RUN_OF), groups)
+    variants = f"Asked for in {asked or 'no language'}. Language variants of a problem share their `group`."
+    if older:
+        accepted = ", ".join(f"{standard}: {count:,}" for standard, count in older.items())
+        variants += f" Solutions in C++ that only an older standard accepts: {accepted}."
+    return Section("Tests", [how_tested(notes), Table(("Tests", ""), rows, "lr"), _power(notes), variants])
+
+
+def how_tested(notes: Mapping[str, int]) -> str:
+    """Return how tests were kept, corrected and made, and what states which inputs are allowed."""
+    sentences = [
+        "Every solution was run on every test of its problem. A test on which the solutions do not agree, or whose "
+        "input is not allowed, was discarded; if they agree on another output than the expected one, that output "
+        "replaced it; problems with too few tests got new ones, on which all solutions that vote agree."
+    ]
+    package, model, none = (notes[f"vouched_{by}"] for by in ("package", "model", "none"))
+    if package + model:
+        sentences.append(
+            f"A validator states which inputs are allowed for {count_phrase(package + model, 'problem')} "
+            f"({package:,} by the package's own, {model:,} by one that a model wrote and that was checked on given and "
+            "spoiled inputs)."
+        )
+    if none:
+        sentences.append(
+            f"For {count_phrase(none, 'problem')} there is none: a model's programs wrote the inputs of their "
+            f"{count_phrase(notes['made_unvouched'], 'generated test')}, and at least {MIN_VOTES_UNVALIDATED} "
+            "solutions, and two thirds of those not known to be wrong, agreed on each."
+        )
+    if notes["validators_aside"]:
+        sentences.append(f"Validators of {count_phrase(notes['validators_aside'], 'problem')} were not believed.")
+    return " ".join([*sentences, "`tests/` holds the tests, `judging/` the limits and checkers."])
+
+
+def _power(notes: Mapping[str, int]) -> str | None:
+    wrong = notes["power_wrong"]
+    if not wrong:
+        return None
+    weak = count_phrase(notes["weakly_tested"], "problem")
+    return (
+        f"Of {count_phrase(wrong, 'solution')} known to be wrong, the tests of the sources that stayed catch "
+        f"{share(notes['power_caught_given'], wrong)}; with the generated ones it is "
+        f"{share(notes['power_caught'], wrong)}. {capital(weak)} with a known wrong solution that passes every test."
     )
 
 

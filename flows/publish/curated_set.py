@@ -125,8 +125,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     disputes.write_disputes(queue, staging / "disputed")
     facts = card_facts(run, version, results, review.dispute_counts(queue), recipe_text(run))
     cards.write_card(facts, staging)
-    told = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
-    atomic_write(staging / "ATTRIBUTION.md", told)
+    text = cards.attribution(facts.pretty_name, facts.license, facts.curated, origins_of(run, results))
+    atomic_write(staging / "ATTRIBUTION.md", text)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
     atomic_write(staging / versions.CHANGELOG, versions.changelog(run.folder))
@@ -170,7 +170,7 @@ def renew_receipt(run: Run, version: versions.Version, results: Results) -> None
         named = ", ".join(others[:3]) or MARK
         raise StoreError(
             f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
-            "verify-receipt` says what differs, and without the folder `goldilocks run` publishes it again."
+            "verify receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
         )
     made_from = {name: value for name, value in mark.items() if name != "files"}
     _finish(run, version, results, target, {**made_from, "receipt": receipts.made_from(run, results)})
@@ -222,7 +222,7 @@ def is_published(run: Run) -> bool:
 
 
 def published_verifier(run: Run) -> str | None:
-    """Return the verifier behind the published set; None where nothing is published."""
+    """Return the verifier of the published set; None if nothing is published."""
     mark = _published(run.folder / "curated")
     return str(mark["verifier"]) if mark is not None else None
 

@@ -63,7 +63,7 @@ def made_from(run: Run, results: Results) -> Mapping[str, str]:
 
 
 def _verdicts(run: Run, results: Results) -> StageResult | None:
-    """Return the verdicts behind the last decisions, as they lie on disk."""
+    """Return the stored verdicts of the last decisions."""
     return read_result(final_verdicts(run, run.parts[-1]), run, results.decisions[-1].folder.name)
 
 

@@ -132,7 +132,7 @@ def _told(name: str) -> Iterator[None]:
     try:
         yield
     except LocalTokenNotFoundError as error:
-        raise HubError(f"{name}: nobody is logged in; set HF_TOKEN, or call `hf auth login`.") from error
+        raise HubError(f"{name}: no user is logged in; set HF_TOKEN, or call `hf auth login`.") from error
     except OfflineModeIsEnabled as error:
         raise HubError(f"{name}: HF_HUB_OFFLINE is set; unset it to push.") from error
     except HfHubHTTPError as error:

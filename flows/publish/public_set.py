@@ -1,13 +1,12 @@
-"""A published set that may leave the house: without the texts that `export.withhold` names, and those put back.
+"""A published set without the texts that `export.withhold` names, and the same set with its texts restored.
 
-    DIR/public/                     what `goldilocks publish` sends in the place of DIR/curated
-    DIR/public/withheld/parts.parquet   of each withheld text its digest, and where in its source's row it stands
+    DIR/public/                     what `goldilocks publish` sends instead of DIR/curated
+    DIR/public/withheld/parts.parquet   of each withheld text its digest and its place in its source's row
     DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks publish DIR --restore` reads the sources again
 
-DIR/curated keeps all texts: training, reviews and refreshes on this machine read that one. Invariants: no withheld
-text is in DIR/public, whether a row is kept, dropped or disputed; a row whose text is mostly ours, such as a
-translation, is left out there; what is restored has the digest of what was withheld, or stays empty and is named. Of
-code, given tests and checkers are withheld as statements are (`curation.publish.withheld_code`).
+DIR/curated keeps all texts for training, reviews and refreshes on this machine. Invariants: no withheld text is in
+DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its source's, such as a translation, is
+left out there; a restored text has the digest of the withheld one, or stays empty and is named.
 """
 
 from __future__ import annotations
@@ -23,13 +22,16 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import Recipe
-from curation.publish.withheld import WITHHELD, is_withheld, restore_texts, withhold_texts
-from curation.publish.withheld_code import (
+from curation.publish.withheld import (
+    WITHHELD,
+    is_withheld,
     restore_beside,
+    restore_texts,
     sources_of_variants,
     with_own_meta,
     withhold_judging,
     withhold_tests,
+    withhold_texts,
 )
 from curation.records import JUDGING, PROBLEM, TEST, SourceError
 from curation.storage.stages import atomic_write, read_shard, read_table, write_parquet
@@ -47,12 +49,12 @@ FOLDER, PARTS, RECIPE = "public", "withheld/parts.parquet", "withheld/recipe.tom
 TABLES = ("data", "dropped")
 BESIDE = (TESTS_TABLE, JUDGING_TABLE)
 _STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
-"""Of the card's header: what is in the files, by which `datasets` tells one state of a folder from another."""
+"""Of the card's header: what is in the files, by which `datasets` distinguishes states of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """How many texts there are, and the places of those that could not be put back, by source."""
+    """How many texts there are, and the places of those that could not be restored, by source."""
 
     texts: int
     missing: Mapping[str, tuple[int, ...]]
@@ -83,7 +85,7 @@ def make_public(run: Run) -> Path:
         queue.write_ndjson(path.with_name("disputed.jsonl"))
     write_parquet(aside / PARTS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
-    _say_so(aside, pl.concat(notes), left_out, tests_left_out if is_code else None)
+    _add_section(aside, pl.concat(notes), left_out, tests_left_out if is_code else None)
     renew_contents(aside)
     renew_mark(aside)
     shutil.rmtree(target, ignore_errors=True)
@@ -92,7 +94,7 @@ def make_public(run: Run) -> Path:
 
 
 def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
-    """Put the withheld texts of a set back, file by file; a command that was killed goes on when it is given again.
+    """Restore the withheld texts of a set, file by file; the same command continues after a kill.
 
     Args:
         folder: of the set.
@@ -133,7 +135,7 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
 
 
 def holds_withheld_texts(folder: Path) -> bool:
-    """Return whether texts of a set that are to be withheld stand in it: a run's own set, or one that was restored."""
+    """Return whether a set holds texts that must be withheld: a run's set, or one that was restored."""
     named = (read_mark(folder) or {}).get("withhold")
     if not named:
         return False
@@ -143,10 +145,10 @@ def holds_withheld_texts(folder: Path) -> bool:
 
 
 def sendable(place: Path) -> Path:
-    """Return the folder of a set as it may leave the house: its own, or DIR/public, which is made for it.
+    """Return the folder of a set that may be published: its own, or DIR/public, which is made for it.
 
     Raises:
-        SourceError: it holds texts that are to be withheld, and no run's folder is next to it to tell which.
+        SourceError: it holds texts that are to be withheld, and no run's folder is next to it.
         StoreError: a file of it is not what was published.
     """
     folder = published_folder(place)
@@ -175,7 +177,7 @@ def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
 
 
 def _withhold_beside(aside: Path, run: Run, hidden: list[str]) -> tuple[list[pl.DataFrame], int]:
-    """Take given tests and checkers of hidden problems out; return where they stand, and how many tests left."""
+    """Take given tests and checkers of hidden problems out; return their pointers, and how many tests left."""
     names = ("source", "row", "id", "group")
     frames = [pl.read_parquet(path, columns=list(names), glob=False) for path in (aside / "data").glob("*.parquet")]
     rows = pl.concat(frames).filter(pl.col("id").is_in(hidden))
@@ -219,7 +221,7 @@ def _sources_again(
         if where.startswith("…"):
             raise SourceError(
                 f"source {source.name}: its path was one of another machine ({where}); "
-                f"say where it lies here with --source {source.name}=PATH."
+                f"give its path here with --source {source.name}=PATH."
             )
         is_given = source.name in places and Path(where).exists()  # else the name of a hub's data set
         moved = source.model_copy(update={"path": str(Path(where).absolute()) if is_given else where})
@@ -231,26 +233,26 @@ def _sources_again(
     return {table: pl.concat(frames) for table, frames in found.items()}
 
 
-def _say_so(folder: Path, notes: pl.DataFrame, left_out: int, tests_left_out: int | None) -> None:
-    """Add to the card how many rows lack their texts, and how they come back; of code the tests, too."""
+def _add_section(folder: Path, notes: pl.DataFrame, left_out: int, tests_left_out: int | None) -> None:
+    """Add to the card how many rows lack their texts, and how to restore them; of code the tests, too."""
     rows = notes.select("table", "source", "row").unique()
     counts = Counter(rows["table"])
-    left = f" {left_out:,} more, whose texts are mostly not the source's own, were left out." if left_out else ""
+    left = f" {left_out:,} more, whose texts are not their source's, were left out." if left_out else ""
     if tests_left_out is not None:
-        left += " So do their given tests and checkers; tests that were made for the set are its own and stand here."
+        left += " Their given tests and checkers are withheld, too; tests that were made for the set are here."
         left += f" {tests_left_out:,} given tests that are not in their source as they are were left out."
-    said = (
-        f"\n## Withheld Texts\n\nThe licences of some sources do not let their texts be handed on. {counts['data']:,} "
-        f"problems and {counts['dropped']:,} dropped rows stand here with id, source, row, licence and measurements, "
+    section = (
+        f"\n## Withheld Texts\n\nThe licences of some sources forbid publishing their texts. {counts['data']:,} "
+        f"problems and {counts['dropped']:,} dropped rows are here with id, source, row, licence and measurements, "
         f"and without their texts and evidence.{left} `goldilocks publish DIR --restore` reads the sources again by "
-        f"`{RECIPE}`, puts the texts back, and checks each by its digest.\n"
+        f"`{RECIPE}`, restores the texts, and checks each by its digest.\n"
     )
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8")
-    atomic_write(card, _STATE.sub(r"\1, texts withheld", _without_examples(text), count=1) + said)
+    atomic_write(card, _STATE.sub(r"\1, texts withheld", _without_examples(text), count=1) + section)
 
 
 def _without_examples(card: str) -> str:
-    """Return a card without its section of examples, which show texts."""
+    """Return a card without its section of examples."""
     before, heading, rest = card.partition("\n## Examples\n")
     return before + "\n## " + rest.partition("\n## ")[2] if heading else card

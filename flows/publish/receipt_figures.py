@@ -31,7 +31,7 @@ from flows.stages.questions import final_verdicts
 from flows.stages.sources import SOURCES
 from flows.stages.tests import TESTS
 
-VERSION = "receipts@1"
+VERSION = "receipts@2"
 """Changed whenever the same run could give another receipt."""
 
 MEASURED_APART = ("worth", "planted")
@@ -70,7 +70,7 @@ def figures_of(run: Run, results: Results, version: Version, digests: Digests, a
 
 
 def stored_digests(run: Run, results: Results, version: Version) -> Digests:
-    """Return the digests of the verdicts and decisions as they lie in the run's folder."""
+    """Return the digests of the verdicts and decisions in the run's folder."""
     verifier = results.decisions[-1].folder.name
     tables = {part: scan_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts") for part in run.parts}
     return Digests({part: verdicts_digest(table) for part, table in tables.items()}, version.digest)
@@ -112,8 +112,8 @@ def _not_measured() -> Iterator[Figure]:
         None,
         None,
         None,
-        "an ablation of two arms, the curated set and as many random rows of its sources, tells it "
-        "(`goldilocks ablate counterfactual`); none was named",
+        "an ablation of two arms, the curated set and as many random rows of its sources, measures "
+        "it (`goldilocks ablate counterfactual`); none was named",
         Needs.TRAINING,
         COUNTERFACTUAL,
     )
@@ -153,19 +153,19 @@ def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
 
 
 def _audited(run: Run, version: Version, results: Results) -> Figure | None:
-    """Return what people's verdicts on an audit's rows tell of the set as it is; None where they do not tell yet."""
+    """Return the share of wrong labels by people's verdicts on an audit's rows; None if there are too few."""
     audit = read_audit(run.folder)
     if audit is None or audit.version is None:
         return None
     verdicts = verdicts_of_people(run)
-    told = audit.told(verdicts)
-    is_told = pl.col("id").is_in(list(told))
-    answers = dict(read_table(results[EXPORT].folder, "kept", ["id", "answer"], is_told).iter_rows())
+    judged = audit.wrong_labels(verdicts)
+    is_judged = pl.col("id").is_in(list(judged))
+    answers = dict(read_table(results[EXPORT].folder, "kept", ["id", "answer"], is_judged).iter_rows())
     came, left = _moved(run, audit, version, results[EXPORT])
-    is_carried = not came and left <= told.keys()
-    gone = {name for name in told if name not in answers} if is_carried else set()
-    corrected = {name for name, wrong in told.items() if wrong and answers.get(name) == verdicts[name].answer}
-    estimate = estimate_audit(audit.strata, told, corrected if is_carried else (), gone)
+    is_carried = not came and left <= judged.keys()
+    gone = {name for name in judged if name not in answers} if is_carried else set()
+    corrected = {name for name, wrong in judged.items() if wrong and answers.get(name) == verdicts[name].answer}
+    estimate = estimate_audit(audit.strata, judged, corrected if is_carried else (), gone)
     if estimate is None:
         return None
     how = (
@@ -201,7 +201,7 @@ def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> t
 
 
 def _test_figures(results: Results) -> list[Figure]:
-    """Return what the tests of the set's problems tell apart."""
+    """Return which solutions the tests of the set's problems distinguish."""
     exported = read_table(results[EXPORT].folder, "kept", ["group"])
     groups = exported["group"].unique().implode() if exported.height else pl.lit([], pl.List(pl.String))
     tables = {
@@ -217,7 +217,7 @@ def precision_figures() -> Iterator[Figure]:
     """Yield how often each rule of the format filter is right on labelled rows."""
     how = (
         f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and those of them that "
-        "cannot be used as they stand; of the project's sets, not of this one"
+        "cannot be used as they are; of the project's sets, not of this one"
     )
     for rule, (fired, right) in MEASURED.items():
         yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, how, Needs.PACKAGE)
@@ -226,7 +226,7 @@ def precision_figures() -> Iterator[Figure]:
 def _digest_figures(version: Version, digests: Digests) -> Iterator[Figure]:
     how = (
         "what the stored attempts of each stage come to by this verifier, and what is decided by it; `goldilocks "
-        "verify-receipt` comes to the same by the same verifier"
+        "verify receipt` comes to the same by the same verifier"
     )
     for part, digest in digests.verdicts.items():
         title = f"Verdicts of {part.replace('stage', 'stage ')}"

@@ -2,7 +2,7 @@
 
     DIR/curated/receipt.json, RECEIPT.md   the receipt (`curation.publish.receipts`), linked from the card
     DIR/receipt/planted.json               what came of planted defects, by `goldilocks publish DIR --receipt`
-    DIR/receipt/counterfactual.json        what an ablation said of the set, by `--ablation FOLDER`
+    DIR/receipt/counterfactual.json        the figures of an ablation of the set, by `--ablation FOLDER`
 
 The receipt is written last: it holds the digest of every other file, and no other file names its own; only the
 mark of publication knows its size. Invariant: the same run gives the same bytes.
@@ -52,13 +52,13 @@ def make_receipt(
 
     Args:
         folder: of the set, with all its other files.
-        digests: of verdicts and decisions, where they were computed anew; else those that lie in the run's folder.
+        digests: of verdicts and decisions, where they were computed anew; else those in the run's folder.
         planted: figures on planted defects, likewise.
     """
     found = planted_figures(run, results) if planted is None else list(planted)
     apart = [*counterfactual_figures(run, version), *found]
-    told = digests or receipt_figures.stored_digests(run, results, version)
-    figures = receipt_figures.figures_of(run, results, version, told, apart)
+    digests = digests or receipt_figures.stored_digests(run, results, version)
+    figures = receipt_figures.figures_of(run, results, version, digests, apart)
     verifier = results.decisions[-1].folder.name
     base = Receipt(
         run.recipe.name,
@@ -110,13 +110,13 @@ def renew_contents(folder: Path) -> None:
 
 def made_from(run: Run, results: Results) -> str:
     """Return the hash of what a receipt is made from apart from what the set is made from."""
-    said = [
+    contents = [
         *(_digest(run.folder / name) for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")),
         review.digest(verdicts_of_people(run)),
         receipt_figures.VERSION,
         receipt_figures.made_from(run, results),
     ]
-    return hashlib.blake2b(json.dumps(said).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2b(json.dumps(contents).encode(), digest_size=8).hexdigest()
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
@@ -128,7 +128,7 @@ def planted_figures(run: Run, results: Results) -> list[Figure]:
 
 
 def counterfactual_figures(run: Run, version: Version) -> list[Figure]:
-    """Return what an ablation said of the set; that of an earlier version says so."""
+    """Return the figures of an ablation of the set; those of an earlier version name it."""
     kept = _kept(run.folder, COUNTERFACTUAL)
     if kept is None:
         return []

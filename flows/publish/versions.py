@@ -9,7 +9,7 @@ A version is made where decisions, pass rates or policies differ from the versio
 makes none. Its day is that of its first making, in UTC: a run that is resumed or published again keeps it.
 
 A version comes from the pipeline itself (`run`) or from a refresh of it. While the pipeline's own decisions are those
-that a refresh began with, the refreshed version stands, and `goldilocks run` publishes that one.
+that a refresh began with, the refreshed version is valid, and `goldilocks run` publishes that one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Origin = Literal["run", "refresh"]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the pipeline's own behind it.
+    """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the pipeline's own decisions.
 
     ``file`` is the hash of decisions.parquet; empty of a version of before it was noted.
 
@@ -83,7 +83,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class RefreshedRun(Run):
-    """A run as a refresh sees it: its last stage's attempts, verdicts and decisions lie in a folder of their own."""
+    """A run as a refresh sees it: its last stage's attempts, verdicts and decisions are in a folder of their own."""
 
     place: Path = Path()
 
@@ -157,7 +157,7 @@ def _decisions_file(folder: Path, number: int) -> Path:
 
 
 def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.LazyFrame:
-    """Return the decisions behind a set, with whether each problem is in it; they are read where they are used.
+    """Return the decisions of a set, with whether each problem is in it; they are read where they are used.
 
     Args:
         measured: the day of the attempts, where the decisions do not name it themselves.
@@ -215,7 +215,7 @@ def _store(run: Run, version: Version, table: pl.LazyFrame) -> Version:
 
 
 def standing_version(run: Run, table: pl.LazyFrame) -> Version | None:
-    """Return the refreshed version that stands while the pipeline decides what it was refreshed from; else None."""
+    """Return the refreshed version if the pipeline decides what it was refreshed from; else None."""
     newest = latest(run.folder)
     if newest is None or newest.origin != "refresh" or newest.root != digest_of(table):
         return None
@@ -239,7 +239,7 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.LazyFrame, 
     """Return decisions that were made already, as a finished stage over all problems, in their shards.
 
     Args:
-        decisions: `curation.publish.versions.KEPT` rows, one for each problem; read a shard at a time where they stand
+        decisions: `curation.publish.versions.KEPT` rows, one for each problem; read a shard at a time if they are
             in the order of the problems, as a version keeps them.
     """
     job = StageRun(decisions_stage(run.parts[-1]), run, filters)

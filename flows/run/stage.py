@@ -290,11 +290,15 @@ class StageRun:
         manifest = folder.manifest()
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
-    def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
-        """Compute a stage whose shards are those of the problems; no row may be lost or added."""
+    def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard], title: str = "") -> StageResult:
+        """Compute a stage whose shards are those of the problems; no row may be lost or added.
+
+        Args:
+            title: next to the progress bar; the stage's if missing.
+        """
         counts = shard_counts(self.problems.folder)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-        return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept)
+        return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept, title=title)
 
     def by_groups(
         self,
@@ -335,6 +339,7 @@ class StageRun:
         *,
         total: int | None,
         rows_in: int | None = None,
+        title: str = "",
     ) -> StageResult:
         """Compute the stage: skip finished shards, compute and write the others in order, then write the manifest.
 
@@ -342,13 +347,14 @@ class StageRun:
             shards: (rows, work) per shard. ``work`` is called only where the shard is not finished.
             total: rows for the progress bar.
             rows_in: rows that must go in, checked when the stage closes.
+            title: next to the progress bar; the stage's if missing.
         """
         if (result := self.finished(folder)) is not None:
             return result
         folder.prepare()
         count = 0
         rows_of: dict[int, int] = {}
-        with bar(self.stage.title, total) as advance:
+        with bar(title or self.stage.title, total) as advance:
 
             def unfinished() -> Iterator[tuple[int, Work]]:
                 nonlocal count

@@ -119,7 +119,7 @@ class _Measuring:
     def measure(self) -> None:
         """Measure what is missing; nothing if an earlier run has measured all."""
         if self.folder.manifest() is None:
-            self._job.shard_by_shard(self.folder, self._work())
+            self._job.shard_by_shard(self.folder, self._work(), title="Benchmark overlap")
 
     def measure_again(self, shards: Sequence[int]) -> None:
         """Measure some shards of a finished folder again."""

@@ -19,7 +19,8 @@ from curation.difficulty import pass_rates
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.publish import export
-from curation.publish.cards import TranslationFacts
+from curation.publish.cards.words import LANGUAGES, capital, count_phrase
+from curation.publish.pages import Section, Table, cell
 from curation.questions.votes import UNREADABLE
 from curation.records import AttemptKey, Domain, PromptRequest
 from curation.storage.stages import Shard, finished_shards, read_shard, read_table
@@ -204,18 +205,34 @@ def drawn(job: StageRun) -> dict[str, str]:
     return chosen(rows.join(left_out, on="id", how="anti"), recipe.translation, recipe.seed)
 
 
-def translation_facts(result: StageResult, settings: TranslationSettings) -> TranslationFacts:
-    """Return what the card says of a finished stage."""
-    notes = result.manifest.notes
-    return TranslationFacts(
-        drawn=result.manifest.rows_in,
-        translated=result.manifest.kept,
-        later=notes.get("later", 0),
-        languages=_counts(notes, "to "),
-        said={word: notes.get(f"read {word}", 0) for word in _SAYS},
-        refused=_counts(notes, "not, "),
-        is_measured=settings.measure,
+def translation_section(result: StageResult, settings: TranslationSettings) -> Section:
+    """Return the card's section on the translations of a finished stage."""
+    notes, drawn, translated = result.manifest.notes, result.manifest.rows_in, result.manifest.kept
+    languages, refused = _counts(notes, "to "), _counts(notes, "not, ")
+    later = f", {notes['later']:,} of them at a later try" if notes.get("later") else ""
+    rates = (
+        "Their pass rates were measured."
+        if settings.measure
+        else "Their pass rates are those of the originals, which `pass_rate_of` names."
     )
+    own = f"Each translation is a row with the original's `group`; `translation_of` names the original. {rates} "
+    rows = [(cell(LANGUAGES.get(code, code)), f"{count:,}") for code, count in languages.items()]
+    answers = _listed({word: notes.get(f"read {word}", 0) for word in _SAYS})
+    return Section(
+        "Translations",
+        [
+            f"{capital(count_phrase(drawn, 'problem'))} {'was' if drawn == 1 else 'were'} drawn and {translated:,} "
+            f"translated{later}. {own if languages else ''}Numbers, formulas, code, options and the language were "
+            "checked; a model read whether both texts ask the same.",
+            Table(("Language", "Translations"), rows, "lr"),
+            f"The reader's answers, over all tries: {answers}.",
+            f"Why the last try was refused, if none was accepted: {_listed(refused)}." if refused else None,
+        ],
+    )
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{word} {count:,}" for word, count in counts.items())
 
 
 def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:

@@ -42,7 +42,7 @@ sys.path.insert(0, str(ROOT))
 
 from curation.filters.dedup import near  # noqa: E402
 from curation.filters.dedup.near import near_duplicates  # noqa: E402
-from curation.planting.copies import RECIPES, changed  # noqa: E402
+from curation.planting import RECIPES, changed  # noqa: E402
 
 NUMBER = re.compile(r"\d+")
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from curation.planting.outputs import corrupt
+from curation.planting import corrupt
 from curation.records import SourceError
 from curation.sources.kattis import Package, find_packages, read_package
 from curation.verify.programs.problem import CodeTest

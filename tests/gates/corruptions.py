@@ -12,8 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from curation.planting import phrases
-from curation.planting.rows import UNSPACED
+from curation.planting import ANSWERS, UNSPACED
 
 _NUMBER = re.compile(r"(?<![\w.,/])\d+(?:[.,]\d+)?(?![\w/]|[.,]\d)")
 _FREE_NUMBER = re.compile(r"(?<![A-Za-z\d.,/\\{^_-])\d+(?:[.,]\d+)?(?![A-Za-z\d/]|[.,]\d)")
@@ -99,7 +98,7 @@ def wrong_language(pair: TranslatedPair, chance: random.Random) -> str | None:
 def answer_appended(pair: TranslatedPair, chance: random.Random) -> str | None:
     """Append the answer: bare, marked in English, or marked in the target's language."""
     bare = ("{} {answer}", "{} ({answer})", "{} = {answer}")
-    form = chance.choice((*bare, *phrases.TOLD[pair.target], *phrases.TOLD["en"]))
+    form = chance.choice((*bare, *ANSWERS[pair.target], *ANSWERS["en"]))
     return form.replace("{answer}", pair.answer).replace("{}", pair.translated)
 
 
@@ -147,4 +146,4 @@ CORRUPTIONS: Mapping[str, Callable[[TranslatedPair, random.Random], str | None]]
     "numbers exchanged": numbers_exchanged,
     "sentence dropped": sentence_dropped,
 }
-"""By name. None needs words of a language but those of `curation.planting.phrases`."""
+"""By name. None needs words of a language but those of `curation.planting`."""

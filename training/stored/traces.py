@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
+from curation.publish.pages import Table, data_files, page
 from curation.storage.stages import atomic_write, write_parquet
 from training.rollouts.tasks import TrainingTask
 from training.stored.settings import StoredSettings
@@ -71,41 +72,29 @@ def _card(
     name: str, table: pl.DataFrame, supply: StoredSupply, settings: StoredSettings, licences: Sequence[str]
 ) -> str:
     """Return the card's text."""
-    teachers, counts = Counter(table["teacher"]), supply.counts
+    teachers, counts = sorted(Counter(table["teacher"]).items()), supply.counts
     rates = table.unique("id")["pass_rate"]
-    lower = (0.0, 0.25, 0.5)
-    bars = [(f"{low:g} to {low + 0.25:g}", rates.is_between(low, low + 0.25, "left").sum()) for low in lower]
+    bars = [(f"{low:g} to {low + 0.25:g}", rates.is_between(low, low + 0.25, "left").sum()) for low in (0.0, 0.25, 0.5)]
     bars.append(("0.75 to 1", (rates >= 0.75).sum()))
-    licence = licences[0] if len(set(licences)) == 1 else "other"
-    lines = [
-        "---",
-        f"license: {licence}",
-        "task_categories: [text-generation]",
-        "configs: [{config_name: default, data_files: [{split: train, path: data/train-*.parquet}]}]",
-        "---",
-        "",
-        f"# Traces of {name}",
-        "",
-        f"{table.height:,} correct responses to {table['id'].n_unique():,} problems, {table['tokens'].sum():,} tokens, "
-        "that a cold start was trained on. The verifier judged every one again, and none that failed is here.",
-        "",
-        "| who answered | traces |",
-        "|---|---|",
-        *(f"| {teacher} | {count:,} |" for teacher, count in sorted(teachers.items())),
-        "",
-        f"Found {counts.found:,} stored attempts, {counts.correct:,} of them correct. Left out: "
-        + (", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.left_out.items())) or "none")
-        + ".",
-        "",
-        f"At most {settings.per_problem or 'all'} a problem; attempts of training runs from step "
-        f"{settings.after_step} on; problems drawn in proportion to (1 - pass rate) ** {settings.hardness:g}.",
-        "",
-        "| pass rate of the problem | problems |",
-        "|---|---|",
-        *(f"| {words} | {count:,} |" for words, count in bars),
-        "",
-        f"Licences of the sets whose problems are solved: {', '.join(dict.fromkeys(licences)) or 'not stated'}. What a "
-        "teacher's licence allows of its outputs is for you to look up.",
-        "",
-    ]
-    return "\n".join(lines)
+    left_out = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.left_out.items())) or "none"
+    header = {
+        "license": licences[0] if len(set(licences)) == 1 else "other",
+        "task_categories": ["text-generation"],
+        "configs": data_files(),
+    }
+    return page(
+        f"Traces of {name}",
+        [
+            f"{table.height:,} correct responses to {table['id'].n_unique():,} problems, {table['tokens'].sum():,} "
+            "tokens, that a cold start was trained on. The verifier judged each of them again; none that failed is "
+            "here.",
+            Table(("Policy", "Traces"), [(f"`{teacher}`", f"{count:,}") for teacher, count in teachers], "lr"),
+            f"{counts.found:,} stored attempts were found, {counts.correct:,} of them correct. Left out: {left_out}.",
+            f"A problem has up to {settings.per_problem or 'all'} traces; attempts of training runs count from step "
+            f"{settings.after_step} on; problems are drawn in proportion to (1 - pass rate) ** {settings.hardness:g}.",
+            Table(("Pass rate of the problem", "Problems"), [(words, f"{count:,}") for words, count in bars], "lr"),
+            f"Licences of the sets whose problems are solved: {', '.join(dict.fromkeys(licences)) or 'not stated'}. "
+            "Look up what a teacher's licence allows of its outputs.",
+        ],
+        header,
+    )

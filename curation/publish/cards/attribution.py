@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from curation.licenses import UNKNOWN, conflict
-from curation.publish.cards.words import cell
 from curation.publish.merged_copies import copies_of
+from curation.publish.pages import Table, cell, page
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,33 +30,26 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
         curated: rows with ``source``, ``license``, ``raw_statement``, ``raw_answer`` and ``also_from``.
         origins: the sources of the recipe, in order; those of which no row is left are named, too.
     """
-    text = [
-        f"# Attribution of {title}",
-        "",
-        "Problems come from the sources below, each under the licence that its publisher states. Every row names its "
-        "own in the column `license`, its place in the columns `source` and `row`, and place and licence of the copies "
-        f"that were merged into it in `also_from`. The card's licence is `{license}`.",
-        "",
-        "| source | published at | state | licence | problems | changed | merged copies |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    counts = license_counts(curated)
+    counts, rows = license_counts(curated), []
     for origin in origins:
-        state = origin.revision or "not pinned"
         for row_license, problems, changed, merged in counts.get(origin.name, [("–", 0, 0, 0)]):
             why = conflict(row_license, license) if problems or merged else None
-            said = f"{cell(row_license)} ({why})" if why is not None else cell(row_license)
-            named = f"{cell(origin.name)} | {cell(origin.place)} | {cell(state)} | {said}"
-            text.append(f"| {named} | {problems:,} | {changed:,} | {merged:,} |")
-    text += [
-        "",
-        "Changed: a statement was cleaned or rewritten, or a multiple choice opened; the columns `raw_statement` and "
-        "`raw_answer` hold what the source says. Merged copies: rows of the source that are exact or near duplicates "
-        "of a problem of the set, which stands under the row that was kept. All rows were selected, judged and "
-        "measured as the card tells.",
-        "",
-    ]
-    return "\n".join(text)
+            licence = f"{cell(row_license)} ({why})" if why is not None else cell(row_license)
+            place = (cell(origin.name), cell(origin.place), cell(origin.revision or "not pinned"), licence)
+            rows.append((*place, *(f"{count:,}" for count in (problems, changed, merged))))
+    titles = ("source", "published at", "state", "licence", "problems", "changed", "merged copies")
+    return page(
+        f"Attribution of {title}",
+        [
+            "Problems come from the sources below, each under the licence that its publisher states. Every row has its "
+            "licence in the column `license`, its place in the columns `source` and `row`, and place and licence of "
+            f"the copies that were merged into it in `also_from`. The card's licence is `{license}`.",
+            Table(titles, rows),
+            "Changed: a statement was cleaned or rewritten, or a multiple choice opened; the columns `raw_statement` "
+            "and `raw_answer` hold the source's text. Merged copies: rows of the source that are exact or near "
+            "duplicates of a problem of the set. All rows were selected, judged and measured as the card describes.",
+        ],
+    )
 
 
 def license_counts(*tables: pl.LazyFrame) -> dict[str, list[tuple[str, int, int, int]]]:

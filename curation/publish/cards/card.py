@@ -1,51 +1,55 @@
 """The data card of a curated set: README.md in the Hugging Face card format, and two plots.
 
 Invariants:
-  - a card is made from `CardFacts` alone: the same facts give the same bytes of text and of plots, and no date
-    appears that the facts do not name;
+  - a card is made from `CardFacts` alone: the same facts give the same bytes of text and of plots;
   - every row of the funnel adds up (``rows_in == kept + dropped``), or no card is made;
   - the YAML header names ``data/train-*.parquet`` only, so ``datasets.load_dataset(folder)`` reads the curated rows
     and never the dropped ones in ``dropped/`` or the queue in ``disputed/``.
-
-Not here: the parquet files, the counting, any decision. Plots are drawn by `curation.publish.cards.plots`; the wording
-is in ``templates/card.md.j2``.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from curation.extras import has_extra
-from curation.publish.cards.facts import CardFacts, FunnelRow, is_regraded, most_correct, stage_title, values_of
+from curation.publish.cards.facts import CardFacts, SourceFacts, StageFacts, is_regraded, values_of
 from curation.publish.cards.words import (
     COLUMN_WORDS,
     LANGUAGES,
     by_count,
     by_reason,
     capital,
-    cell,
-    code_span,
     count_phrase,
-    escape_markdown,
-    longest_run,
     reason_words,
     share,
+)
+from curation.publish.pages import (
+    Block,
+    Section,
+    Table,
+    cell,
+    code_span,
+    data_files,
+    escape_markdown,
+    longest_run,
+    page,
+    wilson,
 )
 from curation.records import StoreError
 from curation.storage.sorted_parts import in_slices
 
-VERSION = "cards@9"
+VERSION = "cards@10"
 """Changed whenever the same facts could give another card."""
 
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 
-Z95 = 1.959963984540054
+SHORT = 500
+"""Characters of a statement that is shown as an example."""
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
@@ -54,13 +58,18 @@ def write_card(facts: CardFacts, folder: Path) -> Path:
     Raises:
         StoreError: a row of the funnel does not add up.
     """
-    _check(facts)
+    for row in facts.funnel:
+        if row.rows_in != row.kept + row.dropped:
+            raise StoreError(
+                f"card {facts.name}: stage {row.stage} read {row.rows_in} rows, but kept {row.kept} and "
+                f"dropped {row.dropped}; the stage's manifest is damaged, run the stage again."
+            )
     if has_extra("plots"):
         from curation.publish.cards.plots import draw_funnel, draw_pass_rates
 
         (folder / "plots").mkdir(parents=True, exist_ok=True)
         draw_funnel(facts, folder / "plots" / "funnel.png")
-        if facts.rates:
+        if facts.stages:
             draw_pass_rates(facts, folder / "plots" / "pass_rates.png")
     path = folder / "README.md"
     path.write_bytes(render(facts).encode())
@@ -69,92 +78,51 @@ def write_card(facts: CardFacts, folder: Path) -> Path:
 
 def render(facts: CardFacts) -> str:
     """Return the text of README.md."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("curation.publish.cards"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
+    height = int(facts.curated.select(pl.len()).collect().item())
+    opening = (
+        f"**{count_phrase(height, 'problem')}** of the right difficulty for reinforcement learning: solved sometimes, "
+        "not always."
+        if height
+        else "**No problem passed.** Every row was dropped; the funnel below shows at which stage and why."
     )
-    environment.filters |= {
-        "counted": count_phrase,
-        "cell": cell,
-        "share": share,
-        "escape_markdown": escape_markdown,
-        "capital": capital,
-        "by_reason": by_reason,
-        "language_name": lambda code: LANGUAGES.get(code, code),
-    }
-    text = environment.get_template("card.md.j2").render(
-        facts=facts,
-        has_plots=has_extra("plots"),
-        header=_header(facts),
-        rows_read=facts.funnel[0].rows_in if facts.funnel else 0,
-        funnel=_funnel(facts.funnel),
-        regraded=is_regraded(facts.funnel),
-        reasons=_reasons(facts.funnel),
-        height=_height(facts.curated),
-        languages=_languages(facts.curated),
-        stages=[_stage(facts, stage) for stage in facts.rates],
-        examples=_examples(facts),
-        columns=_columns(facts.curated),
-        fence="`" * max(3, 1 + longest_run(facts.recipe_toml, "`")),
-    )
-    return str(text)
+    read = facts.funnel[0].rows_in if facts.funnel else 0
+    made = f"from {count_phrase(read, 'row')} in {count_phrase(len(facts.sources), 'source')}."
+    blocks: list[Block | Section] = [
+        escape_markdown(facts.description),
+        f"{opening}\nCurated by Goldilocks {facts.version} {made}",
+        _summary(facts, height),
+        Section("How to Load It", list(_loading(facts.name, height))),
+        Section("The Funnel", list(_funnel(facts))),
+        Section("Why Rows Were Dropped", list(_reasons(facts)), level=3),
+        *facts.sections,
+        Section("Disputed Labels", list(_disputes(facts))),
+        Section("Difficulty", list(_difficulty(facts))),
+        Section("Examples", list(_examples(facts))),
+        Section("Columns", [_columns(facts.curated)]),
+        Section("Sources and Licences", list(_sources(facts.sources))),
+        Section("How It Was Made", list(_method(facts))),
+        Section("Limits", ["\n".join(f"- {limit}" for limit in _limits(facts))]),
+    ]
+    return page(escape_markdown(facts.pretty_name), blocks, _header(facts, height))
 
 
-def wilson(correct: int, judged: int) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a pass rate, for the card's words on how coarse it is."""
-    p, z2 = correct / judged, Z95 * Z95
-    centre = (p + z2 / (2 * judged)) / (1 + z2 / judged)
-    half = Z95 / (1 + z2 / judged) * math.sqrt(p * (1 - p) / judged + z2 / (4 * judged * judged))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def _check(facts: CardFacts) -> None:
-    for row in facts.funnel:
-        if row.rows_in != row.kept + row.dropped:
-            raise StoreError(
-                f"card {facts.name}: stage {row.stage} read {row.rows_in} rows, but kept {row.kept} and "
-                f"dropped {row.dropped}; the stage's manifest is damaged, run the stage again."
-            )
-    if not set(facts.rates) == set(facts.bands) == set(facts.policies):
-        raise StoreError(f"card {facts.name}: rates, bands and policies must name the same stages.")
-
-
-def _header(facts: CardFacts) -> str:
+def _header(facts: CardFacts, height: int) -> dict[str, Any]:
     """Return the YAML header that the Hugging Face hub and `datasets` read."""
-    import yaml
-
-    height = _height(facts.curated)
-    header: dict[str, Any] = {
+    domains = values_of(facts.curated, "domain") or ["code", "math"]
+    (config,) = data_files()
+    return {
         "pretty_name": facts.pretty_name,
         "license": facts.license,
         "language": values_of(facts.curated, "lang"),
-        "size_categories": [next((name for most, name in SIZES if height < most), "n>10M")],
+        "size_categories": [next((name for limit, name in SIZES if height < limit), "n>10M")],
         "task_categories": ["text-generation"],
-        "tags": [*_domains(facts), "reasoning", "reinforcement-learning", "verifiable-rewards", "goldilocks"],
-        "configs": [
-            {
-                "config_name": "default",
-                "data_files": [{"split": "train", "path": "data/train-*.parquet"}],
-                "description": f"rows {rows_digest(facts.curated)}",
-            },
-        ],
+        "tags": [*domains, "reasoning", "reinforcement-learning", "verifiable-rewards", "goldilocks"],
+        "configs": [{**config, "description": f"rows {rows_digest(facts.curated)}"}],
     }
-    header = {key: value for key, value in header.items() if value}
-    return yaml.safe_dump(header, sort_keys=False, allow_unicode=True, width=1000).rstrip("\n")
-
-
-def _height(curated: pl.LazyFrame) -> int:
-    return int(curated.select(pl.len()).collect().item())
 
 
 def rows_digest(curated: pl.LazyFrame) -> str:
-    """Return a hash of a set's rows, by which `datasets` tells two folders of one name apart.
+    """Return a hash of a set's rows, by which `datasets` distinguishes two folders of one name.
 
     Its cache goes by the folder's name and the card's `configs`, and would give the rows of another run's `curated`.
     """
@@ -164,114 +132,222 @@ def rows_digest(curated: pl.LazyFrame) -> str:
     return digest.hexdigest()
 
 
-def _domains(facts: CardFacts) -> list[str]:
-    """Return the domains of the set's problems; math and code where it has no problem."""
-    return values_of(facts.curated, "domain") or ["code", "math"]
-
-
-def _funnel(funnel: Sequence[FunnelRow]) -> list[dict[str, str]]:
-    start = funnel[0].rows_in if funnel else 0
-    return [
-        {
-            "title": cell(capital(row.title)),
-            "rows_in": f"{row.rows_in:,}",
-            "kept": f"{row.kept:,}",
-            "dropped": f"{row.dropped:,}",
-            "of_stage": share(row.kept, row.rows_in),
-            "overall": share(row.kept, start),
-        }
-        for row in funnel
+def _summary(facts: CardFacts, height: int) -> Table:
+    rows = []
+    if facts.set_version:
+        changed = ", ".join(f"{cell(what)} {count:,}" for what, count in facts.changed.items())
+        version = f"{facts.set_version}; {changed}" if changed else str(facts.set_version)
+        rows.append(("Version", f"{version}; all versions are in `CHANGELOG.md`"))
+    counts = (
+        facts.curated.group_by("lang").len().sort("len", "lang", descending=[True, False]).collect(engine="streaming")
+    )
+    named = [f"{LANGUAGES.get(lang or '', lang or 'unknown')} {count:,}" for lang, count in counts.iter_rows()]
+    rows += [("Languages", ", ".join(named))] if named else []
+    for stage in facts.stages:
+        band = f"{stage.min_correct} to {stage.max_correct} of {stage.attempts} attempts correct"
+        rows.append((cell(capital(stage.title)), f"{band}, by `{stage.policy}`"))
+    rows += [
+        ("Verifier", f"`{facts.verifier}`"),
+        ("Licence", f"`{facts.license}`; per source below"),
+        ("Receipt", "[Figures on the curation](RECEIPT.md); `goldilocks verify receipt` computes them again"),
     ]
+    return Table(("Problems", f"{height:,}"), rows)
 
 
-def _reasons(funnel: Sequence[FunnelRow]) -> list[tuple[str, str, str, str]]:
-    """Return (stage, reason in words, rows, share of the stage's input), the most frequent first.
+def _loading(name: str, height: int) -> Iterator[Block]:
+    if height:  # `datasets` refuses an empty split
+        yield (
+            "```python\nimport datasets\n\n# this folder, or its name on the hub\n"
+            f'problems = datasets.load_dataset("path/to/{name}", split="train")\n```'
+        )
+    yield (
+        f'```python\nimport polars as pl\n\nproblems = pl.read_parquet("path/to/{name}/data/train-*.parquet")\n'
+        "# every dropped row with its stage, reason and evidence\n"
+        f'dropped = pl.read_parquet("path/to/{name}/dropped/*.parquet")\n```'
+    )
 
-    A stage is named once, in its first row.
-    """
-    return [
+
+def _funnel(facts: CardFacts) -> Iterator[Block]:
+    start = facts.funnel[0].rows_in if facts.funnel else 0
+    rows = [
+        (
+            cell(capital(row.title)),
+            *(f"{count:,}" for count in (row.rows_in, row.kept, row.dropped)),
+            share(row.kept, row.rows_in),
+            share(row.kept, start),
+        )
+        for row in facts.funnel
+    ]
+    yield Table(("Stage", "Rows in", "Kept", "Dropped", "Kept of the stage", "Kept of all rows"), rows, "lrrrrr")
+    for row, before in is_regraded(facts.funnel):
+        yield (
+            f"*{_title(row.title)}* grades all {count_phrase(row.rows_in, 'row')} again, not only what "
+            f"*{_title(before.title)}* kept: alone, the weaker policy would have dropped what is merely hard for it."
+        )
+    if (two := facts.compared) is not None:
+        lost = sum(two.lost.values())
+        why_lost = f" ({by_reason(two.lost)})" if lost else ""
+        why_dropped = f": {by_reason(two.dropped)}" if two.never_solved > two.rescued else ""
+        yield (
+            f"Stage 1 alone would have kept {count_phrase(two.alone, 'problem')}; {two.both:,} of them are in the set. "
+            f"It would have lost {count_phrase(lost, 'problem')} of the set{why_lost}. "
+            f"Of the {count_phrase(two.never_solved, 'problem')} that it never solved, the set has {two.rescued:,}; "
+            f"stage 2 dropped the rest{why_dropped}."
+        )
+    if has_extra("plots"):
+        yield "![Funnel: rows kept and dropped at each stage](plots/funnel.png)"
+    else:
+        yield "Pictures are left out: the extra `plots` was not installed."
+
+
+def _reasons(facts: CardFacts) -> Iterator[Block]:
+    """Yield the reasons by stage, the most frequent first; a stage is named in its first row."""
+    rows = [
         (
             "" if place else f"**{cell(capital(row.title))}**",
             cell(reason_words(reason)),
             f"{count:,}",
             share(count, row.rows_in),
         )
-        for row in funnel
+        for row in facts.funnel
         for place, (reason, count) in enumerate(by_count(row.reasons))
     ]
+    if rows:
+        again = "".join(
+            f" What *{_title(before.title)}* dropped is there only if *{_title(row.title)}* dropped it too."
+            for row, before in is_regraded(facts.funnel)
+        )
+        yield f"Every dropped row is in `dropped/` with one reason and the text or numbers that decided.{again}"
+        yield Table(("Stage", "Reason", "Rows", "Of the stage's input"), rows, "llrr")
 
 
-def _columns(curated: pl.LazyFrame) -> list[tuple[str, str, str]]:
-    """Return name, type and words of each column."""
-    return [(name, str(dtype), COLUMN_WORDS.get(name, "")) for name, dtype in curated.collect_schema().items()]
+def _disputes(facts: CardFacts) -> Iterator[Block]:
+    if facts.disputed:
+        yield (
+            "Labels with evidence against them that the pipeline cannot weigh, for a person to judge. `disputed/` "
+            "holds the queue with the evidence; `goldilocks review` records the verdicts."
+        )
+        rows = [(cell(capital(kind)), f"{count:,}") for kind, count in facts.disputed.items()]
+        yield Table(("What is disputed", "Problems"), rows, "lr")
 
 
-def _languages(curated: pl.LazyFrame) -> str:
-    counts = curated.group_by("lang").len().sort(["len", "lang"], descending=[True, False]).collect(engine="streaming")
-    return ", ".join(f"{LANGUAGES.get(lang or '', lang or 'unknown')} {count:,}" for lang, count in counts.iter_rows())
+def _difficulty(facts: CardFacts) -> Iterator[Block]:
+    if facts.stages:
+        yield "A problem's pass rate is the share of a policy's attempts that reach the reference answer."
+        titles = ("Problems measured", "Never solved", "Always solved", "In the band", "Mean pass rate, curated")
+        yield Table(("Stage", "Policy", *titles), [_stage_row(stage) for stage in facts.stages], "llrrrrr")
+        if has_extra("plots"):
+            yield "![Problems by number of correct attempts, with the band that is kept](plots/pass_rates.png)"
 
 
-def _stage(facts: CardFacts, stage: str) -> dict[str, Any]:
-    """Return the fields of one difficulty stage for the template."""
-    min_correct, highest, attempts = facts.bands[stage]
-    rates, max_correct = facts.rates[stage], most_correct(facts.bands[stage])
-    judged = rates.filter(pl.col("judged") > 0)
-    by_counts = (pl.col("correct") >= min_correct) & (pl.col("correct") <= (pl.col("judged") * highest + 1e-9).floor())
+def _stage_row(stage: StageFacts) -> tuple[str, ...]:
+    judged = stage.rates.filter(pl.col("judged") > 0)
+    max_correct = (pl.col("judged") * stage.max_pass_rate + 1e-9).floor()
+    by_counts = (pl.col("correct") >= stage.min_correct) & (pl.col("correct") <= max_correct)
     of_set = judged.filter("stands")
     total = float((of_set["pass_rate"] * of_set["problems"]).sum())
-    mean = total / int(of_set["problems"].sum()) if of_set.height else None
-
-    def problems(where: pl.Expr | bool = True) -> int:
-        return int(judged.filter(where)["problems"].sum())
-
-    low, high = wilson(1, attempts)
-    return {
-        "title": stage_title(facts, stage),
-        "policy": facts.policies[stage],
-        "attempts": attempts,
-        "least": min_correct,
-        "most": max_correct,
-        "measured": problems(),
-        "inside": problems(pl.coalesce("foreseen_inside", by_counts)),
-        "never": problems(pl.col("correct") == 0),
-        "always": problems(pl.col("correct") == pl.col("judged")),
-        "mean": f"{mean:.2f}" if mean is not None else "–",
-        "one_low": f"{100 * low:.0f} %",
-        "one_high": f"{100 * high:.0f} %",
-    }
+    mean = f"{total / int(of_set['problems'].sum()):.2f}" if of_set.height else "–"
+    filters = (
+        pl.lit(True),
+        pl.col("correct") == 0,
+        pl.col("correct") == pl.col("judged"),
+        pl.coalesce("foreseen_inside", by_counts),
+    )
+    counts = (f"{int(judged.filter(where)['problems'].sum()):,}" for where in filters)
+    return (cell(capital(stage.title)), f"`{stage.policy}`", *counts, mean)
 
 
-def _examples(facts: CardFacts) -> list[dict[str, str]]:
-    """Return up to three short problems of the curated set: a hard, a middling and an easy one by the last stage."""
-    last = next(reversed(tuple(facts.rates)), None)
-    examples = []
-    for at in example_places(facts.curated, by_rate=last is not None):
+def _examples(facts: CardFacts) -> Iterator[Block]:
+    """Yield up to three short problems of the set: a hard, a middling and an easy one by the last stage."""
+    places = example_places(facts.curated)
+    if places:
+        yield "As they are in the set, formulas unrendered."
+    for at in places:
         row = facts.curated.slice(at, 1).collect().row(0, named=True)
         origin = [LANGUAGES.get(row["lang"], row["lang"]), f"from `{row['source']}`"]
-        if last is not None and row["judged"]:
-            origin.insert(
-                0, f"{row['correct']} of {row['judged']} attempts correct by {code_span(facts.policies[last])}"
-            )
-        statement = escape_markdown(row["statement"]).replace("\n", "  \n> ")
-        examples.append({"about": ", ".join(origin), "statement": statement, "answer": code_span(row["answer"] or "")})
-    return examples
+        if facts.stages and row["judged"]:
+            by = code_span(facts.stages[-1].policy)
+            origin.insert(0, f"{row['correct']} of {row['judged']} attempts correct by {by}")
+        yield "> " + escape_markdown(row["statement"]).replace("\n", "  \n> ")
+        yield f"Answer: {code_span(row['answer'] or '')}. {', '.join(origin)}."
 
 
-def example_places(curated: pl.LazyFrame, *, by_rate: bool) -> list[int]:
-    """Return the places of up to three short problems: a sixth, half and five sixths through all of them, sorted.
+def example_places(curated: pl.LazyFrame) -> list[int]:
+    """Return the places of up to three short problems of different pass rates, in their order.
 
-    They are sorted by pass rate and id; a group of equal rates and beginnings of ids is in memory at a time.
+    They have the pass rates a sixth, half and five sixths through all short problems, and of these the first id.
     """
-    rate = pl.col("pass_rate") if by_rate else pl.lit(None, pl.Float64)
-    short = curated.with_row_index("at").filter(pl.col("statement").str.len_chars() <= 500)
-    keyed = short.select("at", "id", rate=rate, begin=pl.col("id").str.slice(0, 2))
-    sizes = keyed.group_by("rate", "begin").len().collect(engine="streaming").sort("rate", "begin")
-    ends, height = sizes["len"].cum_sum(), int(sizes["len"].sum())
-    places = []
-    for place in sorted({height // 6, height // 2, (5 * height) // 6}) if height else []:
-        group = int((ends <= place).sum())
-        wanted, begin, count = sizes.row(group)
-        same = pl.col("rate").eq_missing(pl.lit(wanted, pl.Float64)) & (pl.col("begin") == begin)
-        rows = keyed.filter(same).select("at", "id").collect(engine="streaming").sort("id")
-        places.append(int(rows["at"][place - (ends[group] - count)]))
-    return places
+    short = curated.with_row_index("at").filter(pl.col("statement").str.len_chars() <= SHORT)
+    first = pl.col("at").sort_by("id").first()
+    rates = short.group_by("pass_rate").agg(pl.len(), first).collect(engine="streaming").sort("pass_rate")
+    ends, height = rates["len"].cum_sum(), int(rates["len"].sum())
+    groups = {int((ends <= share * height).sum()) for share in (1 / 6, 1 / 2, 5 / 6)} if height else set()
+    return [int(rates["at"][group]) for group in sorted(groups)]
+
+
+def _columns(curated: pl.LazyFrame) -> Table:
+    rows = [(f"`{name}`", cell(dtype), COLUMN_WORDS.get(name, "")) for name, dtype in curated.collect_schema().items()]
+    return Table(("Column", "Type", "What it is"), rows)
+
+
+def _sources(sources: tuple[SourceFacts, ...]) -> Iterator[Block]:
+    rows = []
+    for source in sources:
+        name = f"[{cell(source.name)}]({source.url})" if source.url else cell(source.name)
+        states = [f"`{source.state[:12]}`"] if source.state else []
+        states += [f"digest `{source.digest[:16]}`"] if source.digest else []
+        state = "left out: not read" if source.left_out else ", ".join(states) or "–"
+        counts = (f"{count:,}" for count in (source.read, source.curated, source.merged))
+        rows.append((name, cell(source.license), state, *counts))
+    yield Table(("Source", "Licence", "State", "Rows read", "In the set", "Merged copies"), rows, "lllrrr")
+    for source in sources:
+        if source.which:
+            seen = f", {count_phrase(source.seen, 'row')} seen" if source.seen else ""
+            yield f"Of {source.name}{seen}: {source.which}."
+    if missing := [source.name for source in sources if source.left_out]:
+        it = "it" if len(missing) == 1 else "them"
+        yield f"**Left out.** The recipe names {', '.join(missing)} too; by `left_out` this run did not read {it}."
+    yield (
+        "Each problem has its source's licence in `license`, and in `also_from` source, row and licence of the copies "
+        "that were merged into it. What a source's publisher states was not checked further."
+    )
+
+
+def _method(facts: CardFacts) -> Iterator[Block]:
+    band = "the last stage" if len(facts.stages) > 1 else "the stage"
+    kept = f", and kept those whose pass rate is in the band of {band}" if facts.stages else ""
+    yield (
+        f"Goldilocks {facts.version} read the sources, dropped what cannot be asked or checked, removed repeated "
+        f"problems{kept}. The method follows section 4.1 of the Magistral report (arXiv 2506.10910), which prints no "
+        "thresholds; those here are settings."
+    )
+    fence = "`" * max(3, 1 + longest_run(facts.recipe_toml, "`"))
+    recipe = f"{fence}toml\n{facts.recipe_toml.rstrip()}\n{fence}"
+    yield f"<details>\n<summary>The recipe, with all settings</summary>\n\n{recipe}\n\n</details>"
+
+
+def _limits(facts: CardFacts) -> Iterator[str]:
+    if facts.stages:
+        attempts = facts.stages[-1].attempts
+        low, high = (f"{100 * end:.0f} %" for end in wilson(1, attempts))
+        named = "policies with their" if len(facts.stages) > 1 else "policy with its"
+        yield f"Pass rates belong to the named {named} prompt and sampling. Another model finds other problems easy."
+        yield (
+            f"A pass rate of {count_phrase(attempts, 'attempt')} is coarse: 1 of {attempts} correct has a 95 % "
+            f"interval from {low} to {high}. Problems near an edge of the band may belong on its other side."
+        )
+        yield (
+            f"A *suspected wrong label* is a suspicion: {facts.suspicion}. Some of these references are right, and "
+            "wrong ones on which attempts do not agree are still in the set."
+        )
+        yield "*Never solved* means never by this policy in these attempts. Some of those problems are merely hard."
+    yield (
+        "The format filter is a set of rules. It drops some good problems and keeps some bad ones; `dropped/` shows "
+        "what it read."
+    )
+    yield "A reference answer was checked for being readable by the verifier, not for being right."
+    yield from map(escape_markdown, facts.notes)
+
+
+def _title(title: str) -> str:
+    return escape_markdown(capital(title))

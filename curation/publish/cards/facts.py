@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from curation.publish.cards.words import capital
+from curation.publish.pages import Section
 from curation.records import DropReason
 
 
@@ -35,8 +35,8 @@ class FunnelRow:
 class SourceFacts:
     """Where rows came from, how many of them are left, and how many are merged into a row that is left.
 
-    ``state`` is the commit or revision and ``digest`` the hash of what was read; ``seen`` counts the rows that were
-    looked at before `where`, quota and join, ``which`` says these in words; ``left_out``: nothing was read at all.
+    ``state`` is the commit or revision and ``digest`` the hash of what was read; ``seen`` counts the rows before
+    `where`, quota and join, which ``which`` describes; ``left_out``: nothing was read at all.
     """
 
     name: str
@@ -53,69 +53,23 @@ class SourceFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class BenchmarkFacts:
-    """A benchmark of the decontamination: how many problems were contaminated with it, in all and by method.
+class StageFacts:
+    """A difficulty stage: its band, whose attempts were judged, and how many problems have which pass rate (`RATES`).
 
-    ``templates`` counts those that are made from one of its templates with other figures.
+    ``max_correct`` is the highest number of correct attempts that the band keeps.
     """
 
-    name: str
-    license: str
-    problems: int
-    by_method: Mapping[str, int]
-    templates: int = 0
+    title: str
+    policy: str
+    min_correct: int
+    max_pass_rate: float
+    attempts: int
+    rates: pl.DataFrame
 
-
-@dataclass(frozen=True, slots=True)
-class CodeFacts:
-    """What a card of a code set says of its tests. ``power`` counts known wrong solutions of the kept problems.
-
-    ``corrected`` and ``discarded`` are tests of the sources, ``refused_given`` of the latter those whose input a
-    validator refuses; ``generated`` were made of ``tried`` inputs, of which validators ``refused`` some. ``vouched``
-    counts the kept problems by who speaks for their inputs, empty where no one does; ``unvouched`` are the generated
-    tests of those, ``unvouched_model`` such of them as a model's programs wrote, and ``votes`` how many solutions had
-    to agree on each where statement or given inputs tell what an input holds, and elsewhere; ``aside`` the problems
-    that have a validator which is not believed. ``older_standards`` counts the solutions in C++ of the kept problems
-    that only an older standard than the usual one accepts, by standard.
-    """
-
-    tests_read: int
-    tests: int
-    corrected: int
-    discarded: int
-    generated: int
-    tried: int
-    refused: int
-    refused_given: int
-    vouched: Mapping[str, int]
-    unvouched: int
-    unvouched_model: int
-    votes: tuple[int, int]
-    aside: int
-    runs: int
-    weakly_tested: int
-    wrong: int
-    caught_given: int
-    caught: int
-    languages: Mapping[str, int]
-    older_standards: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class TranslationFacts:
-    """What a card says of the translations of a set.
-
-    ``later`` were accepted at a second or third try; ``languages`` counts the set's translations; ``said`` counts what
-    the reader said over all tries; ``refused`` counts what was wrong with the last tries.
-    """
-
-    drawn: int
-    translated: int
-    later: int
-    languages: Mapping[str, int]
-    said: Mapping[str, int]
-    refused: Mapping[str, int]
-    is_measured: bool
+    @property
+    def max_correct(self) -> int:
+        """Return the highest number of correct attempts that the band keeps."""
+        return int(self.max_pass_rate * self.attempts + 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +77,9 @@ class StageComparison:
     """What the second stage changed. ``outcomes`` sums to ``never_solved``; reasons are those of `DropReason`.
 
     never_solved   problems that the first stage dropped as never solved
-    outcomes       what became of these: stage 2's reasons, "" where they stand in the set
+    outcomes       what became of these: stage 2's reasons, "" if they are in the set
     alone          problems that the first stage alone would have kept
-    both           those of them that stand in the set
+    both           those of them that are in the set
     lost           problems of the set that the first stage alone would have lost, by its reason
     """
 
@@ -137,7 +91,7 @@ class StageComparison:
 
     @property
     def rescued(self) -> int:
-        """Return how many problems the first stage never solved and stand in the set."""
+        """Return how many problems the first stage never solved and are in the set."""
         return self.outcomes.get("", 0)
 
     @property
@@ -170,14 +124,14 @@ def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series
     )
 
 
-def add_comparisons(parts: Iterable[StageComparison]) -> StageComparison:
-    """Return the comparison of all problems, from those of parts of them."""
+def add_comparisons(shards: Iterable[StageComparison]) -> StageComparison:
+    """Return the comparison of all problems, from those of shards."""
     outcomes, lost = Counter[str](), Counter[str]()
     never = alone = both = 0
-    for part in parts:
-        never, alone, both = never + part.never_solved, alone + part.alone, both + part.both
-        outcomes.update(part.outcomes)
-        lost.update(part.lost)
+    for shard in shards:
+        never, alone, both = never + shard.never_solved, alone + shard.alone, both + shard.both
+        outcomes.update(shard.outcomes)
+        lost.update(shard.lost)
     return StageComparison(never, dict(sorted(outcomes.items())), alone, both, dict(sorted(lost.items())))
 
 
@@ -198,16 +152,18 @@ _SAME_RATE = [name for name in RATES.names() if name != "problems"]
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """Everything a card says.
+    """Everything that a card states.
 
-    ``curated``, in the columns of a curated set, is read where it is used, for it may be large. ``rates`` holds a frame
-    per stage (`RATES`), ``bands`` the least correct attempts, the highest pass rate and the attempts of that stage,
-    ``policies`` who answered there; all three have the same keys, in the order of the stages.
-    The funnel may call such a stage by its key or by its key, a dot and more: ``stage1``, ``stage1.decisions``.
-    ``notes`` are sentences for the section on limits; ``benchmarks`` are those that the recipe names; ``disputed``
-    counts the disputed labels by what is disputed, in words; ``suspicion`` says when a label is suspected.
-    ``set_version`` is the set's own version, and ``changed`` counts the problems that changed against the one before,
-    in words. ``compared`` is there where two stages judged.
+    Args:
+        curated: in the columns of a curated set; scanned, for it may be large.
+        stages: difficulty stages, in order.
+        notes: sentences for the section on limits.
+        sections: further sections, after the funnel: decontamination, translations, tests.
+        disputed: counts of disputed labels by what is disputed, in words.
+        suspicion: states when a label is suspected.
+        set_version: the set's own version.
+        changed: counts of the problems that changed against the version before, in words.
+        compared: if two stages judged.
     """
 
     name: str
@@ -215,46 +171,41 @@ class CardFacts:
     description: str
     license: str
     version: str
-    created: str | None
     funnel: tuple[FunnelRow, ...]
     sources: tuple[SourceFacts, ...]
     curated: pl.LazyFrame
-    rates: Mapping[str, pl.DataFrame]
-    bands: Mapping[str, tuple[int, float, int]]
-    policies: Mapping[str, str]
+    stages: tuple[StageFacts, ...]
     verifier: str
     recipe_toml: str
     notes: tuple[str, ...] = ()
-    benchmarks: tuple[BenchmarkFacts, ...] = ()
+    sections: tuple[Section, ...] = ()
     disputed: Mapping[str, int] = field(default_factory=dict)
     suspicion: str = "most attempts agree on one answer that is not the reference"
-    code: CodeFacts | None = None
-    translations: TranslationFacts | None = None
     set_version: int | None = None
     changed: Mapping[str, int] = field(default_factory=dict)
     compared: StageComparison | None = None
 
 
 def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
-    """Return how many problems of a stage, or of a part of it, have which pass rate, in the `RATES` schema.
+    """Return how many problems of a stage, or of a shard of it, have which pass rate, in the `RATES` schema.
 
     Args:
         measured: `PASS_RATE` rows; ``foreseen_inside`` states whether a problem is in the band that stopped before all
-            attempts, and is null where all were made.
+            attempts, and is null if all were made.
         published: ids of the set.
     """
     if "foreseen_inside" not in measured.columns:
         measured = measured.with_columns(foreseen_inside=pl.lit(None, pl.Boolean))
-    told = measured.with_columns(stands=pl.col("problem").is_in(published.implode()))
-    told = told.with_columns(pl.when("stands").then("pass_rate"), problems=pl.lit(1))
-    return add_rates([told.select(RATES.names()).cast(RATES)])
+    placed = measured.with_columns(stands=pl.col("problem").is_in(published.implode()))
+    placed = placed.with_columns(pl.when("stands").then("pass_rate"), problems=pl.lit(1))
+    return add_rates([placed.select(RATES.names()).cast(RATES)])
 
 
-def add_rates(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the pass rates of all problems, from those of parts of them (`RATES`)."""
+def add_rates(shards: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Return the pass rates of all problems, from those of shards (`RATES`)."""
     whole = RATES.to_frame()
-    for part in parts:
-        together = pl.concat([whole, part]).group_by(_SAME_RATE).agg(pl.col("problems").sum())
+    for shard in shards:
+        together = pl.concat([whole, shard]).group_by(_SAME_RATE).agg(pl.col("problems").sum())
         whole = together.sort(_SAME_RATE, nulls_last=True).select(RATES.names())
     return whole
 
@@ -264,20 +215,7 @@ def values_of(curated: pl.LazyFrame, column: str) -> list[str]:
     return sorted(curated.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming").to_series())
 
 
-def most_correct(band: tuple[int, float, int]) -> int:
-    """Return the most correct attempts that a band keeps."""
-    return int(band[1] * band[2] + 1e-9)
-
-
 def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
-    """Return (stage, stage before it) where a stage went back to what the stage before it had read."""
+    """Return (stage, stage before it) if a stage went back to what the stage before it had read."""
     pairs = zip(funnel[1:], funnel, strict=False)
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]
-
-
-def stage_title(facts: CardFacts, stage: str) -> str:
-    """Return the funnel's title for a key of ``rates``; the funnel may call the stage ``stage1`` or
-    ``stage1.decisions``.
-    """
-    titles = (row.title for row in facts.funnel if row.stage.partition(".")[0] == stage)
-    return capital(next(titles, stage))

@@ -1,10 +1,10 @@
 """The two plots of a data card: the funnel, and the pass rates with their band.
 
 Invariants: drawn with the Agg renderer and matplotlib's own defaults, whatever the user's settings are; no date and
-no version goes into the file, so the same facts give the same bytes under the same matplotlib. Two colours, told
-apart by people with any colour vision and in grey print: blue is what stays, sand is what goes.
+no version goes into the file, so the same facts give the same bytes under the same matplotlib. Two colours that
+people with any colour vision distinguish and in grey print: blue is what stays, sand is what goes.
 
-Not here: numbers. What is drawn is what `CardFacts` says.
+Not here: numbers. `CardFacts` has them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from curation.publish.cards.facts import CardFacts, FunnelRow, is_regraded, most_correct, stage_title
+from curation.publish.cards.facts import CardFacts, FunnelRow, StageFacts, is_regraded
 from curation.publish.cards.words import by_count, capital, reason_words, share
 
 if TYPE_CHECKING:
@@ -108,21 +108,20 @@ def _reason_lines(row: FunnelRow) -> list[str]:
 
 def draw_pass_rates(facts: CardFacts, path: Path) -> None:
     """Draw how many problems of each stage have 0, 1, … n correct attempts; the band that is kept is shaded."""
-    with _canvas(0.25 + 2.75 * len(facts.rates)) as figure:
-        panels = figure.subplots(len(facts.rates), 1, squeeze=False)
-        for axes, stage in zip(panels[:, 0], facts.rates, strict=True):
-            title = f"{stage_title(facts, stage)} · {facts.policies[stage]}"
-            _pass_rate_panel(axes, facts.rates[stage], facts.bands[stage], title)
+    with _canvas(0.25 + 2.75 * len(facts.stages)) as figure:
+        panels = figure.subplots(len(facts.stages), 1, squeeze=False)
+        for axes, stage in zip(panels[:, 0], facts.stages, strict=True):
+            _pass_rate_panel(axes, stage)
         figure.tight_layout(h_pad=2.0)
         _save(figure, path)
 
 
-def _pass_rate_panel(axes: Axes, rates: pl.DataFrame, band: tuple[int, float, int], title: str) -> None:
+def _pass_rate_panel(axes: Axes, stage: StageFacts) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    least, _, attempts = band
-    most = most_correct(band)
-    counts = bars(rates, attempts)
+    least, most, attempts = stage.min_correct, stage.max_correct, stage.attempts
+    title = f"{capital(stage.title)} · {stage.policy}"
+    counts = bars(stage.rates, attempts)
     colours = [STAYS if least <= k <= most else GOES for k in range(attempts + 1)]
     axes.axvspan(least - 0.5, most + 0.5, color=BAND, zorder=0)
     drawn = axes.bar(range(attempts + 1), counts, width=0.82, color=colours, zorder=2)

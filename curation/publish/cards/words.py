@@ -1,7 +1,7 @@
-"""The words of a data card: drop reasons, columns and languages in plain language, and text made safe for Markdown.
+"""The words of a data card: drop reasons, columns and languages in plain language.
 
-Invariants: every `DropReason` has its words (a test holds it); escaped text renders letter by letter.
-Not here: the card's sentences, which are in ``templates/card.md.j2``.
+Invariants: every `DropReason` has its words (a test holds it).
+Not here: the card's sentences (`curation.publish.cards.card`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.TEXTUAL_ANSWER: "answer in words",
     DropReason.ANSWER_IN_STATEMENT: "statement gives the answer away",
     DropReason.WRONG_LANGUAGE: "another language",
-    DropReason.UNUSABLE: "cannot be used as it stands, by a model's votes",
+    DropReason.UNUSABLE: "cannot be used as it is, by a model's votes",
     DropReason.MULTIPLE_CHOICE: "multiple choice",
     DropReason.UNVERIFIABLE_ANSWER: "answer the verifier cannot read",
     DropReason.UNPROVEN_REWRITING: "answer that only a rewriting makes readable",
@@ -78,8 +78,8 @@ COLUMN_WORDS: Mapping[str, str] = {
     "as wrong",
     "pass_rate_high": "upper end of that interval; what the verifier failed on counts as correct",
     "decided_by": "how these attempts decided: `all attempts`; `certain after 9 of 16`, when no outcome of the others "
-    "could change it; or `foreseen at 0.93 after 9 of 32`, by these attempts and what other policies' attempts "
-    "tell of the problem. Those of others count in no other column",
+    "could change it; or `foreseen at 0.93 after 9 of 32`, by these attempts and those "
+    "of other policies, which count in no other column",
     "informed_by": "whose judged attempts the decision rests on, as `policy 9, other 16`: the row's policy, and others "
     "where the decision was foreseen with theirs",
     "measured_on": "the day on which these attempts were begun, UTC",
@@ -90,7 +90,7 @@ COLUMN_WORDS: Mapping[str, str] = {
     "original; null if it is the row's own",
     "accepted": "answers that a model took for the reference, where the verifier was in doubt: each is as good as "
     "`answer`, also in training and in every export; empty where there are none",
-    "also_from": "where its merged copies stood, exact and near ones: source, row and licence of each; empty where "
+    "also_from": "where its merged copies were, exact and near ones: source, row and licence of each; empty where "
     "there are none",
 }
 
@@ -118,46 +118,9 @@ def share(part: float, whole: float) -> str:
     return f"{percent:.1f} %"
 
 
-def cell(text: object) -> str:
-    """Return text for a Markdown table cell."""
-    return " ".join(escape_markdown(str(text)).split())
-
-
 def capital(text: str) -> str:
     """Return the text with a capital first letter; the others stay."""
     return text[:1].upper() + text[1:]
-
-
-def escape_markdown(text: str) -> str:
-    """Return text that Markdown renders letter by letter, formulas included; line breaks stay."""
-    escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
-    lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
-    return "\n".join(lines)
-
-
-def _escape_start(line: str) -> str:
-    """Return a line that starts no list, rule or heading."""
-    digits = len(line) - len(line.lstrip("0123456789"))
-    if digits and line[digits : digits + 1] in (".", ")"):
-        return f"{line[:digits]}\\{line[digits:]}"
-    return "\\" + line if line[:1] in ("-", "+", "=") else line
-
-
-def code_span(text: str) -> str:
-    """Return text as inline code, whatever backticks it holds, on one line."""
-    inner = " ".join(text.split())
-    ticks = "`" * (1 + longest_run(inner, "`"))
-    pad = " " if inner.startswith("`") or inner.endswith("`") else ""
-    return f"{ticks}{pad}{inner}{pad}{ticks}" if inner else "(empty)"
-
-
-def longest_run(text: str, letter: str) -> int:
-    """Return the most times the letter is in the text in a row."""
-    longest = run = 0
-    for character in text:
-        run = run + 1 if character == letter else 0
-        longest = max(longest, run)
-    return longest
 
 
 def by_count(reasons: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -16,22 +16,18 @@
     tinker, art   messages, goldilocks                                                                jsonl
 
 ``goldilocks`` (in ``extra_info``, ``info`` or ``metadata`` where a format has those) is the record of
-`curation.scoring`: by it, the reward functions there judge a response as its problem was measured. The README beside
-the rows (`instructions.py`) states how a trainer is told to use them, and `modules.py` what a trainer imports.
+`curation.scoring`: by it, the reward functions there judge a response as its problem was measured. The README next to
+the rows (`instructions.py`) states how a trainer uses them; `modules.py` has what a trainer imports.
 
 Prompts are those that attempts are sampled with here (`curation.prompts.SOLVE`). Every row keeps the problem's id, its
-source, its group and its measured pass rate, where the trainer allows further columns.
+source, its group, and its pass rate with its counts, ``correct`` of ``judged`` attempts, if the trainer allows
+further columns.
 
-Programs are made of the tables beside ``data/`` as everywhere (`curation.verify.programs.tables`). What judging one
-takes beyond comparing tokens is a `Need`, and `CARRIES` says which needs a format knows: all, where its rows are judged
-by our judge or by yours; where they are judged by the trainer's own:
-
-    open-r1          C++, and checkers in Python by its Codeforces reward; rows without a checker suit its code reward
-                     too (``verification_info``)
-
-What a format cannot carry is left out and counted (`ExportResult.left_out`): to another judge it would be another
-problem than the one whose pass rate was measured. Which language a program is asked for in is in the problem's
-``meta`` under `FENCE`; python where it does not.
+Programs are made of the tables next to ``data/`` (`curation.verify.programs.tables`). What judging one takes beyond
+comparing tokens is a `Need`. Formats whose rows are judged by our judge, or by the user's, carry all of them; open-r1
+judges by itself, and carries C++ and, by its Codeforces reward, checkers in Python (`CARRIES`). What a format cannot
+carry is left out and counted (`ExportResult.left_out`): to another judge it would be another problem than the one whose
+pass rate was measured. The language of a program is in the problem's ``meta`` under `FENCE`; the default is python.
 
 Invariants: rows come in the set's order; in = written + left out, or an error that names the row. Files are written
 aside and renamed. ``split`` is always train.

@@ -1,4 +1,4 @@
-"""What stands next to an exported set: how its trainer is told to use the judge that measured it."""
+"""The README of an exported set: how its trainer uses the judge that measured it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ASK = """Start the judge where programs may be run, and let the trainer ask it 
 """
 
 _INSTRUCTIONS: Mapping[str, str] = {
-    "verl": """Every row's `extra_info.goldilocks` says what it is judged by. verl asks for it with
+    "verl": """Every row's `extra_info.goldilocks` is the record by which it is judged. verl reads it with
 
     data.train_files={folder}/train.parquet
     reward.custom_reward_function.path={folder}/goldilocks_reward.py
@@ -26,7 +26,7 @@ Before verl 0.7 both begin with `custom_reward_function`, without `reward.`; new
 as `+reward.custom_reward_function.reward_kwargs.thinking="[THINK]"`. Without the two lines verl stops: it knows no
 scorer of the name `goldilocks`, and none of its own judges as this set was measured.
 """,
-    "trl": """Every row's column `goldilocks` says what it is judged by, and reaches the reward function:
+    "trl": """Every row's column `goldilocks` is the record by which it is judged, and reaches the reward function:
 
     from curation.scoring.trainers import trl_reward
     problems = load_dataset("parquet", data_files="{folder}/train.parquet", split="train")
@@ -35,14 +35,14 @@ scorer of the name `goldilocks`, and none of its own judges as this set was meas
 Keep `remove_unused_columns=False`, which is TRL's default for GRPO. A response on which the verifier failed is worth
 None, which TRL leaves out. `solution` is for TRL's own `accuracy_reward`, which compares otherwise.
 """,
-    "open-r1": """Every row's column `goldilocks` says what it is judged by. Register the reward function:
+    "open-r1": """Every row's column `goldilocks` is the record by which it is judged. Register the reward function:
 
     from curation.scoring.trainers import trl_reward
     REWARD_FUNCS_REGISTRY["goldilocks"] = trl_reward        # open_r1/rewards.py; then reward_funcs: [goldilocks]
 
 `verification_info`, `official_tests` and `generated_checker` are for its own code rewards.
 """,
-    "verifiers": """The folder is a taskset of verifiers 0.4, which scores by what `info.goldilocks` of a row says:
+    "verifiers": """The folder is a taskset of verifiers 0.4, which scores by the record in a row's `info.goldilocks`:
 
     PYTHONPATH={folder} eval goldilocks-taskset -m MODEL
 
@@ -56,8 +56,8 @@ prime-rl trains on it, its environment servers with the same PYTHONPATH:
 `taskset.file` names another exported `train.parquet`. Before 0.4: `vf.Rubric(funcs=[verifiers_reward])` of
 `curation.scoring.trainers`; hand `info` on as an object (`row["info"] = json.loads(row["info"])`).
 """,
-    "areal": """The folder `train` is a set as `datasets.load_from_disk` reads it. Every row's column `goldilocks` says
-what it is judged by, and reaches the reward function of the workflow:
+    "areal": """The folder `train` is a set as `datasets.load_from_disk` reads it. Every row's column `goldilocks`
+is the record by which it is judged, and reaches the reward function of the workflow:
 
     from curation.scoring.trainers import areal_reward
     workflow = RLVRWorkflow(reward_fn=areal_reward, ...)
@@ -69,13 +69,13 @@ what it is judged by, and reaches the reward function of the workflow:
 
 The label is what a row is judged by. A response on which the verifier failed gets 0, and 1 in `extra_logs.excluded`.
 """,
-    "slime": """Every row's `metadata.goldilocks` says what it is judged by:
+    "slime": """Every row's `metadata.goldilocks` is the record by which it is judged:
 
     --prompt-data {folder}/train.jsonl --input-key prompt --label-key label --metadata-key metadata
     --apply-chat-template --custom-rm-path curation.scoring.trainers.slime_reward
 """,
-    "nemo-rl": """`output` says what a row is judged by; NeMo RL hands it to its environment as ground truth. Run its
-script through the one beside the set, which registers the environment `goldilocks` first:
+    "nemo-rl": """`output` is the record by which a row is judged; NeMo RL hands it to its environment as ground truth.
+Run its script through the one next to the set, which registers the environment `goldilocks` first:
 
     uv run python {folder}/goldilocks_run.py examples/run_grpo.py --config CONFIG.yaml
 
@@ -87,22 +87,22 @@ script through the one beside the set, which registers the environment `goldiloc
         env_name: goldilocks
     env: {goldilocks: {}}                           # or how responses are read: {thinking: "[THINK]"}
 """,
-    "nemo-gym": """Rows are tasks of the resources server beside them. Copy it into NeMo Gym, with the rows:
+    "nemo-gym": """Rows are tasks of the resources server next to them. Copy it into NeMo Gym, with the rows:
 
     cp -r {folder}/resources_servers/goldilocks NEMO_GYM/resources_servers/
     mkdir -p NEMO_GYM/resources_servers/goldilocks/data
     cp {folder}/train.jsonl NEMO_GYM/resources_servers/goldilocks/data/
     ng_run "+config_paths=[resources_servers/goldilocks/configs/goldilocks.yaml,responses_api_models/MODEL.yaml]"
 
-Every row's `goldilocks` says what it is judged by. A failed verifier is worth 0, and `verifier_failed` is 1.
+Every row's `goldilocks` is the record by which it is judged. A failed verifier is worth 0, and `verifier_failed` is 1.
 """,
     "skyrl": """Every row's `env_class` is `goldilocks`, an environment of skyrl_gym, and its `reward_spec.ground_truth`
-says what it is judged by. The script beside the set registers it where environments are made:
+is the record by which it is judged. The script next to the set registers it where environments are made:
 
     uv run --with goldilocks-rl python {folder}/goldilocks_main.py \\
       data.train_data="['{folder}/train.parquet']" environment.env_class=goldilocks ...
 """,
-    "roll": """Every row's `ground_truth` says what it is judged by. In the configuration of the RLVR pipeline:
+    "roll": """Every row's `ground_truth` is the record by which it is judged. In the RLVR pipeline's configuration:
 
     actor_train:
       data_args:
@@ -118,7 +118,7 @@ says what it is judged by. The script beside the set registers it where environm
         world_size: 1
         infer_batch_size: 64
 """,
-    "tinker": """Every row's `goldilocks` says what it is judged by. As the data set of tinker-cookbook's trainer:
+    "tinker": """Every row's `goldilocks` is the record by which it is judged. As tinker-cookbook's data set:
 
     from curation.scoring.consumers.tinker import GoldilocksDatasetBuilder
     from tinker_cookbook.rl import train
@@ -127,15 +127,15 @@ says what it is judged by. The script beside the set registers it where environm
     )
     config = train.Config(dataset_builder=problems, ...)
 """,
-    "art": """Every row's `goldilocks` says what it is judged by. In your rollout:
+    "art": """Every row's `goldilocks` is the record by which it is judged. In your rollout:
 
     from curation.scoring.trainers import art_reward
     trajectory = art.Trajectory(messages_and_choices=list(row["messages"]))
     ...                                             # the model's choice is appended
     trajectory.reward = await art_reward(row, trajectory)
 """,
-    "open-instruct": """Every row's `dataset` is `goldilocks`, a verifier of ours, and its `ground_truth` says what it
-is judged by. open-instruct finds the verifier once it is imported, which the script beside the set does first:
+    "open-instruct": """Every row's `dataset` is `goldilocks`, a verifier of ours, and its `ground_truth` is the
+record by which it is judged. open-instruct finds the verifier once the script next to the set has imported it:
 
     python {folder}/goldilocks_run.py open_instruct/grpo_fast.py \\
       --dataset_mixer_list {folder}/train.parquet 1.0 --apply_verifiable_reward True ...
@@ -155,7 +155,7 @@ Prefect:
 
 @dataclass(frozen=True, slots=True)
 class SetFacts:
-    """What the README of an exported set tells of it: its name, where it lies, its licence, and how it was asked."""
+    """Facts of an exported set for its README: name, folder, licence, domains, and how it was asked."""
 
     name: str
     folder: str
@@ -171,7 +171,7 @@ def instructions(form: str, facts: SetFacts) -> str:
         text = text.replace(f"        system_prompt_file: {facts.folder}/system_prompt.txt\n", "")
     if form == "nemo-gym":
         text += (
-            f"\nThe set's licence is `{facts.license}`; its configuration says `{nemo_gym_license(facts.license)}`, in "
+            f"\nThe set's licence is `{facts.license}`; its configuration has `{nemo_gym_license(facts.license)}`, in "
             "NeMo Gym's own words, or TBD where it has none for it.\n"
         )
     return f"# {facts.name}, for {form}\n\n{text}{_how_asked(facts.asked)}{_INSTALL}"

@@ -138,7 +138,7 @@ def nemo_gym_license(license: str) -> str:
 
 
 def modules_beside(form: str, domains: Set[str] = frozenset({"math"}), license: str = "unknown") -> Mapping[str, str]:
-    """Return the files that stand next to a set in a format, by their paths in its folder; none where none is needed.
+    """Return the files that a format needs next to its rows, by their paths in its folder.
 
     Args:
         domains: of the set's problems.

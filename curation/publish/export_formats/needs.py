@@ -25,24 +25,11 @@ class Need(StrEnum):
     CASE = "letters of either case"
 
 
-_ALL = frozenset(Need) - {Need.UNJUDGED}
-CARRIES: Mapping[str, frozenset[Need]] = {
-    "verl": _ALL,
-    "trl": _ALL,
-    "open-r1": frozenset({Need.CPP, Need.CHECKER}),
-    "verifiers": _ALL,
-    "nemo-rl": _ALL,
-    "areal": _ALL,
-    "openrlhf": _ALL,
-    "slime": _ALL,
-    "open-instruct": _ALL,
-    "nemo-gym": _ALL,
-    "skyrl": _ALL,
-    "roll": _ALL,
-    "tinker": _ALL,
-    "art": _ALL,
-}
-"""What the scorer of a format knows beside comparing tokens; where it is ours or yours, whatever the row holds."""
+ANYTHING = frozenset(Need) - {Need.UNJUDGED}
+"""What a format carries whose rows are judged by our judge, or by the user's."""
+
+CARRIES: Mapping[str, frozenset[Need]] = {"open-r1": frozenset({Need.CPP, Need.CHECKER})}
+"""What other formats carry, whose rows are judged by the trainer's own scorer."""
 
 
 def needs_of(program: CodeProblem) -> set[Need]:

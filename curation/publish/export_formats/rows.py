@@ -17,6 +17,9 @@ from curation.verify.programs.problem import CodeProblem
 
 Row = dict[str, Any]
 
+MEASURED = ("pass_rate", "correct", "judged")
+"""Columns of a set's rows that state how hard a problem was."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExportedProblem:
@@ -41,8 +44,8 @@ class ExportedProblem:
 
     @property
     def about(self) -> Row:
-        """Return where the problem comes from, and its measured pass rate."""
-        return {name: self.row[name] for name in ("id", "group", "source", "lang", "pass_rate")}
+        """Return where the problem comes from, and its measured pass rate with the counts of its attempts."""
+        return {name: self.row[name] for name in ("id", "group", "source", "lang", *MEASURED)}
 
     @property
     def columns(self) -> Row:
@@ -68,7 +71,7 @@ class ExportedProblem:
 
 
 def _verl(problem: ExportedProblem) -> Row:
-    # verl knows no scorer of this name, and says so, where `custom_reward_function` is forgotten
+    # verl knows no scorer of this name, so it stops if `custom_reward_function` is forgotten
     code = problem.tests is not None
     truth = as_json(problem.in_and_out()) if code else problem.answer
     return {
@@ -228,6 +231,8 @@ TYPES: Mapping[str, Any] = {
     "tests": pl.String,
     "answer": pl.String,
     "pass_rate": pl.Float64,
+    "correct": pl.Int32,
+    "judged": pl.Int32,
     "source": pl.String,
     "lang": pl.String,
 }

@@ -17,8 +17,8 @@ from curation.prompts.asked import Asked, read_asked
 from curation.prompts.solving import FENCE
 from curation.publish.export_formats.instructions import SetFacts, instructions
 from curation.publish.export_formats.modules import modules_beside
-from curation.publish.export_formats.needs import CARRIES, Need, needs_of
-from curation.publish.export_formats.rows import FORMATS, TYPES, ExportedProblem, Row, as_json, tests_of
+from curation.publish.export_formats.needs import ANYTHING, CARRIES, Need, needs_of
+from curation.publish.export_formats.rows import FORMATS, MEASURED, TYPES, ExportedProblem, Row, as_json, tests_of
 from curation.records import Domain, PromptRequest, SourceError
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import write_scanned
@@ -27,7 +27,7 @@ from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tables import set_problems
 
-NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", "pass_rate")
+NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEASURED)
 """Columns of a curated set that formats read."""
 
 ROWS_AT_ONCE = 10_000
@@ -40,7 +40,7 @@ ON_DISK = frozenset({"areal"})
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was written: rows in ``file``, and ``system_prompt`` where the trainer wants it in a file of its own.
+    """What was written: rows in ``file``, and ``system_prompt`` if the trainer reads it from a file of its own.
 
     ``left_out`` counts, by what judging them takes, the problems that the format cannot carry.
     """
@@ -71,14 +71,14 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
             f"{curated}: its problems were asked with {len(asked.prompt.examples)} worked examples before them, and a "
             "row of nemo-rl holds one message; take another format."
         )
-    domains, count = set[str](), 0
+    domains, count, carried = set[str](), 0, CARRIES.get(form, ANYTHING)
 
     def rows() -> Iterator[Row]:
         nonlocal count
         for problem in _problems(curated):
             count += 1
             domains.add(str(problem.row["domain"]))
-            unmet_needs = needs_of(problem.program) - CARRIES[form] if problem.program is not None else set()
+            unmet_needs = needs_of(problem.program) - carried if problem.program is not None else set()
             if unmet_needs:
                 left_out[next(need for need in Need if need in unmet_needs).value] += 1
             else:
@@ -213,7 +213,7 @@ def _problem(
     where = f"{curated}, row {number}, problem {row['id']}"
     if code and row["id"] not in programs:
         raise SourceError(
-            f"{where}: a code problem without tests in {curated / 'tests'}; publish its tests beside data."
+            f"{where}: a code problem without tests in {curated / 'tests'}; publish its tests next to data."
         )
     if not code and row["answer"] is None:
         raise SourceError(f"{where}: has no reference answer, which every trainer needs.")

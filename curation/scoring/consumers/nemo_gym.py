@@ -16,7 +16,7 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 
 class GoldilocksConfig(BaseResourcesServerConfig):
-    """Settings of the server, beside NeMo Gym's own: the tag that the model thinks in, where the rows do not say."""
+    """Settings of the server next to NeMo Gym's: the tag that the model thinks in, if the rows do not name it."""
 
     thinking: str | tuple[str, str] | None = None
 

@@ -43,7 +43,7 @@ class GoldilocksTask(vf.Task[GoldilocksData]):
 
 
 class GoldilocksConfig(vf.TasksetConfig):
-    """Where the set lies; next to the module that names the taskset, where nothing is said."""
+    """The set's file; next to the module of the taskset by default."""
 
     file: Path | None = None
     """The exported `train.parquet`."""

@@ -33,6 +33,8 @@ MATH = {
     "lang": "fr",
     "source": "school",
     "pass_rate": 0.25,
+    "correct": 4,
+    "judged": 16,
 }
 OTHER = {**MATH, "id": "m2", "group": "m2", "statement": "What is 2 + 2?", "answer": "4", "lang": "en"}
 PROGRAM = {
@@ -125,7 +127,15 @@ def test_open_r1(mixed: Path, tmp_path: Path) -> None:
 def test_verifiers(mixed: Path, tmp_path: Path) -> None:
     math, _, code = loaded(export_set(mixed, "verifiers", tmp_path / "out"))
     assert (math["prompt"], math["answer"], math["task"]) == (chat(MATH), "\\frac{2}{2}", "math")
-    wanted = {"id": "m1", "group": "m1", "source": "school", "lang": "fr", "pass_rate": 0.25}
+    wanted = {
+        "id": "m1",
+        "group": "m1",
+        "source": "school",
+        "lang": "fr",
+        "pass_rate": 0.25,
+        "correct": 4,
+        "judged": 16,
+    }
     info = json.loads(math["info"])
     assert info.pop("goldilocks")
     assert info == wanted
@@ -265,7 +275,7 @@ def test_rows_keep_their_number_order_and_pass_rate(form: str, mixed: Path, tmp_
     about = [row if inside is None else row[inside] for row in rows]
     about = [json.loads(one) if isinstance(one, str) else one for one in about]
     assert [one["id"] for one in about] == ["m1", "m2", "c1"]
-    assert [one["pass_rate"] for one in about] == [0.25] * 3
+    assert [(one["pass_rate"], one["correct"], one["judged"]) for one in about] == [(0.25, 4, 16)] * 3
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -84,7 +84,7 @@ def test_differences_are_sentences() -> None:
     ]
     reworded = replace(RECEIPT, figures=(ABSENT, replace(PROOFS, how="seen")))
     assert differing_figures(RECEIPT, reworded, {"planted.proof"}) == [
-        "planted.proof: the figure is right, but what the receipt says of it was changed."
+        "planted.proof: the figure is right, but its words in the receipt were changed."
     ]
 
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import polars as pl
 
-from curation.publish.withheld import restore_texts, withhold_texts
-from curation.publish.withheld_code import (
+from curation.publish.withheld import (
     JUDGING,
     TESTS,
     restore_beside,
+    restore_texts,
     sources_of_variants,
     with_own_meta,
     withhold_judging,
     withhold_tests,
+    withhold_texts,
 )
 from curation.records import JUDGING as JUDGING_SCHEMA
 from curation.records import PROBLEM, TEST

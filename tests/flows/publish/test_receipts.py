@@ -107,9 +107,9 @@ def test_an_edited_figure_is_named(tiny_copy: Tiny) -> None:
     edit(tiny_copy.folder, flatter)
     said = verify(tiny_copy.folder)
     assert said.status == 1
-    assert "receipt.json: what stands in it does not have the digest that stands in it; it was edited." in said.out
+    assert "receipt.json: its content does not have the digest that it states; it was edited." in said.out
     assert "precision.proof: the receipt states 0.500" in said.out
-    assert "RECEIPT.md says what receipt.json does not say: | proof | 1.000" in said.out
+    assert "RECEIPT.md has a line that receipt.json lacks: | proof | 1.000" in said.out
 
 
 def test_an_edited_page_is_named(tiny_copy: Tiny) -> None:
@@ -117,7 +117,7 @@ def test_an_edited_page_is_named(tiny_copy: Tiny) -> None:
     page.write_text(page.read_text().replace("| proof | 1.000", "| proof | 0.999"))
     said = verify(tiny_copy.folder)
     assert said.status == 1
-    assert "RECEIPT.md says what receipt.json does not say: | proof | 0.999" in said.out
+    assert "RECEIPT.md has a line that receipt.json lacks: | proof | 0.999" in said.out
 
 
 def stored(folder: Path, policy: str) -> Path:
@@ -201,7 +201,7 @@ def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
     assert goldilocks("review", tiny_copy.folder, "--audit", str(len(rows))).status == 0
     rejected = rows[0][0]
     assert goldilocks("review", tiny_copy.folder, "--reject", rejected).status == 0
-    assert "not checked: what people said since the set was published" in verify(tiny_copy.folder).out
+    assert "not checked: people's verdicts since the set was published" in verify(tiny_copy.folder).out
     for name, answer in rows[1:]:
         assert goldilocks("review", tiny_copy.folder, "--accept", name, "--answer", answer).status == 0
     assert tiny_copy.run().status == 0

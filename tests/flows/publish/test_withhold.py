@@ -98,7 +98,7 @@ def test_what_is_sent_has_no_withheld_text_in_any_file(run: Path) -> None:
         for number in (12, 14, 15, 16):
             assert f"What is {number} plus" not in text, path
             assert f"Because of {number}" not in text, path
-    assert "3 problems and 2 dropped rows stand here" in (public / "README.md").read_text()
+    assert "3 problems and 2 dropped rows are here" in (public / "README.md").read_text()
     assert published(run, "data")["statement"].null_count() == 0
 
 
@@ -113,7 +113,9 @@ def test_what_was_withheld_comes_back_as_it_was(run: Path, tmp_path: Path) -> No
     assert rows(public, "data").equals(published(run, "data"))
     dropped = published(run, "dropped")
     assert rows(public, "dropped").drop("evidence").equals(dropped.drop("evidence"))
-    assert goldilocks("publish", "--restore", public, "--source", f"school={elsewhere}").status == 0
+    assert (
+        goldilocks("publish", "--restore", public, "--source", f"school={elsewhere}").status == 0
+    )  # once more, nothing changes
     assert rows(public, "data").equals(published(run, "data"))
     assert "give the folder of the run" in refusal("publish", public, "--to", "me/withheld")
 
@@ -165,7 +167,7 @@ def test_a_code_set_is_sent_without_statements_and_given_tests_and_restored_whol
     assert rows(public, "data")["statement"].null_count() == whole.height
     given = rows(public, "tests").filter(pl.col("origin") == "given")
     assert given["input"].null_count() == given.height > 0
-    assert "So do their given tests and checkers" in (public / "README.md").read_text()
+    assert "Their given tests and checkers are withheld, too" in (public / "README.md").read_text()
     with pytest.raises(SourceError, match="has no statement; withheld texts are put back by"):
         load_tasks(CuratedData(kind="curated", folders=(str(public),)), Split.TRAIN, tmp_path)
     assert "has no statement; withheld texts" in refusal("export", public, "--format", "verl", "--out", tmp_path / "v")

@@ -108,8 +108,8 @@ def test_the_funnel_the_card_and_explain_tell_of_it(finished: Translated) -> Non
     assert stage["kept"] == finished.rows.height
     assert exported["kept"] == finished.data.height
     assert "## Translations" in finished.card
-    assert "was read by a model" in finished.card
-    assert "The reader, over all tries: same" in finished.card
+    assert "a model read whether both texts ask the same" in finished.card
+    assert "The reader's answers, over all tries: same" in finished.card
     assert "| French |" in finished.card
     row = finished.rows.row(0, named=True)
     for name in (row["translation_of"], row["id"]):

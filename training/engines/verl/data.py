@@ -46,6 +46,8 @@ def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProble
         "source": "",
         "lang": request.lang,
         "pass_rate": None,
+        "correct": task.correct,
+        "judged": task.judged,
         "domain": request.domain.value,
         "statement": request.statement,
         "answer": task.reference_answer,

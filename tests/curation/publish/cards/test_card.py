@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,22 +11,22 @@ import polars as pl
 import pytest
 import yaml
 
-from curation.publish.cards.card import example_places, render, wilson, write_card
+from curation.publish.cards.card import example_places, render, write_card
 from curation.publish.cards.facts import (
     CardFacts,
-    CodeFacts,
     FunnelRow,
     SourceFacts,
     StageComparison,
+    StageFacts,
     add_comparisons,
     add_rates,
     as_rates,
     compare_stages,
-    most_correct,
 )
 from curation.publish.cards.plots import bars
-from curation.publish.cards.words import REASON_WORDS, code_span, count_phrase, escape_markdown, share
+from curation.publish.cards.words import REASON_WORDS, count_phrase, share
 from curation.publish.export import CURATED
+from curation.publish.pages import Section, Table, code_span, escape_markdown, wilson
 from curation.records import PASS_RATE, DropReason, StoreError
 
 STATEMENTS = (
@@ -80,24 +79,22 @@ def facts(stages: int, kept: int = 4) -> CardFacts:
         FunnelRow("stage1", "Difficulty, Stage 1", 8, 3, {"never_solved": 4, "too_easy": 1}),
         FunnelRow("stage2", "Difficulty, Stage 2", 8, kept, {"never_solved": 1, "too_easy": 7 - kept}),
     ][: 2 + stages]
-    names = [f"stage{number + 1}" for number in range(stages)]
-    counts = {"stage1": [0, 5, 0, 12, 16, 0, 3, 0], "stage2": [3, 9, 2, 14, 16, 0, 15, 16]}
-    policies = {"stage1": "weak@1", "stage2": "strong@7f3"}
+    counts = ([0, 5, 0, 12, 16, 0, 3, 0], [3, 9, 2, 14, 16, 0, 15, 16])[:stages]
+    rates = [measured(corrects, 16, "") for corrects in counts]
+    curated = with_rates(problems(kept), rates[-1]) if rates else problems(kept)
+    named = [("Difficulty, Stage 1", "weak@1", 1, 0.75, 16), ("Difficulty, Stage 2", "strong@7f3", 1, 0.875, 16)]
     return CardFacts(
         name="small-set",
         pretty_name="A Small Set",
         description="Made for the tests | with a pipe.",
         license="mit",
         version="0.1.0",
-        created="2026-01-02",
         funnel=tuple(funnel),
         sources=(SourceFacts("sheet", "https://example.org/sheet", "MIT", 12, kept),),
-        curated=with_rates(problems(kept), measured(counts[names[-1]], 16, "")).lazy()
-        if names
-        else problems(kept).lazy(),
-        rates={name: counted(measured(counts[name], 16, policies[name]), kept) for name in names},
-        bands={name: (1, 0.75 if name == "stage1" else 0.875, 16) for name in names},
-        policies={name: policies[name] for name in names},
+        curated=curated.lazy(),
+        stages=tuple(
+            StageFacts(*stage, counted(table, kept)) for stage, table in zip(named[:stages], rates, strict=True)
+        ),
         verifier="math-verify@0.9",
         recipe_toml='name = "small-set"  # with ``` in it\n',
         notes=("One more limit.",),
@@ -193,25 +190,20 @@ def test_what_is_compared_and_counted_in_parts_is_what_the_whole_says() -> None:
     assert add_rates(as_rates(rates[at : at + 2], published) for at in (4, 0, 2)).equals(whole)
 
 
-def test_example_places_are_those_of_all_short_problems_sorted_by_rate_and_id() -> None:
-    draw = random.Random(3)
-    rows = [
-        {"id": f"{draw.randrange(16**4):04x}", "statement": "x" * draw.choice((20, 500, 501)), "pass_rate": rate}
-        for rate in draw.choices((None, 0.25, 0.5, 0.75), k=300)
-    ]
-    frame = pl.DataFrame(rows).unique("id", maintain_order=True)
-    for by, by_rate in ((["pass_rate", "id"], True), (["id"], False)):
-        short = frame.with_row_index("at").filter(pl.col("statement").str.len_chars() <= 500).sort(by)
-        wanted = [short["at"][place * short.height // 6] for place in (1, 3, 5)]
-        assert example_places(frame.lazy(), by_rate=by_rate) == wanted
-    assert example_places(frame.head(1).lazy(), by_rate=True) in ([0], [])
-    assert example_places(frame.clear().lazy(), by_rate=True) == []
+def test_examples_are_short_problems_of_different_pass_rates() -> None:
+    rates = [0.25] * 50 + [0.5] * 40 + [0.75] * 10
+    rows = [{"id": f"{99 - at:02}", "statement": "x" * (20 + at), "pass_rate": rate} for at, rate in enumerate(rates)]
+    rows[49]["statement"] = "x" * 501
+    frame = pl.DataFrame(rows)
+    assert example_places(frame.lazy()) == [48, 89]  # a sixth and half of the problems have the same rate
+    assert example_places(frame.head(1).lazy()) == [0]
+    assert example_places(frame.clear().lazy()) == []
 
 
 def test_the_card_says_what_one_stage_would_have_lost() -> None:
     two = StageComparison(18, {"": 7, "never_solved": 6, "suspected_wrong_label": 5}, 124, 90, {"never_solved": 7})
     text = render(replace(facts(2), compared=two))
-    assert "Stage 1 alone would have kept 124 problems; 90 of them stand in the set." in text
+    assert "Stage 1 alone would have kept 124 problems; 90 of them are in the set." in text
     assert "It would have lost 7 problems of the set (7 never solved)." in text
     assert "Of the 18 problems that it never solved, the set has 7" in text
     assert "6 never solved, 5 suspected wrong label." in text
@@ -223,11 +215,6 @@ def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="read 12 rows, but kept 9 and dropped 2"):
         write_card(wrong, tmp_path)
     assert not (tmp_path / "README.md").exists()
-
-
-def test_rates_bands_and_policies_must_name_the_same_stages(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="same stages"):
-        write_card(replace(facts(2), policies={"stage1": "weak@1"}), tmp_path)
 
 
 @pytest.mark.parametrize("stages", [0, 1, 2])
@@ -299,7 +286,7 @@ def test_an_empty_set_has_a_card_that_says_so(tmp_path: Path) -> None:
 def test_a_single_problem_is_singular() -> None:
     text = render(facts(1, 1))
     assert "**1 problem** of the right difficulty" in text
-    assert "from 12 rows in 1 source, on 2026-01-02." in text
+    assert "from 12 rows in 1 source." in text
 
 
 def test_text_holds_no_gaps_and_no_template_leftovers() -> None:
@@ -340,23 +327,12 @@ def test_words_and_numbers() -> None:
     assert (share(1, 10_000), share(9_999, 10_000)) == ("< 0.1 %", "> 99.9 %")
     assert escape_markdown("1. a\n- b\n+ c") == "1\\. a\n\\- b\n\\+ c"
     assert (code_span("x"), code_span("a`b"), code_span("`"), code_span("")) == ("`x`", "``a`b``", "`` ` ``", "(empty)")
-    assert most_correct((1, 0.75, 16)) == 12
+    assert StageFacts("", "", 1, 0.75, 16, pl.DataFrame()).max_correct == 12
     assert [round(edge, 3) for edge in wilson(1, 16)] == [0.011, 0.283]
 
 
-def test_tests_without_a_validator_say_who_agreed_on_them() -> None:
-    counts = dict.fromkeys(
-        ("tests_read", "tests", "corrected", "discarded", "tried", "refused", "refused_given", "aside", "runs"), 9
-    )
-    code = CodeFacts(
-        **counts, generated=7, vouched={"package": 1, "model": 0, "": 2}, unvouched=5, unvouched_model=0, votes=(2, 3),
-        weakly_tested=0, wrong=0, caught_given=0, caught=0, languages={"python": 3}, older_standards={},
-    )  # fmt: skip
-    text = render(replace(facts(1), code=code))
-    assert (
-        "For 2 problems there is none: each of the 5 generated tests of these was kept because at least 3 solutions "
-        "ran through and agreed on it, or 2 where the statement or the given inputs tell what an input holds, and all "
-        "that vote; they have the form and the relations of the given inputs." in text
-    )
-    written = render(replace(facts(1), code=replace(code, unvouched_model=4)))
-    assert "a model's programs wrote 4 of them, the others have the form" in written
+def test_further_sections_are_written_unless_they_are_empty() -> None:
+    told = Section("Tests", ["Every test was run.", Table(("Tests", ""), [("Read", "1,234")], "lr"), None])
+    text = render(replace(facts(1), sections=(told, Section("Translations", ["", Table(("a",), [])]))))
+    assert "## Tests\n\nEvery test was run.\n\n| Tests |  |\n|---|---:|\n| Read | 1,234 |\n\n## " in text
+    assert "Translations" not in text

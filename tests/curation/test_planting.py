@@ -7,9 +7,7 @@ import random
 import polars as pl
 import pytest
 
-from curation.planting.copies import changed
-from curation.planting.outputs import CUT_INPUT, WRONG_OUTPUT, corrupt, spoil_tests
-from curation.planting.rows import FIRST, KINDS, plant_rows
+from curation.planting import CUT_INPUT, FIRST, KINDS, WRONG_OUTPUT, changed, corrupt, plant_rows, spoil_tests
 from curation.records import PROBLEM, TEST, problem_id
 
 LONG = (

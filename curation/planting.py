@@ -1,31 +1,79 @@
-"""Rows spoilt: copies of good rows, each with one known defect.
+"""Known defects planted in copies of good rows, to count how many of them a recipe's filters catch.
 
-A row of the run carries at most one defect, so that no planted row is found as the copy of another; a copy that should
-be found as such comes with its original. The same rows, benchmarks and seed give the same planted rows.
+Defects are worded as real sets have them, not as the filters look for them. A row of the run carries at most one
+defect, so that no planted row is found as the copy of another; a copy that should be found as such comes with its
+original. The same rows, benchmarks and seed give the same planted rows. ``planting.toml`` has the wording by language:
+its forms have the statement as ``{}``, and ``{answer}``.
 """
 
 from __future__ import annotations
 
 import random
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from curation.languages.vocabulary import languages
-from curation.planting import phrases
-from curation.planting.copies import changed, exchangeable
-from curation.records import PROBLEM, DropReason, problem_id
+from curation.records import PROBLEM, TEST, DropReason, problem_id
+
+VERSION = "planting@2"
+"""Changed whenever the same rows could give other planted ones."""
+
+Forms = Mapping[str, list[str]]
+
+_TABLES: Mapping[str, Forms] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+FIGURES, PROOFS, ELSEWHERE = _TABLES["figures"], _TABLES["proofs"], _TABLES["elsewhere"]
+ANSWERS, REMARKS = _TABLES["answers"], _TABLES["remarks"]
+
+RECIPES = ("typography", "word", "number", "half")
+"""The first two are the same problem, the others are not."""
+
+_DIGITS = re.compile(r"\d+")
+_LEAST_LETTERS = 6
+
+
+def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -> str:
+    """Return a copy of the text, changed by the recipe.
+
+    Args:
+        recipe: ``typography`` (case, spaces, LaTeX spacing), ``word`` (one word in thirty replaced, no number),
+            ``number`` (one number changed), ``half`` (every other word replaced).
+        words: that are put in the place of others.
+    """
+    if recipe == "typography":
+        return text.upper().replace(" ", "  ").replace(".", " .") if "\\" not in text else text.replace(" ", " \\, ")
+    if recipe == "number":
+        numbers = list(_DIGITS.finditer(text))
+        if not numbers:
+            return text + " 17"
+        number = draw.choice(numbers)
+        return text[: number.start()] + str(int(number[0]) + 1) + text[number.end() :]
+    parts = text.split(" ")
+    plain = exchangeable(parts)
+    count = min(max(1, len(parts) // 30), len(plain)) if recipe == "word" else len(parts) // 2
+    for place in draw.sample(plain if recipe == "word" else range(len(parts)), count):
+        parts[place] = draw.choice(words)
+    return " ".join(parts)
+
+
+def exchangeable(parts: Sequence[str]) -> list[int]:
+    """Return the places of long words of letters alone, which may be exchanged without changing what is asked."""
+    return [place for place, part in enumerate(parts) if part.isalpha() and len(part) >= _LEAST_LETTERS]
+
 
 Row = dict[str, Any]
 Spoiler = Callable[[Row, int, random.Random, Sequence[str]], Row]
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 UNSPACED = frozenset(lang.code for lang in languages() if not lang.spaced)
-"""Languages that part no words by spaces."""
+"""Languages without spaces between words."""
 
 FIRST = 1_000_000_000
 """Planted rows are numbered from here on in their source."""
@@ -53,8 +101,8 @@ def plant_rows(
     Args:
         rows: `PROBLEM` rows that passed the filters.
         benchmarks: their statements.
-        most: rows that carry one kind, at most.
-        beside: rows that carry nothing and stay, at most.
+        most: limit of the rows with one kind.
+        beside: limit of the rows without a defect.
         math: whether the rows are math; of programs only copies and contamination are planted.
     """
     kinds = {name: kind for name, kind in KINDS.items() if math or not kind.math_only}
@@ -111,7 +159,7 @@ def _any(_row: Row) -> bool:
 
 
 def _is_worded(row: Row) -> bool:
-    return row["lang"] in phrases.PROOFS
+    return row["lang"] in PROOFS
 
 
 def _has_number(row: Row) -> bool:
@@ -132,7 +180,7 @@ def _has_integer(row: Row) -> bool:
     return str(row["answer"]).lstrip("-").isdigit()
 
 
-def _worded(table: phrases.Forms, column: str = "statement") -> Spoiler:
+def _worded(table: Forms, column: str = "statement") -> Spoiler:
     def spoil(row: Row, number: int, _draw: random.Random, _words: Sequence[str]) -> Row:
         forms = table[row["lang"]]
         form = forms[number % len(forms)].replace("{answer}", str(row["answer"]))
@@ -143,7 +191,7 @@ def _worded(table: phrases.Forms, column: str = "statement") -> Spoiler:
 
 def _figure(row: Row, number: int, draw: random.Random, _words: Sequence[str]) -> Row:
     """Put a figure that is missing in the place of a number."""
-    forms, text = phrases.FIGURES[row["lang"]], row["statement"]
+    forms, text = FIGURES[row["lang"]], row["statement"]
     place = draw.choice(list(_NUMBER.finditer(text)))
     return {**row, "statement": text[: place.start()] + forms[number % len(forms)] + text[place.end() :]}
 
@@ -189,16 +237,14 @@ KINDS: Mapping[str, Kind] = {
     "missing_figure": Kind(
         "Figures that are missing", frozenset({_R.MISSING_FIGURE, _R.UNUSABLE}), _figure, _has_number
     ),
-    "proof": Kind("Proofs", frozenset({_R.PROOF}), _worded(phrases.PROOFS)),
+    "proof": Kind("Proofs", frozenset({_R.PROOF}), _worded(PROOFS)),
     "multi_part": Kind("Two problems in one", frozenset({_R.MULTI_PART}), _parts),
-    "refers_elsewhere": Kind("References to other problems", frozenset({_R.UNUSABLE}), _worded(phrases.ELSEWHERE)),
-    "answer_in_statement": Kind(
-        "The answer in the statement", frozenset({_R.ANSWER_IN_STATEMENT}), _worded(phrases.TOLD)
-    ),
+    "refers_elsewhere": Kind("References to other problems", frozenset({_R.UNUSABLE}), _worded(ELSEWHERE)),
+    "answer_in_statement": Kind("The answer in the statement", frozenset({_R.ANSWER_IN_STATEMENT}), _worded(ANSWERS)),
     "remark": Kind(
         "A remark in place of the answer",
         frozenset({_R.TEXTUAL_ANSWER, _R.UNVERIFIABLE_ANSWER}),
-        _worded(phrases.REMARKS, "answer"),
+        _worded(REMARKS, "answer"),
     ),
     "missing_answer": Kind("No answer", frozenset({_R.MISSING_ANSWER}), lambda row, *_: {**row, "answer": None}, _any),
     "truncated": Kind(
@@ -227,3 +273,60 @@ KINDS: Mapping[str, Kind] = {
     ),
 }
 """By name, in the order of the page."""
+
+
+WRONG_OUTPUT, CUT_INPUT = "wrong_output", "cut_input"
+
+SPOILT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "kind": pl.String()})
+
+_EVERY = 4
+"""One test in `_EVERY` is spoilt."""
+
+
+def corrupt(answer: bytes, draw: random.Random) -> bytes:
+    """Return another output of the same form: one number changed, else one letter, never equal in tokens."""
+    tokens = answer.split(b"\n")
+    places = [i for i, line in enumerate(tokens) if line.strip()]
+    if not places:
+        return b"1\n"
+    row = draw.choice(places)
+    words = tokens[row].split(b" ")
+    index = draw.choice([i for i, word in enumerate(words) if word.strip()])
+    words[index] = _other(words[index], draw)
+    tokens[row] = b" ".join(words)
+    return b"\n".join(tokens)
+
+
+def _other(word: bytes, draw: random.Random) -> bytes:
+    try:
+        return str(int(word) + draw.choice((1, -1, 7))).encode()
+    except ValueError:
+        pass
+    try:
+        return repr(float(word) * 1.5 + 1).encode()
+    except ValueError:
+        swap = {b"YES": b"NO", b"NO": b"YES", b"Yes": b"No", b"No": b"Yes", b"yes": b"no", b"no": b"yes"}
+        return swap.get(word, word + draw.choice((b"x", b"q")))
+
+
+def spoil_tests(tests: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the tests with some of each problem's spoilt, wrong outputs and cut inputs in turn; and which (`SPOILT`).
+
+    Args:
+        tests: `TEST` rows with expected outputs; a problem with fewer than `_EVERY` is left as it is.
+    """
+    rows, spoilt, turn = [], [], 0
+    for group in tests.partition_by("problem", maintain_order=True):
+        own = group.to_dicts()
+        draw = random.Random(f"{seed} {own[0]['problem']}")
+        usable = [place for place, row in enumerate(own) if row["output"] and len(row["input"] or "") > 2]
+        for place in sorted(draw.sample(usable, min(len(usable), len(own) // _EVERY))):
+            row, kind = own[place], (WRONG_OUTPUT, CUT_INPUT)[turn % 2]
+            turn += 1
+            if kind == WRONG_OUTPUT:
+                row["output"] = corrupt(row["output"].encode(), draw).decode()
+            else:
+                row["input"] = row["input"][: draw.randint(1, len(row["input"]) - 2)].rstrip() + "\n"
+            spoilt.append((row["problem"], row["index"], kind))
+        rows += own
+    return pl.DataFrame(rows, schema=TEST), pl.DataFrame(spoilt, schema=SPOILT, orient="row")

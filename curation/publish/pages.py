@@ -1,0 +1,116 @@
+"""Pages in Markdown: a YAML header, a title, and blocks of text, tables and sections. Cards and receipts are pages.
+
+Invariant: escaped text renders letter by letter. Here is also the interval that a page's shares have (`wilson`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of cells that are Markdown already; ``align`` has a letter a column, ``l`` or ``r``.
+
+    Example: ``Table(("Source", "Rows"), [("gsm8k", "7,473")], "lr")``
+    """
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    align: str = ""
+
+    def __str__(self) -> str:
+        """Return the table's lines; nothing without rows."""
+        if not self.rows:
+            return ""
+        align = self.align.ljust(len(self.titles), "l")
+        rule = "|".join("---:" if letter == "r" else "---" for letter in align)
+        lines = [f"| {' | '.join(self.titles)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in self.rows)]
+        return "\n".join(lines)
+
+
+Block = str | Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and its blocks; a section without any is not written."""
+
+    title: str
+    blocks: Sequence[Block]
+    level: int = 2
+
+    def __str__(self) -> str:
+        """Return the section in Markdown."""
+        text = "\n\n".join(_texts(self.blocks))
+        return f"{'#' * self.level} {self.title}\n\n{text}" if text else ""
+
+
+def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any] | None = None) -> str:
+    """Return a page; entries of the header without a value are left out."""
+    import yaml
+
+    entries = {name: value for name, value in (header or {}).items() if value}
+    top = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1000) if entries else ""
+    return "\n\n".join([*([f"---\n{top}---"] if top else []), f"# {title}", *_texts(blocks)]) + "\n"
+
+
+def data_files() -> list[dict[str, Any]]:
+    """Return the `configs` of a header by which `datasets` reads the rows in data/ and no other."""
+    return [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}]
+
+
+def _texts(blocks: Iterable[Block | Section]) -> Iterator[str]:
+    for block in blocks:
+        if block is not None and (text := str(block)):
+            yield text
+
+
+def cell(text: object) -> str:
+    """Return text for a Markdown table cell."""
+    return " ".join(escape_markdown(str(text)).split())
+
+
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown renders letter by letter, formulas included; line breaks stay."""
+    escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
+    lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
+    return "\n".join(lines)
+
+
+def _escape_start(line: str) -> str:
+    """Return a line that starts no list, rule or heading."""
+    digits = len(line) - len(line.lstrip("0123456789"))
+    if digits and line[digits : digits + 1] in (".", ")"):
+        return f"{line[:digits]}\\{line[digits:]}"
+    return "\\" + line if line[:1] in ("-", "+", "=") else line
+
+
+def code_span(text: str) -> str:
+    """Return text as inline code, whatever backticks it holds, on one line."""
+    inner = " ".join(text.split())
+    ticks = "`" * (1 + longest_run(inner, "`"))
+    pad = " " if inner.startswith("`") or inner.endswith("`") else ""
+    return f"{ticks}{pad}{inner}{pad}{ticks}" if inner else "(empty)"
+
+
+def longest_run(text: str, letter: str) -> int:
+    """Return the most times the letter is in the text in a row."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == letter else 0
+        longest = max(longest, run)
+    return longest
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson 1927)."""
+    share, z2 = hits / n, _Z95 * _Z95
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)

@@ -1,0 +1,365 @@
+"""The receipt of a curated set: figures with intervals and how each was computed, and digests.
+
+    receipt.json   `Receipt`, as programs read it
+    RECEIPT.md     the same on one page, a table a section
+
+Invariants: the same figures give the same bytes; no path of a machine and no day but the version's is in it; a figure
+that was not measured names the command that measures it. ``digest`` is over all the rest: it shows that someone edited
+the file, not who wrote it.
+
+Tests are judged by the solutions whose label the source gives: the share of right ones that pass all tests, and of
+wrong ones that fail one. Both flatter: right solutions had a vote on the tests, and tests were made until known wrong
+ones fail. So each wrong solution is counted once more without the tests that only it was caught by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from curation.publish.pages import Block, Section, Table, wilson
+from curation.publish.pages import page as build_page
+from curation.records import SourceError
+
+FILE, PAGE = "receipt.json", "RECEIPT.md"
+
+SCHEMA = "goldilocks-receipt@1"
+
+
+class Needs(StrEnum):
+    """What it takes to compute a figure again."""
+
+    SET = "set"  # the set's own files
+    PACKAGE = "package"  # this version of Goldilocks alone
+    RUN = "run"  # the folder of its run
+    TRAINING = "training"  # models trained anew
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure. ``value`` is None where it was not measured; then ``measure`` is the command that does.
+
+    Args:
+        name: dotted; it begins with the section.
+        n: what it rests on: rows, verdicts, solutions.
+        how: in a sentence or two, how it was computed.
+        counts: what it is made of, by name.
+
+    Example: ``Figure("planted.proof", "Proofs", 0.98, (0.9, 1.0), 50, "planted in 50 rows …", Needs.RUN)``
+    """
+
+    name: str
+    title: str
+    value: float | int | str | None
+    interval: tuple[float, float] | None
+    n: int | None
+    how: str
+    needs: Needs
+    measure: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def section(self) -> str:
+        """Return the section that it is in."""
+        return self.name.partition(".")[0]
+
+    @property
+    def text(self) -> str:
+        """Return value and interval as the page prints them."""
+        if self.value is None:
+            return "not measured" if self.measure else "–"
+        if isinstance(self.value, float):
+            low_high = "" if self.interval is None else f" ({self.interval[0]:.3f} to {self.interval[1]:.3f})"
+            return f"{self.value:.3f}{low_high}"
+        return f"{self.value:,}" if isinstance(self.value, int) else self.value
+
+    @property
+    def counted(self) -> str:
+        """Return what it is made of, in words."""
+        return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in self.counts.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The receipt of one version of a set.
+
+    Args:
+        files: SHA-256 of each file of the set, by its path; the receipt itself and the mark of publication left out.
+        columns: digest of each column of ``data/train-*.parquet``, in the order of the rows.
+        rows: of ``data/train-*.parquet``.
+    """
+
+    name: str
+    version: int
+    made_on: str
+    goldilocks: str
+    verifier: str
+    rows: int
+    figures: tuple[Figure, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def figure(self, name: str) -> Figure | None:
+        """Return a figure by its name."""
+        return next((figure for figure in self.figures if figure.name == name), None)
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of all that is in it."""
+        return hashlib.sha256(json.dumps(self._table(), sort_keys=True).encode()).hexdigest()
+
+    def as_json(self) -> str:
+        """Return the text of receipt.json."""
+        return json.dumps({**self._table(), "digest": self.digest}, indent=1, ensure_ascii=False) + "\n"
+
+    def _table(self) -> dict[str, Any]:
+        table = asdict(self)
+        return {"schema": SCHEMA, **table, "figures": [as_row(figure) for figure in self.figures]}
+
+
+def as_row(figure: Figure) -> dict[str, Any]:
+    """Return a figure as JSON holds it."""
+    return {**asdict(figure), "interval": None if figure.interval is None else list(figure.interval)}
+
+
+def read_receipt(folder: Path) -> tuple[Receipt, str]:
+    """Return the receipt of a set and the digest that is in it, which need not be its own.
+
+    Raises:
+        SourceError: there is none, or it cannot be read.
+    """
+    path = folder / FILE
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        if table["schema"] != SCHEMA:
+            raise SourceError(f"{path}: schema {table['schema']}, this version reads {SCHEMA}.")
+        figures = tuple(as_figure(row) for row in table.pop("figures"))
+        digest, _ = str(table.pop("digest")), table.pop("schema")
+        return Receipt(**table, figures=figures), digest
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SourceError(
+            f"{folder}: no {FILE} there; sets have one since they are published with a receipt: `goldilocks run` again."
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SourceError(
+            f"{path} is damaged ({error}); `goldilocks publish DIR --receipt` of the run's folder writes it anew."
+        ) from error
+
+
+def as_figure(row: Mapping[str, Any]) -> Figure:
+    """Return the figure that `as_row` made a row of."""
+    interval = row["interval"]
+    pair = None if interval is None else (interval[0], interval[1])
+    return Figure(**{**row, "interval": pair, "needs": Needs(row["needs"])})
+
+
+def share_figure(
+    name: str, title: str, hits: int, n: int, how: str, needs: Needs, counts: Mapping[str, int] | None = None
+) -> Figure:
+    """Return a share with its 95 % Wilson interval; no value where nothing was counted."""
+    if not n:
+        return Figure(name, title, None, None, 0, how, needs)
+    low, high = wilson(hits, n)
+    interval = round(low, 4), round(high, 4)
+    return Figure(name, title, round(hits / n, 4), interval, n, how, needs, counts=dict(counts or {}))
+
+
+LEFT_OUT = (FILE, PAGE, ".published.json")
+"""Files that name the receipt's digest or size, or are the receipt."""
+
+_ROWS = 10_000
+
+
+def file_digests(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of a set by its path, the receipt itself and the mark of publication left out."""
+    digests = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if name not in LEFT_OUT and not path.name.startswith(".aside-"):
+            with path.open("rb") as file:
+                digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
+
+
+def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
+    """Return the number of rows of parquet files, and the digest of each column over all their rows, in order."""
+    rows, hashes = 0, dict[str, Any]()
+    for path in files:
+        frame = pl.read_parquet(path, glob=False)
+        rows += frame.height
+        for name in frame.columns:
+            digest = hashes.setdefault(name, hashlib.blake2b(digest_size=16))
+            for part in frame.select(pl.col(name).alias("v")).iter_slices(_ROWS):
+                digest.update(part.write_ndjson().encode())
+    return rows, {name: digest.hexdigest() for name, digest in hashes.items()}
+
+
+def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], card: str) -> list[Figure]:
+    """Return the ledger of licences, a figure for each source and licence.
+
+    Args:
+        ledger: by source, (licence, problems, of which the text was changed, merged copies).
+        card: the licence that the card names.
+    """
+    how = (
+        "rows of data/train-*.parquet by source and license, and the copies in also_from; "
+        "ATTRIBUTION.md names the place of each source"
+    )
+    figures = [Figure("licences.card", "The card's licence", card, None, None, "the header of README.md", Needs.SET)]
+    for source in sorted(ledger):
+        for license, problems, changed, merged in ledger[source]:
+            name, title = f"licences.{source}.{license}", f"{source}, {license}"
+            counts = {"changed texts": changed, "merged copies": merged}
+            figures.append(Figure(name, title, problems, None, None, how, Needs.SET, counts=counts))
+    return figures
+
+
+def differing_figures(stated: Receipt, computed: Receipt, names: Collection[str]) -> list[str]:
+    """Return a sentence for each figure that is stated otherwise than it comes out.
+
+    Args:
+        names: of the figures that were computed again, those that came out of it included.
+    """
+    sentences = []
+    for name in sorted(names):
+        said, came = stated.figure(name), computed.figure(name)
+        if said == came:
+            continue
+        if said is None or came is None:
+            words = "comes out, and is not in the receipt" if said is None else "is stated, and does not come out"
+            figure = came if said is None else said
+            assert figure is not None, name
+            sentences.append(f"{name}: {_value(figure)} {words}.")
+        elif _numbers(said) != _numbers(came):
+            sentences.append(f"{name}: the receipt states {_value(said)}, {_value(came)} comes out.")
+        else:
+            sentences.append(f"{name}: the figure is right, but its words in the receipt were changed.")
+    return sentences
+
+
+def _value(figure: Figure) -> str:
+    n = "" if figure.n is None else f" of {figure.n:,}"
+    return f"{figure.text}{n}" + (f" [{figure.counted}]" if figure.counts else "")
+
+
+def _numbers(figure: Figure) -> tuple[object, ...]:
+    return figure.value, figure.interval, figure.n, dict(figure.counts)
+
+
+_ONE = ["problem", "solution"]
+
+
+def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFrame) -> list[Figure]:
+    """Return the shares of right solutions that pass, and of wrong ones that are caught by which tests.
+
+    Args:
+        runs: problem, solution, right, test, valid, output, ended: every solution on every test.
+        decisions: problem, test, decision, output: those not discarded are the set's.
+        made: problem, test of the tests that were made here.
+    """
+    failing = _failing(runs, decisions)
+    by_made = failing.join(made, on=["problem", "test"], how="semi")
+    by_given = failing.join(made, on=["problem", "test"], how="anti")
+    of_others = by_made.filter(pl.len().over("problem", "test") > 1)  # such a test had been kept without it, too
+    solutions = runs.select(*_ONE, "right").unique()
+    wrong, right = solutions.filter(~pl.col("right")), solutions.filter("right")
+    passed = right.join(_failing(runs, decisions, right=True), on=_ONE, how="anti").height
+
+    def caught(name: str, title: str, how: str, *by: pl.DataFrame) -> Figure:
+        hits = wrong.join(pl.concat(by).select(_ONE), on=_ONE, how="semi").height
+        return share_figure(f"tests.{name}", title, hits, wrong.height, how, Needs.RUN)
+
+    held_out = "left out: a wrong solution that only tests made against it catch counts as missed"
+    return [
+        share_figure(
+            "tests.tpr",
+            "Right solutions that pass (TPR)",
+            passed,
+            right.height,
+            "solutions that the source calls right, on all tests of their problem; they had a vote on these tests",
+            Needs.RUN,
+        ),
+        caught("tnr", "Wrong solutions caught (TNR)", "of those that the source calls wrong", by_given, by_made),
+        caught("tnr.left_out", "the same, each left out of making tests", held_out, by_given, of_others),
+        caught("tnr.given", "the same, by the source's own tests", "by tests of the source that stayed", by_given),
+    ]
+
+
+def _failing(runs: pl.DataFrame, decisions: pl.DataFrame, *, right: bool = False) -> pl.DataFrame:
+    """Return problem, test and solution of each failed run of a wrong solution (of a right one) on a test that stays.
+
+    What was not run, because the solution had used up its limits before, shows nothing.
+    """
+    staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
+    told = runs.filter(pl.col("right") == right).filter(pl.col("ended").ne_missing("skipped"))
+    joined = told.join(staying, on=["problem", "test"])
+    fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))
+    return joined.filter(fails.fill_null(True)).select("problem", "test", "solution").unique()
+
+
+SECTIONS = {
+    "worth": ("What Curation Was Worth", "The set against equally many random rows of its sources, a model on each."),
+    "labels": ("Wrong Labels Left", "The share of the published references that are wrong."),
+    "planted": (
+        "Planted Defects Found",
+        "Known defects were planted in copies of the run's own rows, and this recipe's filters ran on them. The figure "
+        "is the share that was dropped for any reason; the counts show the reasons.",
+    ),
+    "precision": ("Right When It Drops", "Of the labelled rows that a rule drops, the share dropped rightly."),
+    "tests": ("What the Tests Tell Apart", "Solutions of the set's problems whose label the source gives."),
+    "licences": ("Licences", "Problems by source and licence."),
+    "digests": ("Digests", "Judging the stored attempts again gives the same digests."),
+}
+"""Heading and one sentence of each section, in the order of the page."""
+
+MEASURED = ("worth", "planted", "labels", "tests")
+"""The sections that hold what was measured on the set itself."""
+
+_AGAIN = {
+    Needs.SET: "the set",
+    Needs.PACKAGE: "Goldilocks",
+    Needs.RUN: "the run's folder",
+    Needs.TRAINING: "training anew",
+}
+
+
+def page(receipt: Receipt) -> str:
+    """Return the text of RECEIPT.md."""
+    sections = [
+        Section(heading, [sentence, *_blocks([figure for figure in receipt.figures if figure.section == section])])
+        for section, (heading, sentence) in SECTIONS.items()
+        if any(figure.section == section for figure in receipt.figures)
+    ]
+    files = (
+        f"`{FILE}` holds the SHA-256 of {len(receipt.files):,} files and the digests of {len(receipt.columns):,} "
+        f"columns of `data/`. Its own digest is `{receipt.digest}`: it shows an edit, it is no signature."
+    )
+    opening = (
+        f"Version {receipt.version} of {receipt.made_on}: {receipt.rows:,} problems, judged by `{receipt.verifier}`, "
+        f"curated by Goldilocks {receipt.goldilocks}. `{FILE}` holds the same figures for programs. `goldilocks "
+        "verify receipt DIR` computes again what the last column allows, and prints what differs. Intervals are 95 %."
+    )
+    return build_page(f"Receipt of {_cell(receipt.name)}", [opening, *sections, Section("Files", [files])])
+
+
+def _blocks(figures: list[Figure]) -> list[Block]:
+    rows = []
+    for figure in figures:
+        of = "" if figure.n is None else f"{figure.n:,}"
+        again = f"`{figure.measure}`" if figure.value is None and figure.measure else _AGAIN[figure.needs]
+        text = f"`{figure.text}`" if figure.section == "digests" and figure.value is not None else _cell(figure.text)
+        counts = f": {_cell(figure.counted)}" if figure.counts else ""
+        rows.append((_cell(figure.title), f"{text}{counts}", of, again))
+    notes = dict.fromkeys(f"{figure.how[:1].upper()}{figure.how[1:]}." for figure in figures)
+    return [Table(("", "figure", "of", "computed again from"), rows, "llrl"), "\n".join(notes)]
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
