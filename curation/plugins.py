@@ -22,10 +22,15 @@ from curation.records import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A loaded object, and the hexadecimal digest of the file that defines it."""
+    """A loaded object, the hexadecimal digest of the file that defines it, and that file."""
 
     value: Any
     digest: str
+    path: Path
+
+    def failure(self, error: Exception) -> str:
+        """Return what the user's code raised, as one line: `chem.py:12: ValueError: no atom`."""
+        return f"{_location(error, self.path)}: {type(error).__name__}: {error}"
 
 
 def load_plugin(name: str, folder: Path) -> Plugin:
@@ -49,7 +54,7 @@ def load_plugin(name: str, folder: Path) -> Plugin:
         near = get_close_matches(attribute, [one for one in vars(module) if not one.startswith("_")], 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise ConfigError(f"{name}: {path} does not define {attribute}{hint}")
-    return Plugin(getattr(module, attribute), hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest())
+    return Plugin(getattr(module, attribute), hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest(), path)
 
 
 def _from_file(name: str, place: str, folder: Path) -> tuple[ModuleType, Path]:

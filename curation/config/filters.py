@@ -46,6 +46,11 @@ class VerifySettings(Settings):
         ANY,
         description=f"How responses give their answers: {MEANING}. Other responses have no answer. Paper: `boxed`.",
     )
+    judges: tuple[str, ...] = Field(
+        (),
+        description="Judges of your own, as `chem.py:FORMULA`: each decides the answers to the problems that it "
+        "claims, before the built-in kinds. They run with your rights.",
+    )
     limit_s: float = Field(
         2.0, gt=0, description="Seconds for one comparison, then the worker is killed; two later runs allow more."
     )

@@ -31,6 +31,7 @@ from curation.config import Recipe
 from curation.records import AttemptKey, ConfigError
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, MathJudge
+from curation.verify.own_judges import OwnJudge
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
@@ -137,13 +138,15 @@ def ray_runner() -> Iterator[RayRunner]:
 
 
 def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
-    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.engine, judge.response_format)
+    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.engine, judge.response_format, judge.judges)
 
 
 @lru_cache(maxsize=4)
-def _judge(limit_s: float, memory_mb: int, engine: str, response_format: str) -> MathJudge:
+def _judge(
+    limit_s: float, memory_mb: int, engine: str, response_format: str, judges: tuple[OwnJudge, ...]
+) -> MathJudge:
     """Return the verifier of this worker process; its own process ends with it."""
-    return MathJudge(1, limit_s, memory_mb, engine, response_format)
+    return MathJudge(1, limit_s, memory_mb, engine, response_format, judges)
 
 
 @cache
