@@ -13,6 +13,7 @@ import sys
 import traceback
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,6 +32,39 @@ class Plugin:
     def failure(self, error: Exception) -> str:
         """Return what the user's code raised, as one line: `chem.py:12: ValueError: no atom`."""
         return f"{_location(error, self.path)}: {type(error).__name__}: {error}"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRef:
+    """A plug-in by its name, the folder that the name is relative to, and its digest; it travels between processes.
+
+    Example: ``PluginRef("chem.py:FORMULA", "/work/recipes", "5e1c…")``
+    """
+
+    name: str
+    folder: str
+    digest: str
+
+    @property
+    def label(self) -> str:
+        """Return the name without folders, with the digest: `chem.py:FORMULA@5e1c…`."""
+        return f"{self.name.rpartition('/')[2]}@{self.digest}"
+
+    def load(self) -> Plugin:
+        """Return the plug-in, which a process loads once.
+
+        Raises:
+            ConfigError: its file has changed since it was named.
+        """
+        return _loaded(self)
+
+
+@cache
+def _loaded(named: PluginRef) -> Plugin:
+    plugin = load_plugin(named.name, Path(named.folder))
+    if plugin.digest != named.digest:
+        raise ConfigError(f"the file of {named.name} has changed since this run started; start again.")
+    return plugin
 
 
 def load_plugin(name: str, folder: Path) -> Plugin:

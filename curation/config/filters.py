@@ -26,6 +26,10 @@ class StatementSettings(Settings):
     languages: tuple[str, ...] = Field(
         (), description="ISO 639-1 codes that are kept, all if empty. A row without a language is kept."
     )
+    rules: tuple[str, ...] = Field(
+        (),
+        description="Rules of your own, as `own.py:RULE`, which see what the others keep. They run with your rights.",
+    )
 
 
 RETRY_FACTOR = 4.0

@@ -19,13 +19,14 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
+from curation.plugins import PluginRef
 from curation.records import Domain, Outcome, RequestRefused
 from curation.response_formats import ANY
 from curation.scoring.record import read_record
 from curation.storage.attempts import without_surrogates
 from curation.thinking import OPEN, ThinkingTags, response_text
 from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict, final_answer
-from curation.verify.own_judges import VARIABLE, OwnJudge, chosen_judges, judge_at
+from curation.verify.own_judges import VARIABLE, chosen_judges, judge_at
 from curation.verify.programs.files import problem_of_row
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
@@ -84,7 +85,7 @@ class Scorer:
         self._programs: dict[str, CodeProblem] = {}
         named = self.settings.judges or tuple(filter(None, os.environ.get(VARIABLE, "").split(",")))
         self._own = [judge_at(name.strip()) for name in named]
-        self._math: dict[tuple[OwnJudge, ...], MathJudge] = {}
+        self._math: dict[tuple[PluginRef, ...], MathJudge] = {}
         self._math[()] = MathJudge(self.settings.workers, self.settings.limit_s)
         self._code = ProgramJudge(
             self._programs.__getitem__,
@@ -152,7 +153,7 @@ class Scorer:
         math = self._math_judge(chosen_judges(table.get("judges", ()), self._own, name))
         return math.submit(task, [final_answer(answers[0], form)])
 
-    def _math_judge(self, judges: tuple[OwnJudge, ...]) -> MathJudge:
+    def _math_judge(self, judges: tuple[PluginRef, ...]) -> MathJudge:
         """Return the verifier with these judges of the user's own."""
         with self._lock:
             if judges not in self._math:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from curation.plugins import PluginRef
 from curation.records import Outcome
 from curation.verify import answers, own_judges
 from curation.verify.classes import answer_classes
@@ -31,9 +32,9 @@ def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     """Run one job. What a comparison needs is imported before the first step, so it does not count for its limit."""
     engine = job.get("engine", OWN_ENGINE)
     (answers if engine == OWN_ENGINE else ENGINES[engine]).load()
-    judges = [own_judges.OwnJudge(*fields) for fields in job.get("judges", ())]
+    judges = [PluginRef(*fields) for fields in job.get("judges", ())]
     for judge in judges:
-        own_judges.loaded(judge)
+        judge.load()
     comparer = _GuardedComparison(job["lang"], engine, job.get("statement"), guard, judges)
     if job["do"] == "check":
         return _check(job["reference"], comparer)
@@ -101,7 +102,7 @@ def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]
     return min(verdicts, key=lambda verdict: (order.index(verdict[0]), not verdict[1].endswith(DOUBTFUL)))
 
 
-_Claimant = own_judges.OwnJudge | tuple[Outcome, str]
+_Claimant = PluginRef | tuple[Outcome, str]
 """The user's judge that decides a reference, or the verdict that its failure to state so leaves."""
 
 
@@ -113,7 +114,7 @@ class _GuardedComparison:
     engine: str
     statement: str | None
     guard: Guard
-    judges: Sequence[own_judges.OwnJudge] = ()
+    judges: Sequence[PluginRef] = ()
     claimants: dict[str, _Claimant | None] = field(default_factory=dict)
 
     def __call__(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
@@ -143,7 +144,7 @@ class _GuardedComparison:
 
     def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
         """Return the verdict of the user's judge that claimed the problem."""
-        if not isinstance(claimed, own_judges.OwnJudge):
+        if not isinstance(claimed, PluginRef):
             return claimed
         failed = self.guard.enter(step)
         if failed is not None:

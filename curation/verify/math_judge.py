@@ -26,6 +26,7 @@ from dataclasses import astuple, dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from curation.plugins import PluginRef
 from curation.records import Outcome
 from curation.response_formats import ANY
 from curation.verify import answers
@@ -33,7 +34,6 @@ from curation.verify.classes import answer_classes
 from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.extraction import extract_answer, read_answer
 from curation.verify.judge_worker import DOUBTFUL, best_verdict, method_of
-from curation.verify.own_judges import OwnJudge
 from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 
@@ -176,7 +176,7 @@ class MathJudge:
         memory_mb: int = 2048,
         engine: str = OWN_ENGINE,
         response_format: str = ANY,
-        judges: Sequence[OwnJudge] = (),
+        judges: Sequence[PluginRef] = (),
     ) -> None:
         self.engine, self.response_format, self.judges = engine, response_format, tuple(judges)
         version = answers.VERSION if engine == OWN_ENGINE else ENGINES[engine].engine_version()

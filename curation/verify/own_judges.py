@@ -4,20 +4,18 @@ A judge decides the pairs that it claims, in place of the built-in kinds of answ
 process under its limits, and with the user's rights. The first judge that claims a reference decides it.
 
 Invariants: what a judge raises is BROKEN, with the file, line and pair in the method, never wrong; the digest of its
-file is part of the verifier's version; a set's records name the judges that it needs, by `OwnJudge.label`.
+file is part of the verifier's version; a set's records name the judges that it needs, by `PluginRef.label`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Protocol, runtime_checkable
 
-from curation.plugins import Plugin, load_plugin
+from curation.plugins import PluginRef, load_plugin
 from curation.records import ConfigError, SourceError
 
 
@@ -53,24 +51,7 @@ class AnswerJudge(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class OwnJudge:
-    """A judge by its name, the folder that the name is relative to, and the digest of its file.
-
-    Example: ``OwnJudge("chem.py:FORMULA", "/work/recipes", "5e1c…")``
-    """
-
-    name: str
-    folder: str
-    digest: str
-
-    @property
-    def label(self) -> str:
-        """Return the name without folders, with the file's digest: `chem.py:FORMULA@5e1c…`."""
-        return f"{self.name.rpartition('/')[2]}@{self.digest}"
-
-
-def find_judge(name: str, folder: Path) -> OwnJudge:
+def find_judge(name: str, folder: Path) -> PluginRef:
     """Return the judge that a recipe names.
 
     Raises:
@@ -80,10 +61,10 @@ def find_judge(name: str, folder: Path) -> OwnJudge:
     if isinstance(plugin.value, type) or not isinstance(plugin.value, AnswerJudge):
         kind = "a class" if isinstance(plugin.value, type) else f"a {type(plugin.value).__name__}"
         raise ConfigError(f"verify.judges: {name} is {kind}; it must be an object with `claims` and `judge`.")
-    return OwnJudge(name, str(folder.resolve()), plugin.digest)
+    return PluginRef(name, str(folder.resolve()), plugin.digest)
 
 
-def judge_at(path: str) -> OwnJudge:
+def judge_at(path: str) -> PluginRef:
     """Return the judge of a file anywhere: `path/to/chem.py:FORMULA`, relative to the working directory.
 
     Raises:
@@ -117,7 +98,7 @@ def needed_judges(folder: Path) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def chosen_judges(labels: Sequence[str], judges: Iterable[OwnJudge], problem: str) -> tuple[OwnJudge, ...]:
+def chosen_judges(labels: Sequence[str], judges: Iterable[PluginRef], problem: str) -> tuple[PluginRef, ...]:
     """Return the judges that a problem was measured with, of those at hand.
 
     Raises:
@@ -139,31 +120,18 @@ VARIABLE = "GOLDILOCKS_JUDGES"
 """The environment variable with judges for trainers that hand on no settings: paths with names, with commas between."""
 
 
-@cache
-def loaded(judge: OwnJudge) -> Plugin:
-    """Return the judge with its file.
-
-    Raises:
-        ConfigError: its file has changed since it was named.
-    """
-    plugin = load_plugin(judge.name, Path(judge.folder))
-    if plugin.digest != judge.digest:
-        raise ConfigError(f"the file of {judge.name} has changed since the verifier started; start again.")
-    return plugin
-
-
-def claims(judge: OwnJudge, reference: str, statement: str | None) -> bool | str:
+def claims(judge: PluginRef, reference: str, statement: str | None) -> bool | str:
     """Return whether a judge claims a reference, or how it failed."""
-    plugin = loaded(judge)
+    plugin = judge.load()
     try:
         return bool(plugin.value.claims(reference, statement))
     except Exception as error:  # noqa: BLE001 - the user's code
         return f"{plugin.failure(error)} (claiming {reference!r})"
 
 
-def verdict(judge: OwnJudge, answer: str, reference: str, statement: str | None) -> bool | str | None:
+def verdict(judge: PluginRef, answer: str, reference: str, statement: str | None) -> bool | str | None:
     """Return whether a judge takes an answer for right, None if it is in doubt, or how it failed."""
-    plugin = loaded(judge)
+    plugin = judge.load()
     try:
         found = plugin.value.judge(answer, reference, statement)
     except Exception as error:  # noqa: BLE001 - the user's code

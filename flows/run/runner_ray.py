@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import Recipe
+from curation.plugins import PluginRef
 from curation.records import AttemptKey, ConfigError
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, MathJudge
-from curation.verify.own_judges import OwnJudge
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from curation.verify.programs.tools import Runner
@@ -143,7 +143,7 @@ def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _judge(
-    limit_s: float, memory_mb: int, engine: str, response_format: str, judges: tuple[OwnJudge, ...]
+    limit_s: float, memory_mb: int, engine: str, response_format: str, judges: tuple[PluginRef, ...]
 ) -> MathJudge:
     """Return the verifier of this worker process; its own process ends with it."""
     return MathJudge(1, limit_s, memory_mb, engine, response_format, judges)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from curation.plugins import PluginRef
 from curation.programs import language_variants
 from curation.storage.stages import read_shard
 from curation.verify.math_judge import Judge, MathJudge
-from curation.verify.own_judges import OwnJudge, find_judge
+from curation.verify.own_judges import find_judge
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import VERSION as PROGRAMS
 from curation.verify.programs.judge import ProgramJudge
@@ -36,7 +37,7 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
     return MathJudge(run.recipe.workers, *limits, settings.engine, settings.response_format, judges)
 
 
-def own_judges(run: Run) -> list[OwnJudge]:
+def own_judges(run: Run) -> list[PluginRef]:
     """Return the user's own judges of answers that the recipe names.
 
     Raises:

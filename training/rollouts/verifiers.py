@@ -21,10 +21,11 @@ from types import TracebackType
 from typing import Self
 
 from curation.option_letters import option_letter
+from curation.plugins import PluginRef
 from curation.records import Domain, SourceError
 from curation.response_formats import BOXED
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
-from curation.verify.own_judges import OwnJudge, chosen_judges
+from curation.verify.own_judges import chosen_judges
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from training.config import RewardSettings
@@ -56,10 +57,10 @@ class Verifiers:
     """
 
     def __init__(
-        self, tasks: Iterable[TrainingTask], workers: int, rewards: RewardSettings, judges: Sequence[OwnJudge] = ()
+        self, tasks: Iterable[TrainingTask], workers: int, rewards: RewardSettings, judges: Sequence[PluginRef] = ()
     ) -> None:
         self._programs: dict[str, CodeProblem] = {}
-        self._own: dict[tuple[str, ...], tuple[OwnJudge, ...]] = {}
+        self._own: dict[tuple[str, ...], tuple[PluginRef, ...]] = {}
         self._domains: set[Domain] = set()
         for task in tasks:
             self._domains.add(task.request.domain)
