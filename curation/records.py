@@ -142,7 +142,7 @@ class DropReason(StrEnum):
     TOO_EASY = "too_easy"
     # code: solutions and tests
     INTERACTIVE = "interactive"  # the program talks with a judge while it runs
-    ASKS_FUNCTION = "asks_function"  # a function is asked for, not a program that reads and prints
+    ASKS_FUNCTION = "asks_function"  # a function is asked for, and its tests are no calls
     NEEDS_FILES = "needs_files"  # reads or writes files, or several source files are asked for
     NO_SOLUTION = "no_solution"
     TOO_FEW_TESTS = "too_few_tests"

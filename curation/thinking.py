@@ -2,10 +2,10 @@
 
 A response begins with its thoughts in tags, and the answer follows them. Within the house the tags are ``<think>`` and
 ``</think>`` (`THINK`): policies hand texts over, and stores keep them, in that form, whatever tags the model writes.
-So whoever reads a stored text needs to know nothing else: `split_response` is the one reader.
+So a reader of stored texts needs to know nothing else: `split_response` is the one reader.
 
 Which tags a model writes is a setting, `thinking` of a policy or of a training recipe, and becomes a `ThinkingTags`.
-The form spans prompt and response: where a chat template ends in an open tag, `ThinkingTags.end_of` finds it, and it is
+The form spans prompt and response: if a chat template ends in an open tag, `ThinkingTags.end_of` finds it, and it is
 put in front of the text. The tokens stay those that were sampled.
 
 Servers and files hold a response as text or as a chat message, whose content may be a list of parts and whose thoughts
@@ -35,7 +35,7 @@ _MESSAGE = frozenset({"role", "content", "reasoning", "reasoning_content", "refu
 """Keys of a chat message, of which a part of a content has none."""
 
 _SPACE_CHARS = 64
-"""White space behind an open tag, at the end of a prompt, that is looked through."""
+"""White space after an open tag, at the end of a prompt, that is looked through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class ThinkingTags:
 
     @property
     def template_arguments(self) -> dict[str, bool]:
-        """Return what a chat template is told: not to have the model think, by the names that templates go by."""
+        """Return the arguments by which chat templates keep the model from thinking."""
         return {} if self.are_used else {"enable_thinking": False, "thinking": False}
 
     def end_of(self, prompt: str) -> str:
@@ -93,7 +93,7 @@ class ThinkingTags:
         return match[0] if match is not None else ""
 
     def without_prompt(self, text: str) -> str:
-        """Return a response whose prompt no one knows, with the open tag in front where it has a closing one only."""
+        """Return a response whose prompt is not known, with the open tag in front if it has a closing one only."""
         before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")
         return self.open + text if closing and self.open not in before else text
 
@@ -160,6 +160,8 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
             )
     else:
         content, apart = message, ""
+    if isinstance(content, str) and not apart:  # nearly all replies
+        return tags.house_form(tags.without_prompt(content))
     parts = list(_parts(content, place))
     apart_text = "".join(text for _, text in _parts(apart, place))
     thoughts = apart_text or "".join(text for is_thought, text in parts if is_thought)

@@ -36,7 +36,7 @@ class VllmServer:
             "--max-num-seqs": "16",
             "--kv-cache-memory-bytes": str(64 * 2**20),
         }
-        command = [sys.executable, "-m", "curation.policies.vllm.serving", str(WEIGHTS)]
+        command = [sys.executable, "-m", "training.generation.serving", str(WEIGHTS)]
         with log.open("wb") as said:
             self.process = subprocess.Popen(
                 [*command, *(word for pair in options.items() for word in pair)],

@@ -12,7 +12,6 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from curation.config.base import Settings
-from curation.config.difficulty import DEFAULT_MAX_FAILED, MaxFailed
 
 
 class RewardSettings(Settings):
@@ -148,7 +147,6 @@ class CollectorSettings(Settings):
         description="Updates within which a group is trained on after its first rollout was admitted; nothing is "
         "dropped. 0: generators wait.",
     )
-    max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
     @property
     def minibatch_size(self) -> int:

@@ -47,7 +47,7 @@ class Settings(BaseModel):
 class ByKind:
     """A table whose `kind` chooses its model among those of a registry, as pydantic's unions do with a fixed list.
 
-    Stands in a field's annotation: ``Annotated[ModelSettings, ByKind(policies, "vllm"), SerializeAsAny()]``.
+    Example: ``Annotated[ObjectiveSettings, ByKind(objectives, "grpo", own_settings), SerializeAsAny()]``
 
     Args:
         models: the models by their kind; called when a table is checked, so that a recipe's model may be imported

@@ -37,7 +37,7 @@ class Bench(NamedModels):
     name: str = Field(
         "bench", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Name of the benchmark; its file's if missing."
     )
-    description: str = Field("", description="What it asks, and who made it.")
+    description: str = Field("", description="What it asks, and its authors.")
     note: str = Field("", description="How to get its rows if they cannot be fetched; shown in errors.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where its rows come from.")
     attempts: int = Field(
@@ -60,7 +60,7 @@ class Bench(NamedModels):
         "by their places in their sources if missing.",
     )
     consistency: bool = Field(
-        True, description="Tell in which share of attempts problem, thoughts and answer are in one language."
+        True, description="Report in which share of the attempts problem, thoughts and answer are in one language."
     )
     model: ModelName | None = Field(None, description="The model that is asked if the command names none.")
     seed: int = Field(0, ge=0, description="Seed of the options' order.")

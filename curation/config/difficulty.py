@@ -112,7 +112,6 @@ class GraderSettings(Settings):
     """How the grader is trained; stage 2 then runs with it (paper, section 4.1)."""
 
     recipe: str = Field(description="Training recipe, relative to this recipe's folder.")
-    set: tuple[str, ...] = Field((), description="Settings of it that are changed, as `optim.learning_rate=1e-6`.")
     band: Band = Field(default_factory=Band, description="What stage 2 keeps.")
 
 

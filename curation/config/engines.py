@@ -9,9 +9,6 @@ from pydantic import Field, field_validator
 from curation.config.base import Settings, Url
 from curation.public_urls import public_url
 
-HeadDtype = Literal["model", "float32"]
-"""Type in which a model's output layer computes: that of the rest of it, or fp32; vLLM's own words."""
-
 
 class EngineSettings(Settings):
     """vLLM's engine on this machine."""

@@ -1,4 +1,4 @@
-"""Recipes from TOML: one loader for every kind of settings, and one error, `ConfigError`, for whatever cannot be meant.
+"""Recipes from TOML: one loader for every kind of settings, and one error, `ConfigError`, for all mistakes.
 
 A recipe is read, changed by ``--set`` and checked, in this order. The error names the recipe and holds a sentence for
 each mistake (`curation.config.mistakes`).
@@ -27,10 +27,10 @@ def load_settings(model: type[SettingsT], path: Path, overrides: Sequence[str] =
     Args:
         model: what the recipe is: `Recipe`, `TrainRecipe`, or any other settings.
         overrides: ``key=value`` with a dotted key (``stage1.band.attempts=8``, ``sources.0.limit=100``); the value is
-            read as TOML, or as text where it is not TOML.
+            read as TOML, or as text if it is not TOML.
 
     Raises:
-        ConfigError: there is no such file, it is not TOML, or it cannot be meant.
+        ConfigError: there is no such file, it is not TOML, or a setting is wrong.
     """
     subject = f"recipe {path}"
     table = read_toml(path, subject)
@@ -52,7 +52,7 @@ def parse_settings(
         folder: what files of prompts and the user's own code are relative to.
 
     Raises:
-        ConfigError: it cannot be meant.
+        ConfigError: a setting is wrong.
     """
     changed = _copy(table)
     for override in overrides:

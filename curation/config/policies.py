@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, Field, NonNegativeFloat, PrivateAttr, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 from curation.config.base import Settings, Url
@@ -153,9 +153,6 @@ class LiveModel(Settings):
     thinking: Thinking = OPEN
     examples: Examples = ()
     decoding: Decoding = Field(default_factory=Decoding, description="How tokens are drawn.")
-    keep_tokens: bool = Field(
-        False, description="Keep token ids and log-probabilities of every attempt, to train on them."
-    )
 
 
 class VllmModel(EngineSettings, LiveModel):
@@ -191,17 +188,15 @@ class EndpointModel(ServerSettings, LiveModel):
     urls: tuple[Url, ...] = Field(
         min_length=1,
         description="The servers' base addresses, as in `http://localhost:8000/v1`. Start `vllm serve` with "
-        "`--generation-config vllm`, and for `keep_tokens` with `--logprobs-mode processed_logprobs`.",
+        "`--generation-config vllm`.",
     )
     revision: str = Field(
         pattern=r"^[^@\s]+$",
         description="State of the model that the servers hold; attempts are filed under `model@revision`.",
     )
-    api: Literal["chat", "completions"] = Field(
-        "chat", description="`chat`: with the server's chat template; `completions`: for models without one."
+    prices: tuple[NonNegativeFloat, NonNegativeFloat] | None = Field(
+        None, description="Prices of a million prompt tokens and of a million generated ones, for `plan`."
     )
-    price_in: float | None = Field(None, ge=0, description="Price of a million prompt tokens, for `plan`.")
-    price_out: float | None = Field(None, ge=0, description="Price of a million generated tokens, for `plan`.")
 
     @property
     def name(self) -> str:
@@ -215,7 +210,6 @@ class TorchModel(LiveModel):
     loads_folder = True
 
     kind: Literal["torch"] = Field("torch", description="`torch`: a small model in this process, without vLLM.")
-    in_flight: int = Field(128, ge=1, description="Requests decoded together.")
 
     @property
     def name(self) -> str:

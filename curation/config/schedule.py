@@ -32,7 +32,9 @@ class ScheduleSettings(Settings):
     @model_validator(mode="after")
     def _readable(self) -> Self:
         if self.cron is not None and len(self.cron.split()) != CRON_FIELDS:
-            raise ValueError(f"cron = {self.cron!r} has not {CRON_FIELDS} fields; write `0 3 * * *` for 3 at night")
+            raise ValueError(
+                f"cron = {self.cron!r} does not have {CRON_FIELDS} fields; write `0 3 * * *` for 3 at night"
+            )
         return self
 
 
@@ -95,5 +97,5 @@ class StatedCosts(Settings):
             raise ValueError(f"costs.{needed} is missing")
         if other := given & (_CURATION if training else _TRAINING):
             raise ValueError(
-                f"costs.{min(other)} is of a {'curation' if training else 'training'} recipe; leave it out"
+                f"costs.{min(other)} belongs to a {'curation' if training else 'training'} recipe; leave it out"
             )

@@ -130,13 +130,13 @@ class Join(Settings):
     @model_validator(mode="after")
     def _keys_belong_together(self) -> Self:
         if self.key is not None and len(names(self.on)) != len(names(self.key)):
-            raise ValueError("`on` and `key` name as many columns")
+            raise ValueError("`on` and `key` must name the same number of columns")
         _require_files(self.kind, self.path)
         return self
 
 
 def _require_files(kind: str, path: str) -> None:
-    """Refuse a URL where a folder or a name of the hub is wanted."""
+    """Refuse a URL of a kind that reads a folder or a name of the hub."""
     if kind in ("dataset", "kattis") and is_url(path):
         raise ValueError(
             f"path = {public_url(path)!r} is a URL, which kinds `jsonl`, `parquet` and `csv` read; copy a folder of "
@@ -234,7 +234,7 @@ class Source(Settings):
         if self.kind == "kattis" and self.code is not None:
             raise ValueError("a source of kind `kattis` has no `code` table: a package describes its own tests")
         if self.processes and self.domain != "code":
-            raise ValueError("`processes` is a right of programs: only a code source has it")
+            raise ValueError("only a source of programs may set `processes`")
         if self.kind == "kattis" and (self.where or self.quota or self.join):
             raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):

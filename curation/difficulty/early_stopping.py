@@ -1,47 +1,27 @@
-"""Early stopping: when the attempts made so far decide on a problem, and the pass rate that they show.
+"""Decide when the attempts at a problem are enough, and estimate its pass rate from them.
 
-A `StoppingRule` is a band with its number of attempts n. It looks at attempts in the order of their index only. The
-first prefix after which no outcome of the remaining attempts can change the decision, reason included, is where a
-problem stops; attempts that happen to be finished beyond it count for nothing. So where a problem stops is a function
-of its attempts and not of which of them was quick, and a run that was killed stops where an undisturbed one does.
+A `StoppingRule` is a band with its number of attempts n. It reads attempts in the order of their index. A problem stops
+at the first prefix after which no outcome of the remaining attempts can change the decision, its reason included;
+attempts that were finished beyond it do not count. So the stop is a function of the attempts and not of their speed,
+and a killed run stops where an undisturbed one does. A remaining attempt may be correct, agree with any wrong answer,
+have no answer, be lost to the verifier, or be missing; it does not change the answer classes of earlier ones.
 
-"No outcome" is meant widely: a remaining attempt may be correct, agree with an earlier or a new wrong answer, hold no
-answer, be lost to the verifier, or not be had at all. What is assumed: a later attempt does not change the answer
-classes of earlier ones.
+A failed verdict (TIMEOUT, BROKEN) decides nothing: a reason holds only if all outcomes of the failed attempts lead to
+it (`StoppingRule.is_certain`), else the problem is `verifier_failed`. It is enough to try three: all failed attempts
+correct, all on the top wrong answer, none of either; every decision is an interval of counts. A problem never stops
+early as `verifier_failed`, nor by a forecast that failed verdicts go into, so it needs no further attempt when these
+are judged again.
 
-A failed verdict (TIMEOUT, BROKEN) decides nothing: its attempt may turn out to be correct, to agree with any wrong
-answer, or to hold no answer, and a reason stands only where all of these lead to it (`StoppingRule.is_certain`). Else
-the problem is `verifier_failed`. Three ends tell: all failed attempts correct, all of them on the top wrong answer,
-none of either. Every decision is an interval of counts, so what the ends share holds between them. Attempts that share
-one answer share its verdict, but such bundles reach the same ends, so the rule need not know of them. A problem never
-stops early as `verifier_failed`, nor by a forecast that failed verdicts go into: when these are judged later, it needs
-no attempt more than it has.
+With ``error_rate`` above 0 (not in the paper) a problem also stops once the decision of n attempts is foreseen with
+probability 1 - error_rate. The share of correct attempts has a Beta prior, and so has the share of the others that
+agree with the top wrong answer: then the next attempt is correct with probability (a + correct) / (a + b + judged)
+(Polya's urn), and a table over all counts, filled from the end, has each decision's probability. `Prior` is Jeffreys'
+if nothing is known of the problem, else that of `curation.difficulty.priors`; it must not depend on the attempts that
+the rule reads, or the pass rate is biased.
 
-With ``error_rate`` above 0 a problem stops earlier, as soon as the decision that n attempts would give is foreseen with
-probability 1 - error_rate. The forecast takes the remaining attempts for judged, a share of them correct whose prior is
-Jeffreys' Beta(1/2, 1/2), and the like for the share of the others that agree with the top wrong answer
-(`curation.difficulty.early_stopping`). Not in the paper. Where more is known of a problem than its own attempts tell,
-`StoppingRule.given` puts another prior in the place of Jeffreys', problem by problem: it must not depend on the
-attempts that the rule looks at, else the pass rate is not unbiased.
-
-The pass rate: correct / judged is biased where the outcomes decide when to stop. `StoppingRule.unbiased_pass_rate`
-counts paths: of all orders of the observed correct and other attempts that do not stop earlier, the share that begins
-with a correct one. The first judged attempt is correct with probability p and the orders are equally likely whatever p
-is, so the share is unbiased (Girshick, Mosteller and Savage, Unbiased estimates for certain binomial sampling problems,
-1946; Blackwell 1947). The other attempts keep their order among themselves, and failures of the verifier keep their
-places: that is enough for being unbiased, and costs n^2 steps. Without a stop it is correct / judged.
-
-Nothing here reads or writes.
-
-What the remaining attempts at a problem will decide, foreseen from those that are there and from a prior.
-
-The share of correct attempts has a Beta prior, and so has the share of the others that agree with the top wrong answer.
-Then the next attempt is correct with probability (a + correct) / (a + b + judged), and so on to the last one (Polya's
-urn): a table over all counts, filled from the end, holds each decision's probability. It is the sum over all ways in
-which the attempts could go on, weighed by the two beta-binomial distributions.
-
-`Prior` is Jeffreys' where nothing is known of the problem, else what an item response model expects of it
-(`curation.difficulty.priors`). Pure.
+`StoppingRule.unbiased_pass_rate` counts paths: of all orders of the correct and other attempts that do not stop
+earlier, the share that begins with a correct one (Girshick, Mosteller and Savage 1946; Blackwell 1947). Correct /
+judged is biased if outcomes decide when to stop. Pure.
 """
 
 from __future__ import annotations
@@ -99,7 +79,7 @@ class Forecast:
 
 
 def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Forecast:
-    """Return the forecast for a problem that ends with so many judged attempts of so many.
+    """Return the forecast for a problem that ends with ``judged`` of ``attempts`` judged.
 
     Args:
         decide: the decision on the counts at the end.
@@ -136,7 +116,7 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: 
 
     Args:
         table: its forecast.
-        least_judged: without an error rate nothing stops before so many attempts.
+        least_judged: without an error rate nothing stops before this number of attempts.
     """
     reach, attempts, lost = np.ones((1, 1)), 0.0, 0.0
     last = len(table.best) - 1
@@ -159,7 +139,7 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: 
 def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return [correct, top wrong] the chances of a correct attempt, and of agreement if it is not, after ``made``."""
     solved, top = np.arange(made + 1)[:, None], np.arange(made + 1)[None, :]
-    others = np.maximum(made - solved, top)  # above the diagonal lies nothing that can be
+    others = np.maximum(made - solved, top)  # entries above the diagonal are impossible
     solves = (prior.correct + solved) / (prior.correct + prior.other + made)
     return np.broadcast_to(solves, others.shape), (prior.agree + top) / (prior.agree + prior.differ + others)
 
@@ -238,7 +218,7 @@ class StoppingPoint:
 class ProblemPrior:
     """What is known of one problem, and with which probability its decision may be foreseen wrongly; 0: not at all.
 
-    ``informed_by`` says in words whose attempts at it are known of.
+    ``informed_by`` names the policies whose attempts at it are known.
     """
 
     prior: Prior

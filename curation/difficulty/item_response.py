@@ -1,43 +1,29 @@
-"""Item response: one model of who solves what, over all attempts of all policies, and what it expects of each problem.
+"""Fit one item response model over all attempts of all policies: who solves what.
 
-A problem has a difficulty d and a slope a; a policy has an ability t. The share of correct attempts of a policy at a
-problem scatters around ``m = 1 / (1 + exp(-a (t - d)))`` as Beta(m k, (1 - m) k), for no two policies find the same
-problems hard; with the concentration k large this is the model of Rasch (1960), with slopes Birnbaum's (1968). Of
-``judged`` attempts ``correct`` are beta-binomial. So a policy's own attempts and everyone else's are weighed against
-each other by what the data say of k, and attempts of any number, none included, go in.
+A problem has a difficulty d and a slope a; a policy has an ability t. The share of correct attempts scatters around
+``m = 1 / (1 + exp(-a (t - d)))`` as Beta(m k, (1 - m) k), because no two policies find the same problems hard; with a
+large concentration k this is the model of Rasch (1960), with slopes Birnbaum's (1968). Of ``judged`` attempts
+``correct`` are beta-binomial, so k weighs a policy's own attempts against those of the others.
 
-Difficulty and slope live on a grid; their distribution is learnt without a shape (nonparametric maximum likelihood with
+Difficulty and slope are on a grid; their distribution is learnt without a shape (nonparametric maximum likelihood with
 a smoothing step: Silverman, Jones, Wilson and Nychka 1990), abilities and k by marginal likelihood (Bock and Aitkin
 1981, EM) with weak priors: abilities N(0, 4^2) around the reference's, log k N(log 10, 1). The policy with the most
-attempts is the reference: its ability is 0. Where a policy stopped sampling does not matter: the likelihood of the
-attempts made is the same under any stopping rule that looks only at them.
+attempts is the reference: its ability is 0. Any stopping rule that reads only the attempts made leaves the likelihood
+as it is.
 
-Problems may belong to domains, say the sources that they come from. Then each domain has its own distribution of
-difficulties and slopes, and each policy an ability there: N(its general ability, s^2), s learnt from all domains, so a
-domain of few problems is held to the general model and many tell apart what a policy is good at. The reference's
-ability is 0 in every domain; what all policies find hard there is the domain's difficulty.
+Problems may belong to domains, such as their sources. Each domain has its own distribution of difficulties and slopes,
+and each policy an ability there, N(its general ability, s^2) with s learnt from all domains.
 
-Abilities need few problems: `fit` draws at most ``most_problems``. Everything is a function of its input and the seed.
-
-Invariants: pure; the order of rows changes nothing; a row with no judged attempt shows nothing.
-Not here: which problems are kept (`curation.difficulty.priors`).
-
-Attempts of many policies at many problems as arrays, as an item response model reads them.
-
-Only counts matter to it: how many of a policy's judged attempts at a problem are correct. Problems with the same counts
-of the same policies are one *pattern*, computed once: 700,000 problems with 16 attempts of two policies are a few
-hundred patterns.
-
-Invariant: the order of rows changes nothing.
+`Observations` are the attempts as arrays: problems with the same counts of the same policies are one pattern, computed
+once. `fit` draws at most ``most_problems``. Pure; the order of rows changes nothing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, log
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -178,7 +164,7 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
 
 def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts with the domain of each problem; problems that no one tried have a row without attempts.
+    """Return counts with the domain of each problem; problems without attempts have a row without attempts.
 
     Args:
         counts: problem, policy, correct, judged.
@@ -186,10 +172,10 @@ def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataF
     """
     if domains is None or domains["domain"].n_unique() < 2:
         return counts
-    return told_apart(counts, domains)
+    return with_domain_column(counts, domains)
 
 
-def told_apart(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
+def with_domain_column(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
     """Return what `with_domains` does of a part of the problems, which may be of one domain alone."""
     untried = domains.join(counts, on="problem", how="anti").select(
         "problem", policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64)
@@ -277,7 +263,7 @@ MOST_PROBLEMS = 5_000
 
 _ABILITY_SD, _CONCENTRATION, _CONCENTRATION_SD = 4.0, 10.0, 1.0
 _DOMAIN_SD, _DOMAIN_HELD, _DOMAIN_TURNS = 0.4, 4.0, 3
-"""The spread of a policy's abilities over domains begins at so many logits, held by so many abilities."""
+"""The spread of a policy's abilities over domains begins at this many logits, held by this many abilities."""
 
 _DOMAIN_PROBLEMS = 25.0
 """Problems by which a domain's difficulties are held to those of all."""
@@ -289,7 +275,10 @@ _LEAST_ABILITY, _MOST_ABILITY = -12.0, 12.0
 _MOST_ROUNDS = 200
 _BLOCK = 20_000
 _TOLERANCE, _STEP = 1e-4, 1e-3
-"""EM ends where a round gains less per problem, in nats; abilities are found to so many logits."""
+"""EM ends where a round gains less per problem, in nats; a search ends where its step is shorter, in logits."""
+
+_WIDTH, _MOST_STEPS = 0.01, 6
+"""Half the interval over which slope and curvature are taken, and Newton's steps before golden sections are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +323,7 @@ class ItemResponseModel:
         return self.abilities[policy]
 
     def in_domain(self, domain: str | None) -> ItemResponseModel:
-        """Return the model of a domain; this one where the domain is not told apart."""
+        """Return the model of a domain; this one if the domain is not distinguished."""
         return self if domain is None else self.domains.get(domain, self)
 
     def means(self, policy: str) -> Array:
@@ -349,15 +338,17 @@ def fit(
     most_problems: int = MOST_PROBLEMS,
     always: pl.Series | None = None,
     seed: int = 0,
+    start: ItemResponseModel | None = None,
 ) -> ItemResponseModel:
     """Return the model of these attempts.
 
     Args:
         counts: problem, policy, correct, judged; see `observations`. Where there is a column ``domain``, domains are
-            told apart.
+            distinguished.
         slopes: learn slopes too (2PL); worth it with several policies of different ability.
         most_problems: drawn where there are more; ``always`` are problems that are among them.
         seed: of the draw.
+        start: a model of nearly the same attempts, with the same slopes, from which fewer rounds are needed.
 
     Raises:
         GoldilocksError: nothing was judged.
@@ -373,6 +364,9 @@ def fit(
     seen = observations(counts)
     grid = SLOPES if slopes else (1.0,)
     model = ItemResponseModel(_first_abilities(seen), _prior(grid), grid, _CONCENTRATION)
+    if start is not None:
+        known = {name: start.abilities.get(name, first) for name, first in model.abilities.items()}
+        model = replace(start, abilities=known, domains={})
     reference, frequency, last = seen.policies[_reference(seen)], seen.frequency, -inf
     for number in range(1, _MOST_ROUNDS + 1):
         posterior, likelihood = _posterior(seen, model)
@@ -381,7 +375,10 @@ def fit(
         last = likelihood
         tallies = _tallies(seen, posterior * frequency[:, None])
         model = replace(model, weights=_smoothed(frequency @ posterior, grid), rounds=number)
-        best = {name: 0.0 if name == reference else _best_ability(model, tally) for name, tally in tallies.items()}
+        best = {
+            name: 0.0 if name == reference else _best_ability(model, tally, model.abilities[name])
+            for name, tally in tallies.items()
+        }
         model = replace(model, abilities=best)
         model = replace(model, concentration=_best_concentration(model, tallies))
     return replace(model, domains=_fit_domains(counts, model, reference)) if "domain" in counts.columns else model
@@ -419,7 +416,7 @@ def _fit_domain(
         last = likelihood
         tallies = _tallies(seen, posterior * frequency[:, None])
         best = {
-            name: _best_ability(model, tally, general.abilities[name], spread)
+            name: _best_ability(model, tally, model.abilities[name], general.abilities[name], spread)
             for name, tally in tallies.items()
             if name != reference
         }
@@ -474,9 +471,11 @@ class _Tally:
 
     def log_likelihood(self, means: Array, k: float) -> float:
         """Return the expected log-likelihood of the shares at these means [grid], up to a constant."""
-        return float(
-            _weighed(self.correct, means * k) + _weighed(self.wrong, (1 - means) * k) - _weighed(self.judged, k)
-        )
+        return self.of_shares(means, k) - _weighed(self.judged, k)
+
+    def of_shares(self, means: Array, k: float) -> float:
+        """Return the part of `log_likelihood` that depends on the means."""
+        return _weighed(self.correct, means * k) + _weighed(self.wrong, (1 - means) * k)
 
 
 def _tallies(seen: Observations, mass: Array) -> dict[str, _Tally]:
@@ -563,12 +562,14 @@ def _first_abilities(seen: Observations) -> dict[str, float]:
     return {policy: float(odds[number]) for number, policy in enumerate(seen.policies)}
 
 
-def _best_ability(model: ItemResponseModel, tally: _Tally, centre: float = 0.0, spread: float = _ABILITY_SD) -> float:
+def _best_ability(
+    model: ItemResponseModel, tally: _Tally, start: float, centre: float = 0.0, spread: float = _ABILITY_SD
+) -> float:
     def value(ability: float) -> float:
         means = _means(ability, model.difficulty, model.slope)
-        return tally.log_likelihood(means, model.concentration) - 0.5 * ((ability - centre) / spread) ** 2
+        return tally.of_shares(means, model.concentration) - 0.5 * ((ability - centre) / spread) ** 2
 
-    return _maximum(value, _LEAST_ABILITY, _MOST_ABILITY)
+    return _maximum(value, _LEAST_ABILITY, _MOST_ABILITY, start)
 
 
 def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally]) -> float:
@@ -578,11 +579,30 @@ def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally])
         prior = -0.5 * ((log_k - log(_CONCENTRATION)) / _CONCENTRATION_SD) ** 2
         return prior + sum(tally.log_likelihood(means, float(np.exp(log_k))) for tally, means in parts)
 
-    return float(np.exp(_maximum(value, log(0.5), log(1000.0))))
+    return float(np.exp(_maximum(value, log(0.5), log(1000.0), log(model.concentration))))
 
 
-def _maximum(value: Any, low: float, high: float) -> float:
-    """Return where a function with one peak is largest, by golden sections."""
+def _maximum(value: Callable[[float], float], low: float, high: float, start: float) -> float:
+    """Return where a function with one peak is largest: by Newton's steps from a near start, else by golden sections.
+
+    EM asks for nearly the same peak round after round, which one or two steps find.
+    """
+    at = min(max(start, low + _WIDTH), high - _WIDTH)
+    for _ in range(_MOST_STEPS):
+        left, here, right = value(at - _WIDTH), value(at), value(at + _WIDTH)
+        curvature = (left - 2 * here + right) / _WIDTH**2
+        if curvature >= 0:
+            break
+        step = (left - right) / (2 * _WIDTH * curvature)
+        if abs(step) > 1 or not low + _WIDTH < at + step < high - _WIDTH:
+            break
+        at += step
+        if abs(step) < _STEP:
+            return at
+    return _golden_maximum(value, low, high)
+
+
+def _golden_maximum(value: Callable[[float], float], low: float, high: float) -> float:
     golden = (5**0.5 - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
     at_left, at_right = value(left), value(right)

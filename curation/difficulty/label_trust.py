@@ -1,37 +1,27 @@
-"""Label trust: the probability that a reference is wrong, from everyone's answers, with reliabilities that are learnt.
+"""Estimate the probability that a reference is wrong, from all policies' answers with learnt reliabilities.
 
-A problem's reference is wrong with probability ``share``, learnt. Whatever the truth is, a policy of ability t finds
-it as in `curation.difficulty.item_response` (difficulty, beta noise). Wrong answers are no independent votes: of one
-policy's wrong answers the next is one that it gave before with probability count / (theta + its wrong answers so far),
-and an answer that is new to it is another's with probability policies / (gamma + such answers so far) (Chinese
-restaurant processes: Ewens 1972, Teh et al. 2006). Each problem has a pair (theta, gamma) of a grid; how many problems
-have which is learnt, for easy and for hard problems apart. So equal answers of one policy count little where its errors
-are systematic, and a trap that all policies fall into counts as one. The source that gave the reference is one more
-such voter, and so is the source of each conflicting copy.
+A reference is wrong with probability ``share``, learnt. Whatever the truth, a policy of ability t finds it as in
+`curation.difficulty.item_response`. Wrong answers are no independent votes: the next wrong answer of a policy is one
+that it gave before with probability count / (theta + its wrong answers so far), and an answer that is new to it is
+another policy's with probability policies / (gamma + such answers so far) (Chinese restaurant processes: Ewens 1972,
+Teh et al. 2006). Each problem has a pair (theta, gamma) of a grid, whose frequencies are learnt for easy and hard
+problems apart. So equal answers of one policy count little if its errors are systematic, and a trap that catches all
+policies counts once. The source of the reference is one more voter, and so is that of each conflicting copy.
 
-Every hypothesis is weighed: the reference is right, one of the given answers is, none is. Abilities are learnt against
-the answer that is likeliest right (Dawid and Skene 1979), by turns with the rest, by EM.
+The hypotheses: the reference is right, one of the given answers is, none is. Abilities are learnt against the likeliest
+answer (Dawid and Skene 1979), in turns with the rest, by EM. The order of rows changes nothing.
 
-Invariants: pure; the order of rows changes nothing; a problem without an attempt has the prior.
-Not here: what is done at which probability (`curation.config.difficulty.LabelSettings`).
-
-Whether label trust may decide: wrong labels are planted in the run's own votes, and both rules look for them.
-
-How well a posterior finds wrong labels depends on the policies: where their errors are shared (one family of models,
-answers that are hard to read) it accuses what merely all find hard, and a majority of one policy's votes may do better.
-No run knows its wrong labels, but every run can plant some. A share of the references is replaced by another answer,
-`_GIVEN` of them by one that someone gave, the others by one that no one did; what either rule accuses besides counts
-against it. Some of that is wrong indeed: as many labels as the posterior expects, found as often as planted ones are,
-are taken off. A rule that accuses more than `MOST_SOUND` of all labels beyond that is not trusted where the other is;
-else votes decide where their F1 is larger by more than `_TIE`. Where votes decide, the posterior still ranks what
-people review; where the posterior does, and accuses hardly anyone, its queue is what finds wrong labels.
-
-Pure functions over `curation.difficulty.label_votes.VOTES`. Not here: what is published of it.
+Whether the posterior may decide is checked on planted wrong labels (`check_by_planting`): policies that share errors
+(one family of models) make it accuse what is only hard, and a majority of votes may do better. A share of the
+references is replaced, `_GIVEN` of them by an answer that a policy gave, the others by one that none gave; what a rule
+accuses besides counts against it, less as many wrong labels as the posterior expects. A rule that accuses more than
+`MOST_SOUND` of the other labels is not trusted if the other rule is; else votes decide if their F1 is larger by more
+than `_TIE`. If votes decide, the posterior still ranks the review queue. Pure functions over `VOTES`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -44,7 +34,7 @@ from curation.difficulty.item_response import Array, Indices, ItemResponseModel,
 from curation.difficulty.label_votes import REFERENCE, SOURCE, VOTES, VotePatterns, Votes, vote_patterns
 from curation.records import DropReason
 
-VERSION = "label-trust@2"
+VERSION = "label-trust@3"
 
 LABEL = pl.Schema(
     {
@@ -68,7 +58,7 @@ _LEVELS = 3
 """Levels of difficulty whose traps are learnt apart."""
 
 _PRIOR_SHARE, _SHARE_PROBLEMS = 0.02, 50.0
-"""The share of wrong labels begins at this, held by so many problems."""
+"""The share of wrong labels begins at this, held by this many problems."""
 
 _TRAP_PROBLEMS = 20.0
 """Problems by which the traps of a level are held to those of all levels, and these to the flat distribution."""
@@ -106,7 +96,8 @@ class _Likelihoods:
             one more than there are: none of them. Sorted by pattern.
         solved: [hypotheses, levels] of who finds that answer, with the level's weight.
         agreed: [hypotheses, traps] of who agrees on which wrong answers.
-        lured: [hypotheses] how likely it is that whoever gave this answer was lured; minus infinity where no one did.
+        lured: [hypotheses] log-probability that the policies with this answer were lured; minus
+            infinity without such a policy.
     """
 
     pattern: Indices
@@ -125,22 +116,27 @@ def label_posteriors(
         votes: `curation.difficulty.label_votes.VOTES` rows.
         settled: problems whose reference a person accepted; they are right.
     """
-    seen = vote_patterns(votes, problems, settled)
-    weighed = [_weighed(first, piece, model) for first, piece in seen.pieces(_PIECE)]
-    right = np.concatenate([np.zeros(0), *(right for right, _ in weighed)])
-    best = pl.concat([_BEST.to_frame(), *(best for _, best in weighed)])
-    table = (
-        pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
-        .join(best, on="pattern", how="left")
-        .join(seen.classes.rename({"answer_class": "rival_class"}), on=["problem", "place"], how="left")
-        .with_columns(pl.col("rival_right").fill_null(0.0), pl.col("wrong_label").clip(0.0, 1.0))
-    )
+    table = _weighed_problems(model, vote_patterns(votes, problems, settled))
     return (
         problems.alias("problem")
         .to_frame()
         .join(table, on="problem", how="left", maintain_order="left")
         .select(LABEL.names())
         .cast(LABEL)
+    )
+
+
+def _weighed_problems(model: LabelModel, seen: VotePatterns) -> pl.DataFrame:
+    """Return `LABEL` rows of the problems of these patterns, in their order."""
+    weighed = [_weighed(first, piece, model) for first, piece in seen.pieces(_PIECE)]
+    right = np.concatenate([np.zeros(0), *(right for right, _ in weighed)])
+    best = pl.concat([_BEST.to_frame(), *(best for _, best in weighed)])
+    return (
+        pl.DataFrame({"problem": seen.problems, "pattern": seen.pattern, "wrong_label": 1 - right[seen.pattern]})
+        .join(best, on="pattern", how="left")
+        .join(seen.classes.rename({"answer_class": "rival_class"}), on=["problem", "place"], how="left")
+        .with_columns(pl.col("rival_right").fill_null(0.0), pl.col("wrong_label").clip(0.0, 1.0))
+        .select(LABEL.names())
     )
 
 
@@ -162,26 +158,30 @@ def _weighed(first: int, piece: VotePatterns, model: LabelModel) -> tuple[Array,
     return right, rivals.unique("pattern", keep="first", maintain_order=True)
 
 
-def fit_labels(votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0) -> LabelModel:
+def fit_labels(
+    votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0, start: LabelModel | None = None
+) -> LabelModel:
     """Return the reliabilities and the share of wrong labels that these votes speak for.
 
     Args:
         votes, settled: as in `label_posteriors`.
         seed: of the draw where there are more than `MOST_PROBLEMS`.
+        start: the model of nearly the same votes, from which fewer rounds are needed.
 
     Raises:
-        GoldilocksError: no one voted.
+        GoldilocksError: there are no votes.
     """
     ids = drawn_problems(votes["problem"].unique().sort(), seed)
     votes = votes.join(ids.alias("problem").to_frame(), on="problem", how="semi")
     seen = vote_patterns(votes, ids, settled)
     traps = np.full((_LEVELS, len(_TRAPS)), 1 / len(_TRAPS))
-    model = LabelModel(fit(_counts(votes, None), slopes=True), traps, _PRIOR_SHARE)
+    items = fit(_counts(votes, None), slopes=True, start=start.items if start is not None else None)
+    model = LabelModel(items, traps, _PRIOR_SHARE)
     for turn in range(_TURNS):
         model = _learn(seen, model)
         if turn + 1 < _TURNS:
-            labels = label_posteriors(model, votes, ids, settled)
-            model = replace(model, items=fit(_counts(votes, labels), slopes=True))
+            labels = _weighed_problems(model, seen)
+            model = replace(model, items=fit(_counts(votes, labels), slopes=True, start=model.items))
     return model
 
 
@@ -288,17 +288,25 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
     none = _binomials(
         items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged))
     )
-    base = np.zeros((len(seen.answers), len(items.weights)))
-    np.add.at(base, seen.ballot_pattern, none)
-    logs = base[pattern] + np.log(items.weights)
-    np.add.at(logs, cell, _binomials(items, seen, seen.cell_votes, seen.cell_ballot) - none[seen.cell_ballot])
+    base = _summed(none, seen.ballot_pattern, len(seen.answers))
+    of_cells = _binomials(items, seen, seen.cell_votes, seen.cell_ballot) - none[seen.cell_ballot]
+    logs = base[pattern] + np.log(items.weights) + _summed(of_cells, cell, len(pattern))
     below = np.cumsum(items.weights.reshape(-1, len(items.slopes)).sum(axis=1))
     level = np.repeat(np.minimum((below * _LEVELS).astype(np.int64), _LEVELS - 1), len(items.slopes))
     return np.stack([_log_sums(logs[:, level == number]) for number in range(_LEVELS)], axis=1)
 
 
+def _summed(table: Array, places: Indices, size: int) -> Array:
+    """Return [size, columns] the sums of the rows of ``table`` with the same place; ``places`` are sorted."""
+    sums = np.zeros((size, table.shape[1]))
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    if len(starts):
+        sums[places[starts]] = np.add.reduceat(table, starts)
+    return sums
+
+
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
-    """Return [rows, grid] the log-likelihoods of so many correct ones on a ballot; a source errs by the prior share."""
+    """Return [rows, grid] the log-likelihoods of ``correct`` votes on a ballot; a source errs by the prior share."""
     table = np.zeros((len(correct), len(items.weights)))
     judged, policy, k = seen.ballot_judged[ballot], seen.ballot_policy[ballot], items.concentration
     for number, name in enumerate(seen.policies):
@@ -322,11 +330,9 @@ def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices
     of_theta = rising(theta, int(seen.ballot_answered.max(initial=0)))
     factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 + int(seen.cell_votes.max(initial=1)))))])
     one = np.log(theta) + factorial[seen.cell_votes - 1][:, None]
-    base = np.zeros((patterns, len(_TRAPS)))
-    np.add.at(base, seen.cell_pattern, one)
-    np.add.at(base, seen.ballot_pattern, -of_theta[seen.ballot_answered])
-    logs = base[pattern]
-    np.add.at(logs, cell, -one + of_theta[answered] - of_theta[answered - seen.cell_votes])
+    base = _summed(one, seen.cell_pattern, patterns)
+    base -= _summed(of_theta[seen.ballot_answered], seen.ballot_pattern, patterns)
+    logs = base[pattern] + _summed(of_theta[answered] - of_theta[answered - seen.cell_votes] - one, cell, size)
     voters = np.bincount(cell, minlength=size)  # of the answer that is right by the hypothesis
     voters_of_reference = voters[begin][pattern]
     all_voters = np.bincount(seen.cell_pattern, minlength=patterns)[pattern]
@@ -346,7 +352,7 @@ LABEL_TRUST = pl.Schema(
     {
         **LABEL,
         "rival_answer": pl.String(),  # the rival's first writing; null where there is none
-        "evidence": pl.String(),  # who says what, in words
+        "evidence": pl.String(),  # which policies gave which answer, in words
     }
 )
 
@@ -380,13 +386,13 @@ def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: fl
     Args:
         decisions: `curation.records.DECISION` rows, made without the rule of votes. labels: `LABEL_TRUST` rows of them.
     """
-    told = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
+    joined = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
     undecided = decisions["reason"].is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
-    accused = (told["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
+    accused = (joined["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
     return decisions.with_columns(
         pl.when(accused).then(False).otherwise("keep").alias("keep"),
         pl.when(accused).then(pl.lit(DropReason.SUSPECTED_WRONG_LABEL.value)).otherwise("reason").alias("reason"),
-        pl.when(accused).then(told["evidence"]).otherwise("evidence").alias("evidence"),
+        pl.when(accused).then(joined["evidence"]).otherwise("evidence").alias("evidence"),
     )
 
 
@@ -397,7 +403,7 @@ MOST_SOUND = 0.01
 """Share of sound labels that a rule may accuse."""
 
 _SHARE, _LEAST_PLANTED, _GIVEN = 0.05, 20, 0.3
-_DRAWS = 3
+DRAWS = 3
 """How often references are planted: one draw leaves the better rule to chance where problems are few."""
 
 _TIE = 0.02
@@ -406,7 +412,7 @@ _BELOW = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class RuleFound:
-    """What a rule accuses: ``hits`` planted references, ``others`` besides."""
+    """What a rule accuses: ``hits`` planted references, ``others`` are sound."""
 
     hits: int
     others: int
@@ -450,11 +456,11 @@ class PlantedCheck:
     def sentence(self) -> str:
         """Return in one sentence what was found, and what follows."""
         post, votes = self.by_posterior, self.by_votes
-        told = (
+        counts = (
             f"of {self.planted} wrong references planted here in turn the posterior finds {post.hits} and accuses "
             f"{post.others} others, votes find {votes.hits} and accuse {votes.others}"
         )
-        return told if self.posterior_holds else f"{told}; so votes decide, and the posterior ranks the review"
+        return counts if self.posterior_holds else f"{counts}; so votes decide, and the posterior ranks the review"
 
 
 def check_by_planting(
@@ -464,6 +470,8 @@ def check_by_planting(
     settled: tuple[str, ...] = (),
     seed: int = 0,
     band: Band | None = None,
+    start: LabelModel | None = None,
+    advance: Callable[[int], None] = lambda _draws: None,
 ) -> PlantedCheck | None:
     """Return how both rules do on planted references; None where there are too few problems.
 
@@ -472,6 +480,8 @@ def check_by_planting(
         drop_above: probability from which the posterior accuses.
         settled, seed: as in `curation.difficulty.label_trust.fit_labels`.
         band: whose rule of votes is tried; None: that of the defaults.
+        start: the model of the votes as they are.
+        advance: called with 1 after each of the `DRAWS` draws.
     """
     names = votes.ids
     if len(names) < LEAST_PROBLEMS:
@@ -479,10 +489,10 @@ def check_by_planting(
     drawable, planted, share = names.filter(~names.is_in(list(settled))), 0, 0.0
     learnt_from = votes.of(drawn_problems(names, seed))
     found = np.zeros((2, 2), dtype=int)
-    for draw in range(_DRAWS):
+    for draw in range(DRAWS):
         labels = plant_references(votes, drawable, seed + draw)
         wrong = set(labels["problem"])
-        model = fit_labels(cast_again(learnt_from, labels, votes.top), settled, seed)
+        model = fit_labels(cast_again(learnt_from, labels, votes.top), settled, seed, start)
         for part in votes.parts():
             cast = cast_again(part, labels, votes.top)
             weighed = label_posteriors(model, cast, cast["problem"].unique().sort(), settled)
@@ -492,10 +502,11 @@ def check_by_planting(
             )
             found += [[len(one & wrong), len(one - wrong)] for one in accused]
             besides = weighed.join(labels, on="problem", how="anti")["wrong_label"]
-            share += float(besides.sum()) / len(names) / _DRAWS
+            share += float(besides.sum()) / len(names) / DRAWS
         planted += len(wrong)
+        advance(1)
     by_posterior, by_votes = (RuleFound(hits, others) for hits, others in found.tolist())
-    return PlantedCheck(planted, by_posterior, by_votes, _DRAWS * len(names), share)
+    return PlantedCheck(planted, by_posterior, by_votes, DRAWS * len(names), share)
 
 
 def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:

@@ -1,17 +1,11 @@
-"""Everyone's answers to each problem as votes on its label, in arrays: who gave which answer how often.
+"""Store all policies' answers to each problem as votes on its label, in arrays and in files.
 
-Only the pattern matters: which policies gave the reference's answer how often, and which answers of theirs are the
-same. Problems with the same pattern are computed once. Names of classes do not matter, but for the reference's.
+Only the pattern matters: which policies gave the reference's answer how often, and which of their answers are the same.
+Problems with the same pattern are computed once. A class that holds an answer which the verifier doubts is left out
+(`label_votes`): whether it equals the reference is unknown.
 
-A class that holds an answer which the verifier doubts is left out (`label_votes`): whether it is the reference's is not
-known, so it speaks neither for nor against it.
-
-Votes on labels that lie on disk: of all problems their ids are held, of the rest a part at a time.
-
-What is learnt from votes needs a few thousand problems (`VoteParts.of`), what is said of each problem its own votes
-alone (`VoteParts.parts`). Some 50 bytes a problem are held.
-
-Invariants: all votes on a problem are in one part; reading changes nothing.
+`VoteParts` keeps votes on disk, all votes on a problem in one part, and about 50 bytes a problem in memory: learning
+needs the votes on a few thousand problems (`of`), a problem's own posterior only its own (`parts`).
 """
 
 from __future__ import annotations
@@ -50,7 +44,7 @@ class VotePatterns:
     Args:
         problems: ids, sorted; ``pattern`` [problems] is which pattern each has.
         classes: problem, place, answer_class: what is at the places of a pattern; 0 is the reference.
-        answers: [patterns] how many other answers than the reference's there are: places 1 to so many.
+        answers: [patterns] how many other answers than the reference's there are: from place 1 on.
         is_settled: [patterns] whether a person accepted the reference.
         policies: names. ``cell_*`` are [cells], ``ballot_*`` are [ballots]; both sorted by pattern.
     """
@@ -76,7 +70,7 @@ class VotePatterns:
         return np.bincount(self.pattern, minlength=len(self.answers)).astype(np.float64)
 
     def pieces(self, size: int) -> Iterator[tuple[int, VotePatterns]]:
-        """Yield the votes of so many patterns after another, without the problems, and which is each piece's first."""
+        """Yield the votes of ``size`` patterns at a time without the problems, each with its first pattern's number."""
         for first in range(0, len(self.answers), size):
             last = min(first + size, len(self.answers))
             cell, end_cell = np.searchsorted(self.cell_pattern, (first, last))
@@ -229,10 +223,10 @@ def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.Data
         .group_by("problem", "answer_class", maintain_order=True)
         .agg(pl.col("answer").first())
     )
-    said = votes.group_by("problem", "answer_class", maintain_order=True).agg(
+    policies = votes.group_by("problem", "answer_class", maintain_order=True).agg(
         pl.format("{} {}", "policy", "votes").str.join(", ").alias("policies")
     )
-    answers = first.join(said, on=["problem", "answer_class"], how="left").sort("problem", "answer_class")
+    answers = first.join(policies, on=["problem", "answer_class"], how="left").sort("problem", "answer_class")
     return votes.select(VOTES.names()).cast(VOTES), answers.select(ANSWERS.names()).cast(ANSWERS)
 
 

@@ -1,46 +1,27 @@
-"""Pass rates, the Goldilocks band, suspected wrong labels: what the verdicts say of a problem.
+"""Compute pass rates from verdicts, and decide by the Goldilocks band and the votes on each reference.
 
-Pure functions over frames. Measuring (`pass_rates`) and deciding (`decide`) are apart, so that a new threshold costs
-no attempt. The rules, in order, and the paper's section 4.1 behind them:
+Measuring (`pass_rates`) and deciding (`decide`) are apart, so that a new threshold costs no attempt. The rules, in
+order (paper, section 4.1):
 
-    too_few_attempts       an older band or verifier stopped sampling before this one decides
-    too_few_attempts       too few attempts were made
-    verifier_failed        the verifier failed on so many attempts that too few could be judged, or on attempts that
-                           could change what the rules below say
-    suspected_wrong_label  a majority agrees, by the verifier's equivalence, on an answer that is not the reference;
-                           looked for before never_solved, because such a problem may have no correct attempt at all
-    never_solved           fewer correct attempts than the band's least
-    too_easy               a higher pass rate than the band's highest
+    too_few_attempts       the stored attempts were stopped by an older band or verifier and do not decide, or are few
+    verifier_failed        the verifier failed on too many attempts, or on attempts that could change the decision
+    suspected_wrong_label  a majority agrees on an answer that is not the reference; before never_solved, because such a
+                           problem may have no correct attempt
+    never_solved           fewer correct attempts than the band's minimum
+    too_easy               a higher pass rate than the band's maximum
 
-Attempts on which the verifier failed (TIMEOUT, BROKEN) count neither for nor against the problem, and they are not
-left out either: all attempts with one answer fail together, all correct ones for instance, so those that were judged
-are no sample of all. A reason stands, and a problem is kept, only where every outcome of the failed verdicts leads to
-it (`StoppingRule.is_certain`); the evidence of the others names the attempts, their answer and what failed. The pass
-rate is that of the judged attempts; its interval reaches from Wilson's low end with none of the failed attempts correct
-to his high end with all of them correct.
+Failed verdicts (TIMEOUT, BROKEN) count neither for nor against a problem. One comparison serves all attempts with one
+answer, so they fail together, and the judged attempts are no random sample: a reason holds only if every outcome of the
+failed ones leads to it, and the evidence names them (`failed_verdicts`). When they are judged again, verdicts that did
+not fail keep their rows and their classes. The interval of a pass rate is Wilson's, from none of the failed attempts
+correct to all of them.
 
-With a `curation.difficulty.early_stopping.StoppingRule` a problem's attempts count up to where it stops, whatever more
-there are. The rules give on these counts what they would give on all n attempts, for nothing that could follow changes
-the decision; where the rule stops at an error rate, the decision is the likeliest one of n attempts. The pass rate is
-correct / judged, which is what a reader expects and is inside its interval; ``unbiased_pass_rate`` is the rule's
-unbiased estimate, whose mean squared error is larger (at p = 0.3: .068 against .024). The interval is Wilson's of the
-counts at the stop: in simulation at 16 attempts, p = 0.05, 0.1 … 0.95, 1500 problems each, it held p in 95.0 % of all
-and in 92.8 % at the worst p (all 16 attempts: 95.4 % and 92.1 %; with an error rate of 0.05: 95.0 % and 90.7 %).
+With a `StoppingRule` attempts count up to the problem's stop. ``pass_rate`` is correct / judged and inside its
+interval; ``unbiased_pass_rate`` has a larger mean squared error (at p = 0.3: .068 against .024). In simulation at 16
+attempts (p = 0.05 to 0.95, 1,500 problems each) the interval held p in 95.0 % of all and 92.8 % at the worst p.
 
-Verdicts that failed: how they are named, and how they are replaced once they were judged again.
-
-A verdict fails where the verifier was killed at its limit (TIMEOUT) or failed itself (BROKEN). One comparison serves
-all attempts with one answer, so they fail together. `curation.difficulty.early_stopping.StoppingRule.is_certain` says
-what they leave undecided; `curation.difficulty.pass_rates.decide` puts their names into the evidence.
-
-Invariants: a verdict that did not fail is never changed; answers that are new to a problem's classes get numbers behind
-those that it has. Pure functions over frames; nothing is judged here.
-
-Problems at which sampling was refused: no decision is made on them, whatever their other attempts say.
-
-A refusal is no wrong answer, and attempts that were refused are no random ones (a content filter looks at what is
-said), so the pass rate of the others shows nothing safe. The problem is set aside as ``sampling_failed``, with who
-refused it and why, until a later run has all its attempts.
+A problem at which sampling was refused has no decision: refused attempts are no random ones, so the pass rate of the
+others shows nothing. It is ``sampling_failed`` until a later run has its attempts. Pure functions over frames.
 """
 
 from __future__ import annotations
@@ -105,7 +86,7 @@ def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataF
 
     Args:
         verdicts: `VERDICT` rows of one problem, in the order of the index.
-        again: the new verdict on each of them. What did not fail before keeps its row, whatever is said of it now.
+        again: the new verdict on each of them. What did not fail before keeps its row, whatever the new verdict.
     """
     columns = ("outcome", "answer_class", "method")
     old = list(verdicts.select(columns).iter_rows())
@@ -139,16 +120,16 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
     """Return `DECISION` rows in their order, in which refused problems are dropped as sampling_failed.
 
     Args:
-        refusals: `curation.storage.attempts.REFUSAL` rows; the first of each problem is told.
+        refusals: `curation.storage.attempts.REFUSAL` rows; the first of each problem counts.
     """
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
-    told = refusals.sort("index").unique("problem", keep="first").select("problem", told=evidence)
-    held = decisions.join(told, on="problem", how="left", maintain_order="left")
-    is_refused = pl.col("told").is_not_null()
+    first = refusals.sort("index").unique("problem", keep="first").select("problem", refused=evidence)
+    held = decisions.join(first, on="problem", how="left", maintain_order="left")
+    is_refused = pl.col("refused").is_not_null()
     return held.with_columns(
         pl.when(is_refused).then(False).otherwise("keep").alias("keep"),
         pl.when(is_refused).then(pl.lit(DropReason.SAMPLING_FAILED.value)).otherwise("reason").alias("reason"),
-        pl.when(is_refused).then("told").otherwise("evidence").alias("evidence"),
+        pl.when(is_refused).then("refused").otherwise("evidence").alias("evidence"),
     ).select(DECISION.names())
 
 
@@ -241,7 +222,7 @@ def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[Atte
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
         so_far: list[AttemptOutcome] = []
         for place, (index, outcome, answer_class) in enumerate(zip(indices, outcomes, classes, strict=True)):
-            if index != place:  # behind a gap lie attempts that were made too early to count
+            if index != place:  # attempts after a gap were made too early to count
                 break
             kind = outcome, answer_class
             so_far.append(kinds.setdefault(kind, (Outcome(outcome), answer_class)))
@@ -338,7 +319,7 @@ def _apply_rules(rates: pl.DataFrame, band: Band) -> pl.DataFrame:
             pl.col("skipped").is_null(),
             DropReason.TOO_FEW_ATTEMPTS,
             pl.format(
-                "sampling stopped at attempt {} under other settings, which does not settle it; run the recipe again",
+                "the {} attempts made under other settings do not decide it; `goldilocks run` samples it further",
                 "attempts",
             ),
         ),

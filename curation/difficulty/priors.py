@@ -1,27 +1,15 @@
-"""Priors of early stopping from an item response model: what everyone's attempts say of a problem before its own.
+"""Derive priors of early stopping and pass-rate posteriors from an item response model.
 
-For a policy that has not tried a problem its pass rate there is a mixture of Beta distributions over the difficulties
-that everyone's attempts leave possible (`curation.difficulty.priors`). Early stopping takes the one Beta
-distribution of the same mean and variance, rounded to steps that are small next to what a few attempts tell, so that
-many problems share one table of forecasts. The share of wrong attempts that agree has a Beta prior of its own, learnt
-from all problems.
+With a policy's own c of n attempts the pass rate at a difficulty is Beta(m k + c, (1 - m) k + n - c); over the
+difficulties that all attempts leave possible it is a mixture of these, from which all figures follow without sampling.
+Early stopping uses the one Beta distribution of the mixture's mean and variance, rounded in small steps so that many
+problems share one table of forecasts. The share of wrong attempts that agree has a Beta prior of its own.
 
-A prior is used only where it bears itself out. `replay` stops the anchor's problems, which have their attempts, as the
-prior would have: where more decisions are lost than the error rate allows, or the model's expectations are refuted
-(`Calibration`), the priors are refused, and the rule goes on without them.
+Priors are used only if they prove right. `replay` stops the anchor's problems, which have all their attempts, as the
+priors would have; `calibration` compares the model's expectations with what was seen, by tenths. If more decisions are
+lost than the error rate allows, or the expectations are refuted, the priors are refused.
 
-Pure functions over frames. A problem's prior never looks at the policy's own attempts at it.
-
-What an item response model expects of each problem for one policy: its pass rate, and its side of the band.
-
-With the policy's own c of n attempts the pass rate at a difficulty is Beta(m k + c, (1 - m) k + n - c); over the
-difficulties that everyone's attempts leave possible it is a mixture of these
-(`curation.difficulty.item_response.ItemResponseModel`). All figures follow from the mixture without sampling.
-
-`calibration` asks whether the model may be believed: for problems that the policy has tried, what would have been
-expected of them without these attempts, next to what was seen, by tenths.
-
-Pure functions over frames.
+Pure functions over frames. A problem's prior never reads the policy's own attempts at it.
 """
 
 from __future__ import annotations
@@ -210,7 +198,7 @@ def _in_order(problems: pl.Series, table: pl.DataFrame) -> pl.DataFrame:
 def _beta_cdf(a: Array, b: Array) -> Array:
     """Return [grid, rates] the distribution functions of Beta(a, b) at the tabulated pass rates.
 
-    In logits the density is p^a (1 - p)^b; what lies beyond the table is added at its ends.
+    In logits the density is p^a (1 - p)^b; the mass beyond the table is added at its ends.
     """
     log_p, log_q = -np.log1p(np.exp(-_LOGITS)), -np.log1p(np.exp(_LOGITS))
     logs = a[:, None] * log_p + b[:, None] * log_q
@@ -243,10 +231,10 @@ PRIOR = pl.Schema(
 )
 
 REFUSED_BELOW = 0.01
-"""Priors are refused where so many lost decisions have a smaller probability at the error rate."""
+"""Priors are refused if the lost decisions have a smaller probability than this at the error rate."""
 
 _MEAN_STEP, _SIZE_STEP = 0.2, 0.35
-"""Priors are rounded to so many logits of their mean, and so much in the logarithm of their size."""
+"""Priors are rounded in these steps: of their mean in logits, and of the logarithm of their size."""
 
 _LEAST_SIZE, _MOST_SIZE = 0.2, 400.0
 _AGREE_MEANS, _AGREE_SIZES = np.linspace(0.02, 0.98, 49), np.geomspace(0.3, 60, 24)
@@ -274,9 +262,9 @@ def problem_priors(
         agree=pl.lit(agreement[0]), differ=pl.lit(agreement[1]), error_rate=pl.lit(error_rate)
     )
     ids = problems.alias("problem").to_frame()
-    told = ids.join(table, on="problem", how="left", maintain_order="left")
-    told = told.join(_informants(others, problems), on="problem", how="left", maintain_order="left")
-    return told.with_columns(pl.col("informed_by").fill_null("")).select(PRIOR.names()).cast(PRIOR)
+    informed = ids.join(table, on="problem", how="left", maintain_order="left")
+    informed = informed.join(_informants(others, problems), on="problem", how="left", maintain_order="left")
+    return informed.with_columns(pl.col("informed_by").fill_null("")).select(PRIOR.names()).cast(PRIOR)
 
 
 def _informants(counts: pl.DataFrame, problems: pl.Series) -> pl.DataFrame:
@@ -318,7 +306,7 @@ def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
 
 
 def wrong_votes(rates: pl.DataFrame) -> pl.DataFrame:
-    """Return how many problems have so many votes that agree of so many others: agree, others, problems."""
+    """Return the number of problems by their votes: agree, others, problems."""
     return (
         rates.select(agree="top_wrong_votes", others=pl.col("judged") - pl.col("correct"))
         .filter(pl.col("others") > 0)
@@ -374,7 +362,7 @@ class Replay:
 
     @property
     def holds(self) -> bool:
-        """Return whether so many lost decisions are likely enough where each is lost at the error rate at most."""
+        """Return whether the lost decisions are likely enough if each is lost at the error rate at most."""
         fewer = sum(
             comb(self.problems, lost) * self.error_rate**lost * (1 - self.error_rate) ** (self.problems - lost)
             for lost in range(self.lost)

@@ -1,24 +1,15 @@
-"""Which problems of a curated set a new checkpoint judges again, and why: those whose decision could change.
+"""Choose the problems of a curated set that a new checkpoint judges again: those whose decision could change.
 
-A stronger checkpoint solves what its predecessor never did and finds easy what was not, so old pass rates alone say
-little. It first judges an *anchor*: a small share of all problems, spread evenly over the old pass rates. From it and
-all attempts of all policies follows how strong the checkpoint is, how far its strengths are the others', and with which
-probability fresh attempts of its own would decide on each problem otherwise than it was decided
-(`curation.difficulty.item_response`), corrected by what the anchor's own attempts came to: where others' attempts tell
-little of this policy, little is concluded from them. A problem of which that is at least the threshold of
-`curation.difficulty.refresh_forecast` is judged again, whatever its old decision. Where there is no anchor, the old
-pass rates count as they are: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys).
+The checkpoint first judges an *anchor*: a small share of all problems, spread evenly over the old pass rates. From it
+and all policies' attempts follows the probability with which fresh attempts would change each decision
+(`curation.difficulty.refresh_forecast`); a problem above its threshold is judged again. Without an anchor the old pass
+rates count: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys). Rollouts of training count as
+attempts of further policies, one per window of steps; without a model they replace the old pass rate if there are
+enough, weighted by age. Problems without a decision, for want of attempts or of verdicts, are all judged again.
 
-Problems that were trained on have rollouts since then. The model takes them for those of further policies, one a window
-of steps; without it they count instead of the old pass rate where there are enough, counted by age.
-Problems on which nothing was decided, for want of attempts or because the verifier failed, are all judged again.
-
-Without an anchor, so that nothing drains one way, a share of the too easy problems is probed and a share of the
-unsolved and suspected ones retried. The share is drawn by a hash of the problem's id and moves on with every version:
-after 1 / share refreshes every one of them has been judged again.
-
-Pure functions over frames. Nothing here samples or decides: the new attempts are decided on by
-`curation.difficulty.pass_rates`.
+Without an anchor a share of the too easy problems is probed, and a share of the unsolved and suspected ones retried, so
+that nothing drains one way. A hash of the id draws the share, which moves with every version: after 1 / share refreshes
+each was judged again. Pure functions over frames; `curation.difficulty.pass_rates` decides on the new attempts.
 """
 
 from __future__ import annotations

@@ -1,34 +1,16 @@
-"""What a refresh will come to: how sure to be before a problem is left as it is, or its attempts end.
+"""Forecast what a refresh will decide, and find how sure to be before a problem is left as it is.
 
-Each problem that its policy has not judged has a prior (`curation.difficulty.priors`), corrected by what the anchor's
-attempts came to. Left as it is, its decision is wrong with the probability that
-fresh attempts would decide otherwise; judged again, with the probability at which its attempts end. One threshold
-serves both: the largest at which all problems together are expected to lose no more of their decisions than the
-settings allow. So attempts go where they settle most.
+A problem that the new policy has not judged has a prior (`curation.difficulty.priors`). Left as it is, its decision is
+wrong with the probability that fresh attempts would decide otherwise; judged again, with the probability at which its
+attempts end. One threshold serves both: the largest at which all problems together are expected to lose no more
+decisions than the settings allow. Problems are read part by part, and each keeps only its prior's number (4 bytes).
 
-Problems come part by part: many of them share a prior, and of each only its prior's number is kept (4 bytes).
-
-Pure functions over frames. The threshold is refused where the anchor, whose attempts are all there, refutes it.
-
-The anchor of a refresh: how strong a policy is that has judged few problems, and what that says of all others.
-
-The item response model is fitted on the anchor's problems first, for only there two policies meet, and on others as far
-as its size allows; then what it would have expected of the anchor is compared with what was seen. What follows from it
-is corrected by the anchor first, more so the less it bears itself out (`curation.difficulty.refresh_forecast`).
-
-Pure functions over frames. Not here: who is the anchor, and what is done with the probabilities
-(`curation.difficulty.refresh`).
-
-What an anchor corrects in a policy's expected pass rates: their level, their spread, and how sure they are.
-
-An item response model gives each problem a Beta prior of the policy's pass rate (`curation.difficulty.priors`). Its one
-ability and one concentration are a compromise between all policies. The anchor's own attempts tell what they come to
-for this one: the logit of every prior's mean becomes ``shift + slope * logit``, its size is multiplied by ``size``. The
-three are the likeliest ones for the anchor's beta-binomial counts, held to "nothing to correct" by normal priors
-(shift: sd 0.5, logarithm of the slope: 0.3, logarithm of the size: 0.7). Where others' attempts show nothing of this
-policy, slope and size fall, so that little is concluded from them; the model need not be refused.
-
-Pure functions over frames. The counts may end by any rule that looks at them alone: it cancels from the likelihood.
+The anchor shows how strong the policy is. The item response model is fitted on the anchor's problems first, because
+only there two policies meet. Then the anchor's own attempts correct all priors: the logit of each mean becomes
+``shift + slope * logit`` and its size is multiplied by ``size``, the likeliest three for the anchor's beta-binomial
+counts under normal priors around no correction (shift: sd 0.5, logarithm of the slope: 0.3, logarithm of the size:
+0.7). Where other policies' attempts show nothing of this one, slope and size fall. The threshold is refused if the
+anchor refutes it. Pure functions over frames.
 """
 
 from __future__ import annotations
@@ -59,7 +41,7 @@ from curation.difficulty.priors import (
 from curation.difficulty.refresh import expected_side
 
 FEW = 2_000
-"""So many of the anchor's problems tell enough; with fewer, others are drawn too."""
+"""This many of the anchor's problems are enough; with fewer, others are drawn too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +82,7 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
 
 
 def anchor_lines(anchor: Anchor | None) -> list[str]:
-    """Return in words what the anchor told: how much stronger the policy is, or that the model does not hold."""
+    """Return in words what the anchor shows: how much stronger the policy is, or that the model does not hold."""
     if anchor is None:
         return []
     shift = f"{anchor.shift:+.2f} logits against {anchor.before}" if anchor.shift is not None else "of unknown strength"
@@ -113,7 +95,7 @@ def anchor_lines(anchor: Anchor | None) -> list[str]:
 
 _SHIFT_SD, _SLOPE_SD, _SIZE_SD = 0.5, 0.3, 0.7
 _MOST_SD = 4.0
-"""Corrections are searched within so many standard deviations."""
+"""Corrections are searched within this many standard deviations."""
 
 _ROUNDS, _TOLERANCE, _STEP = 30, 1e-4, 1e-3
 _MOST_LOGIT = 12.0

@@ -1,33 +1,21 @@
-"""n attempts at each problem, and no more than its decision needs: requests in flight, verdicts next to them.
+"""Sample up to n attempts at each problem, no more than its decision needs, with verdicts made meanwhile.
 
-A problem is open from its first request to its stop. At each moment those indices of it are asked for that are needed
-whatever the ones before them say (`StoppingRule.needed`); verdicts come in as prefixes are finished, and either need
-more or stop the problem. Other problems fill the gaps meanwhile, so that ``policy.in_flight`` requests are under way as
-long as there is anything to ask: long and short answers share the engine, nothing waits for a wave to end.
+A problem is open from its first request to its stop. Only those indices are requested that are needed whatever the
+results before them (`StoppingRule.needed`); each judged prefix either stops the problem or asks for more. Other
+problems fill the gaps, so that ``policy.in_flight`` requests are under way as long as there is work.
 
 Invariants:
-  - an attempt is in the store before its problem is handed over; one that is in the store is not asked for again;
-  - attempts are judged in the order of their index, and a problem stops at the first prefix where the rule does: its
-    verdicts and its stop are a function of its attempts, not of which of them was quick;
-  - a problem ends where the attempt that comes next was refused (`RequestRefused`): its other requests are cancelled,
-    it is handed over with the refusal, and the store keeps that next to its attempts. Whether it ends so is a function
-    of which attempts are refused; how many problems may, says `curation.policies.failure_budget`;
-  - memory is bounded by the open problems: judging that falls behind keeps problems open, and open problems keep new
-    ones from being read. Of a stored attempt only its final answer is kept in memory.
+  - an attempt is stored before its problem is handed over, and a stored attempt is not requested again;
+  - attempts are judged in the order of their index, and a problem stops at the first prefix that its rule accepts: its
+    verdicts and its stop are a function of its attempts, not of their speed;
+  - a problem ends if its next attempt is refused (`RequestRefused`): its other requests are cancelled, and the store
+    keeps the refusal. `curation.policies.failure_budget` limits how many may;
+  - a problem that may not be sampled further (`SamplingRequest.limit`) is left open, with the verdicts it has;
+  - memory is bounded by the open problems, and of a stored attempt only its final answer is kept.
 
-A policy with a true attribute ``instant`` answers at no cost: all n attempts at a problem are asked for in a row, and
-stored; the rule still states which of them count. Nothing here decides on a problem: that is the rule's.
-
-Where most responses are of no use (`curation.difficulty.unanswered`) whoever listens is told, once: early where that is
-certain, else at the end. A stored attempt counts by its answer alone.
-
-A problem in the sampler's hands: `SamplingRequest` before, `OpenProblem` meanwhile, `SampledProblem` afterwards.
-
-The records of `curation.difficulty.sampling`, which states what becomes of them.
-
-How far sampling has come: the figures behind the progress line and ``metrics.jsonl``. Counts only.
-
-Between the sampler and the tables: its verdicts as rows, and the answers of attempts that are stored already.
+A policy with a true attribute ``instant`` answers at no cost: all n attempts are requested in a row and stored; the
+rule still decides which of them count. If most responses are useless (`curation.difficulty.unanswered`) the caller is
+warned once, as soon as that is certain.
 """
 
 from __future__ import annotations
@@ -65,7 +53,8 @@ class SamplingRequest:
     """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
 
     ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`;
-    ``rule`` stops this problem, the sampler's if missing.
+    ``rule`` stops this problem, the sampler's if missing. From index ``limit`` on nothing is asked for: a problem that
+    needs more than that and what is stored is left open.
 
     Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
     """
@@ -75,14 +64,16 @@ class SamplingRequest:
     letter: str | None = None
     stored_answers: Mapping[int, str | None] = field(default_factory=dict)
     rule: StoppingRule | None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SampledProblem:
     """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
 
-    ``is_decided`` states that sampling stopped of its own accord: there may be more attempts to be had. ``refused`` is
-    the index at which it ended because that attempt was refused, and why.
+    ``is_decided`` states that sampling stopped of its own accord: there may be more attempts to be had. ``is_open``
+    states that its limit ended it before its rule did. ``refused`` is the index at which it ended because that attempt
+    was refused, and why.
     """
 
     problem: str
@@ -92,6 +83,7 @@ class SampledProblem:
     new_attempts: int  # attempts made for it now, needed or not
     new_tokens: int  # … and their tokens, as far as the policy counts them
     refused: tuple[int, RequestRefused] | None = None
+    is_open: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +111,12 @@ class OpenProblem:
     def request(self) -> PromptRequest:
         """Return the problem as the policy sees it."""
         return self.sampling_request.request
+
+    @property
+    def max_attempts(self) -> int:
+        """Return the index from which nothing is asked for."""
+        limit, attempts = self.sampling_request.limit, self.rule.band.attempts
+        return attempts if limit is None else min(limit, attempts)
 
     def take(self, limit: int) -> int | None:
         """Return the next index below the limit that is still to be asked for, and count it as asked for."""
@@ -153,8 +151,8 @@ class SamplingProgress:
     dropped: dict[str, int] = field(default_factory=dict)
     total: int | None = None
     expected: float | None = None  # attempts that all problems are expected to need
-    foreseen: float = 0.0  # … of which the finished problems were expected to need so many
-    needed: int = 0  # and needed so many
+    foreseen: float = 0.0  # … of which the finished problems were expected to need this many
+    needed: int = 0  # and needed this many
     open_needed: float = 0.0  # attempts that count so far at open problems, up to what each is expected to need
 
     def carry_on(self, before: SamplingProgress) -> None:
@@ -382,7 +380,7 @@ class Sampler:
                 self._take_completion(problem, index, await self._policy.answer(problem.request, index))
             except RequestRefused as refused:
                 self._take_refusal(problem, index, refused)
-            index = problem.take(self._rule.band.attempts)
+            index = problem.take(problem.max_attempts)
         self._advance(problem)
 
     async def _handle_events(self) -> None:
@@ -450,7 +448,7 @@ class Sampler:
             problem.answers[index] = self._judge.final_answer(response)
 
     def _sound_alarm(self) -> None:
-        """Tell whoever listens that most responses are of no use, with one of them; once."""
+        """Warn once that most responses are useless, with an example."""
         if self._alarm is None:
             return
         problem, index = self._responses.examples[self._responses.main_kind]
@@ -478,8 +476,12 @@ class Sampler:
             if not indices and position in problem.refused:
                 self._give_up(problem, position)
                 return
+            if not indices and position >= problem.max_attempts:
+                self._finish(problem, DropReason.TOO_FEW_ATTEMPTS, True, None, is_open=True)
+                return
             if not indices:
-                problem.limit = position + problem.rule.needed(problem.tally.counts)
+                needed = position + problem.rule.needed(problem.tally.counts)
+                problem.limit = min(needed, problem.max_attempts)
                 if problem.next < problem.limit:
                     self._waiting.appendleft(problem)
                 return
@@ -556,7 +558,13 @@ class Sampler:
         self._budget.count_refusal(problem.request.id, refused)
 
     def _finish(
-        self, problem: OpenProblem, reason: str | None, is_decided: bool, refused: tuple[int, RequestRefused] | None
+        self,
+        problem: OpenProblem,
+        reason: str | None,
+        is_decided: bool,
+        refused: tuple[int, RequestRefused] | None,
+        *,
+        is_open: bool = False,
     ) -> None:
         """Hand a problem over, and cancel what is still asked of it."""
         problem.is_stopped = True
@@ -583,5 +591,6 @@ class Sampler:
                 problem.new_attempts,
                 problem.new_tokens,
                 refused,
+                is_open,
             )
         )

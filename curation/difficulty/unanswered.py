@@ -1,11 +1,9 @@
-"""Whether most responses of a policy are of no use: without an answer that can be read, or cut off for want of room.
+"""Detect that most responses of a policy are useless: without a readable answer, or cut off by the token limit.
 
-That is a fault of a setting, not of the problems, and it costs a whole stage. `ResponseTally.is_alarming` says so as
-soon as it is certain: from `MIN_RESPONSES` judged responses at `MIN_PROBLEMS` problems on (responses to one problem are
-alike), once Hoeffding's lower limit of the useless share, which errs in 1 of 100 cases, is above one half.
-`most_are_useless` says it without that limit, for the end of a stage, and `is_likely` after a tenth of it.
-
-Not here: who is told, and how.
+That is a fault of a setting and not of the problems. `ResponseTally.is_alarming` holds once it is certain: from
+`MIN_RESPONSES` judged responses at `MIN_PROBLEMS` problems (responses to one problem are alike), when Hoeffding's lower
+limit of the useless share, which errs in 1 of 100 cases, is above one half. `most_are_useless` needs no limit, for the
+end of a stage, and `is_likely` holds after a tenth of it.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ class ResponseTally:
         return max(self.useless, key=lambda kind: self.useless[kind])
 
     def alarm(self, text: str | None) -> UselessResponses:
-        """Return what is to be said; ``text`` is the example of the main kind."""
+        """Return the warning; ``text`` is the example of the main kind."""
         kind = self.main_kind
         return UselessResponses(self.judged, dict(self.useless), kind, *self.examples[kind], text)
 

@@ -63,7 +63,7 @@ def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: 
     try:
         return tokenizer.apply_chat_template(list(messages), **options)
     except TemplateError as error:
-        advice = "mend its chat_template"
+        advice = "fix its chat_template"
         if any(message["role"] == "system" for message in messages):
             advice = 'set prompt = "plain", or take a chat_template that puts the system message somewhere'
         raise PolicyError(

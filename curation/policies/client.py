@@ -41,7 +41,7 @@ _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Statuses that another try may mend."""
 
 _OVERLOADED = frozenset({429, 503})
-"""Statuses that say that a server has more requests than it bears."""
+"""Statuses of a server that has more requests than it can take."""
 
 _LONGEST_PAUSE_S = 60.0
 

@@ -20,10 +20,10 @@ def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return a text with its control characters and line breaks as spaces, and its middle left out where long."""
+    """Return a text with its control characters and line breaks as spaces, and its middle left out if it is long."""
     half = max(characters // 2, 1)
     is_cut = len(text) > 8 * characters
-    if is_cut:  # no more is looked at than may be shown
+    if is_cut:  # what cannot be shown is not read
         text = f"{text[: 4 * characters]} {text[-4 * characters :]}"
     visible = "".join(" " if unicodedata.category(char) in _INVISIBLE else char for char in text)
     line = " ".join(visible.split())

@@ -54,10 +54,10 @@ class FailureBudget:
         kinds += f", {self._before:,} before" if self._before else ""
         counts = f"{self.refused:,} of {self._problems:,} problems were refused ({kinds}), "
         if self.refused > self.allowed:
-            counts += f"more than {self._setting} = {self._share:g} allows ({self.allowed:,})"
+            counts += f"more than {self._setting or 'the share'} = {self._share:g} allows ({self.allowed:,})"
         else:
             counts += f"{IN_A_ROW} of them one after the other with no answer between them"
-        advice = f"Mend the cause or raise {self._setting}" if self._setting else "Mend the cause"
+        advice = f"Fix the cause or raise {self._setting}" if self._setting else "Fix the cause"
         raise PolicyError(
             f"{counts}; the last, problem {problem}: {refusal.reason.rstrip('.')}. {advice}; the next run asks only "
             "for what is missing."

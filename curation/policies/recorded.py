@@ -1,7 +1,7 @@
 """A policy that answers from a file of attempts, by a column map.
 
-A row is one attempt, or one problem with a list of attempts. Attempts belong to a problem by its id, which is computed
-from its text, and are numbered from 0 in the file's order.
+A row is one attempt, or one problem with a list of attempts. An attempt belongs to the problem with the id of its
+text, and attempts are numbered from 0 in the file's order.
 
 Invariants: an attempt is given for at most one (problem, index); one without text and answer counts, as the model gave
 no answer; one whose text cannot be read is refused, as a server's would be. The file is read once into a temporary
@@ -108,7 +108,7 @@ class Recorded:
         self._last_problem = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return the attempt of the file, None where it holds fewer.
+        """Return the attempt of the file; None if it holds fewer.
 
         Raises:
             RequestRefused: its text cannot be read.

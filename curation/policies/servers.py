@@ -109,10 +109,10 @@ class Servers:
     """The servers of one policy.
 
     Args:
-        in_flight: most requests at once of one server.
+        in_flight: max requests at once of one server.
         give_up_s: seconds without a living server after which requests fail.
-        probe: raises `TemporaryFailure` where the server at an address cannot answer for now, `PolicyError` where it
-            never will.
+        probe: raises `TemporaryFailure` if the server at an address cannot answer for now, `PolicyError` if it never
+            will.
     """
 
     def __init__(

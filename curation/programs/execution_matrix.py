@@ -27,13 +27,14 @@ import polars as pl
 
 from curation.records import VerifierError
 from curation.verify.programs.extraction import CodeLang
+from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.output_equivalence import Classes, Spill, canonical
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.running import failure_of
 from curation.verify.programs.tools import Program, Runner, Toolbox
 from curation.verify.sandbox import Limits
 
-VERSION = "execution_matrix@5"
+VERSION = "execution_matrix@6"
 
 MEASURED = pl.Schema(
     {
@@ -222,6 +223,8 @@ def run_execution_matrix(
     """
     if problem.refused is not None:
         raise VerifierError(f"problem {name}: {problem.refused}")
+    if problem.function is not None:
+        return _function_matrix(runner, name, problem, candidates, time_given=time_given)
     has_output = list(known) if known is not None else [True] * len(problem.tests)
     expected_digests = [
         canonical(test.output, problem.comparison) if has_expected else None
@@ -241,6 +244,36 @@ def run_execution_matrix(
         spill.close()
     judged = sum(run is not None and run.cpu_s is not None for row in bench.runs.values() for run in row)
     return ExecutionMatrix(runs, outputs, limit, judged, bench.broken, bench.why)
+
+
+def _function_matrix(
+    runner: Runner, name: str, problem: CodeProblem, candidates: Sequence[Candidate], *, time_given: bool
+) -> ExecutionMatrix:
+    """Judge the solutions of a problem that asks for a function: a wrong result is an output of its solution alone."""
+    measured = dataclasses.replace(problem, cpu_s=problem.cpu_s * SLACK if time_given else MEASURE_S)
+    rows: list[tuple[object, ...]] = []
+    slowest: float | None = None
+    broken, why = 0, ""
+    jobs = ((measured, candidate.submission) for candidate in candidates)
+    for candidate, result in zip(candidates, judge_programs(runner, jobs, every=True), strict=True):
+        ends: list[tuple[int, CodeVerdict, float | None]]
+        ends = [(run.index, run.verdict, run.cpu_s) for run in result.tests]
+        for test, verdict, seconds in ends or [(test, result.verdict, None) for test in range(problem.test_count)]:
+            if verdict is CodeVerdict.BROKEN:
+                broken, why = broken + 1, result.how
+                continue
+            is_right, is_valid = verdict is CodeVerdict.AC, verdict in (CodeVerdict.AC, CodeVerdict.WA)
+            output = "expected" if is_right else f"of solution {candidate.index}" if is_valid else None
+            lang, ended = candidate.submission.lang.value, "ok" if is_valid else verdict.value
+            rows.append(
+                (name, candidate.index, candidate.right, test, is_valid, output, is_right, lang, seconds, ended, None)
+            )
+            if is_right and candidate.right is not False and seconds is not None:
+                slowest = max(seconds, slowest or 0.0)
+    derived = problem.cpu_s if slowest is None else float(max(1, math.ceil(slowest * MULTIPLIER)))
+    runs = pl.DataFrame(rows, schema=MEASURED, orient="row")
+    limit = problem.cpu_s if time_given else derived
+    return ExecutionMatrix(runs, OUTPUT.to_frame(), limit, runs["cpu_s"].count(), broken, why)
 
 
 def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:

@@ -5,7 +5,7 @@ The rules, in order; the first that fires gives the reason:
     missing_statement  there is no statement, or hardly any
     interactive        the source marks the problem as interactive
     needs_files        the source names files to read or write instead of standard input and output
-    asks_function      the source names a function, so a function is asked for, not a program
+    asks_function      the source names a function, and its tests are no calls of one
     missing_figure     the source marks pictures, or the statement has the mark of one
     several_outputs    the source has a checker that cannot be used
     no_solution        no solution in a language that is run, other than those known to be wrong
@@ -22,9 +22,10 @@ import re
 
 import polars as pl
 
-from curation.records import DROPPED, DropReason
+from curation.records import DROPPED, DropReason, SourceError
+from curation.verify.programs.tables import build_problem
 
-VERSION = "code_filters@2"
+VERSION = "code_filters@3"
 
 STAGE = "programs"
 
@@ -58,8 +59,9 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
     """Return the reason to drop a problem with the evidence; None if it stays.
 
     Args:
-        about: ``interactive``, ``files``, ``figures`` and ``function`` of its `JUDGING` row;
-            ``solutions`` and ``tests`` are counts of what can be used; ``not_usable`` are words of the source, or None.
+        about: ``interactive``, ``files`` and ``figures`` of its `JUDGING` row; ``no_function`` states why the function
+            that is asked for cannot be judged, or is None; ``solutions`` and ``tests`` are counts of what can be used;
+            ``not_usable`` are words of the source, or None.
     """
     text = statement or ""
     letters = sum(letter.isalpha() for letter in text)
@@ -69,8 +71,8 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
         return DropReason.INTERACTIVE, "the source marks it as interactive"
     if about["files"]:
         return DropReason.NEEDS_FILES, "the source names files"
-    if about["function"]:
-        return DropReason.ASKS_FUNCTION, f"the function {about['function']}"
+    if about["no_function"]:
+        return DropReason.ASKS_FUNCTION, str(about["no_function"])
     match = _PICTURE.search(text)
     if about["figures"] or match:
         return DropReason.MISSING_FIGURE, match[0] if match else "the source marks it as showing pictures"
@@ -80,6 +82,18 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
         return DropReason.NO_SOLUTION, "no solution in Python or C++ that is not known to be wrong"
     if not about["tests"]:
         return DropReason.TOO_FEW_TESTS, "no test"
+    return None
+
+
+def _no_function(name: str, tests: list[tuple[str, str | None]], judging: dict[str, object]) -> str | None:
+    """Return why the function that a problem asks for cannot be judged; None if it can, or none is asked for."""
+    function = judging["function"]
+    if function is None or judging["interactive"] or judging["files"]:
+        return None
+    try:
+        build_problem(name, tests, judging)
+    except SourceError:
+        return f"the function {function}: its tests are no calls, with arguments and results as JSON"
     return None
 
 
@@ -95,12 +109,17 @@ def filter_programs(
     counts = {"solutions": dict(usable.group_by("problem").len().iter_rows())}
     counts["tests"] = dict(tests.group_by("problem").len().iter_rows())
     beside = {row["problem"]: row for row in judging.iter_rows(named=True)}
+    pairs = {
+        str(name): list(zip(inputs, outputs, strict=True))
+        for name, inputs, outputs in tests.group_by("problem").agg("input", "output").iter_rows()
+    }
     reasons: list[str | None] = []
     evidence: list[str | None] = []
     cleaned: list[str | None] = []
     for name, raw in problems.select("id", "statement").iter_rows():
         statement = clean_statement(raw) if raw is not None else None
         about = {"not_usable": None, **beside[name]} | {key: count.get(name, 0) for key, count in counts.items()}
+        about["no_function"] = _no_function(name, pairs.get(name, []), beside[name])
         drop = drop_reason(raw, about)
         reasons.append(drop[0].value if drop else None)
         evidence.append(drop[1] if drop else None)

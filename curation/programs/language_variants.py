@@ -13,13 +13,13 @@ under `LANGUAGE`, where sampling, judging and exports look; a problem that can b
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
 from curation.records import DROPPED, PROBLEM, Domain, DropReason, problem_id
 
-VERSION = "language_variants@2"
+VERSION = "language_variants@3"
 
 STAGE = "language_variants"
 
@@ -28,6 +28,9 @@ LANGUAGE = "language"
 
 LINES = {"python": "Write the program in Python 3.", "cpp": "Write the program in C++20."}
 """The line that names the language."""
+
+FUNCTION_LINE = "Write the function in Python 3."
+"""The line of a problem that asks for a function; functions are asked for in Python only."""
 
 
 TIME_FACTORS = {"python": 3.0, "cpp": 1.0}
@@ -75,19 +78,25 @@ def languages_of(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def make_variants(problems: pl.DataFrame, supported: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def make_variants(
+    problems: pl.DataFrame, supported: pl.DataFrame, functions: Collection[str] = ()
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the language variants (`PROBLEM`), in the order of the problems, and the problems without any (`DROPPED`).
 
     Args:
         supported: what `languages_of` returned.
+        functions: ids of the problems that ask for a function.
     """
     languages: dict[str, list[tuple[str, bool]]] = {}
     for name, language, passed in supported.select("problem", "language", "passed").iter_rows():
         languages.setdefault(name, []).append((language, passed))
     rows = []
     for row in problems.iter_rows(named=True):
+        is_function = row["id"] in functions
         for language, passed in languages.get(row["id"], ()):
-            statement = f"{row['statement'].rstrip()}\n\n{LINES[language]}"
+            if is_function and language != "python":
+                continue
+            statement = f"{row['statement'].rstrip()}\n\n{FUNCTION_LINE if is_function else LINES[language]}"
             meta = {**json.loads(row["meta"] or "{}"), LANGUAGE: language, "solved_in_it": passed}
             variant = {
                 "id": problem_id(statement, None, Domain.CODE),

@@ -49,12 +49,12 @@ def asked_by(policy: LiveModel, response_format: str) -> str:
     """Return what `FILE` holds, as JSON: which prompt a live policy was given."""
     named = {"text": policy.prompt.text} if isinstance(policy.prompt, PromptFile) else policy.prompt
     examples = [[one.statement, one.response] for one in policy.examples]
-    told = {"prompt": named, "thinking": policy.thinking, "examples": examples, "response_format": response_format}
-    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    asked = {"prompt": named, "thinking": policy.thinking, "examples": examples, "response_format": response_format}
+    return json.dumps(asked, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_asked(folder: Path) -> Asked:
-    """Return how the problems of a published set were asked; the defaults where it does not say.
+    """Return how the problems of a published set were asked; the defaults if it has no `asked.json`.
 
     Raises:
         SourceError: the file is damaged.
@@ -65,7 +65,7 @@ def read_asked(folder: Path) -> Asked:
     except FileNotFoundError:
         return Asked(judges=judges)
     except (KeyError, TypeError, ValueError) as error:
-        raise SourceError(f"{path} cannot be read ({error}); publish its folder again.") from error
+        raise SourceError(f"{path} does not state how problems were asked ({error}); publish it again.") from error
 
 
 def write_asked(folder: Path, policy: LiveModel, response_format: str) -> None:
@@ -115,10 +115,10 @@ def asked_settings(folder: Path) -> dict[str, Any]:
     }
 
 
-def _asked(told: Mapping[str, Any]) -> Asked:
-    named, tags = told["prompt"], told["thinking"]
+def _asked(content: Mapping[str, Any]) -> Asked:
+    named, tags = content["prompt"], content["thinking"]
     prompt = PromptFile(file=FILE, text=named["text"]) if isinstance(named, dict) else named
     thinking = tags if isinstance(tags, str) else (str(tags[0]), str(tags[1]))
-    examples = [(str(statement), str(response)) for statement, response in told["examples"]]
+    examples = [(str(statement), str(response)) for statement, response in content["examples"]]
     chosen = solving_prompt(prompt, ThinkingTags.of(thinking), examples)
-    return Asked(chosen, thinking, checked_format(told["response_format"]))
+    return Asked(chosen, thinking, checked_format(content["response_format"]))

@@ -61,7 +61,7 @@ def reading_request(
     Args:
         original: the problem, with its options and its answer if these were translated, too.
         target: the translation's language, ISO 639-1.
-        suspicion: what rules hold against the translation, if anything.
+        suspicion: what a rule found in the translation, if anything.
     """
     texts = {"original": original, "translation": translated} | ({"suspicion": suspicion} if suspicion else {})
     key = _key(list(texts.values()))
@@ -90,5 +90,5 @@ def read_difference(text: str | None) -> str | None:
     """
     response = split_response(text).answer if text is not None else None
     found = _DIFFERENCE.findall(response) if response is not None else []
-    said = found[-1].strip()[:_LONGEST] if found else None
-    return None if said is None or said.rstrip(".").lower() == "none" else said
+    named = found[-1].strip()[:_LONGEST] if found else None
+    return None if named is None or named.rstrip(".").lower() == "none" else named

@@ -45,14 +45,14 @@ BOXED = {lang.code: lang.prompts.boxed for lang in languages()}
 """How the final answer of a math problem must be written, by language (ISO 639-1)."""
 
 FENCED = {lang.code: lang.prompts.fenced for lang in languages()}
-"""How a program must be written, by language (ISO 639-1); the blank is the name behind the fence."""
+"""How a program must be written, by language (ISO 639-1); the blank is the name after the fence."""
 
 FENCE = "language"
 """Detail of a `PromptRequest` that names the programming language asked for, `python` (the default) or `cpp`."""
 
 
 def answer_instructions(request: PromptRequest) -> str:
-    """Return the sentence that says in which form to answer; in English where the language has none of its own."""
+    """Return the sentence that states the form of the answer; in English if the language has none of its own."""
     if request.domain is Domain.CODE:
         return FENCED.get(request.lang, FENCED["en"]).replace("{fence}", request.details.get(FENCE, "python"))
     return BOXED.get(request.lang, BOXED["en"])
@@ -73,7 +73,7 @@ _FILE = "file"
 """The name of prompts of files, before their versions."""
 
 RECORDED = "recorded"
-"""The version that attempts recorded elsewhere are filed under: no one knows how they were asked."""
+"""The version that attempts recorded elsewhere are filed under, as their prompt is not known."""
 
 
 def asks_to_solve(version: str) -> bool:

@@ -22,7 +22,7 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from io import RawIOBase
 from pathlib import Path
@@ -73,6 +73,9 @@ IS_DOUBTFUL = pl.col("method").str.ends_with("(doubtful)")
 
 SHOWN_COLUMNS = 5
 """Most doubtful verdicts that the evidence of one problem names."""
+
+SHOWN_CHARACTERS = 80
+"""Characters of an unreadable answer that the evidence shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +386,31 @@ def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl
         "wrong_label", descending=True, nulls_last=True, maintain_order=True
     )
     return whole.filter(~pl.col("id").is_in(list(verdicts))) if verdicts else whole
+
+
+def offered_references(disputes: pl.DataFrame) -> list[tuple[str, str]]:
+    """Return the references that disputes offer besides the present ones, each with its language, once and sorted."""
+    rows = disputes.select("references", "lang").iter_rows()
+    return sorted({(text, lang) for references, lang in rows for text in references[1:] if text is not None})
+
+
+def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str]]) -> pl.DataFrame:
+    """Return disputes that offer no reference which the verifier cannot read; the evidence names what it could not.
+
+    The present reference, the first, stays. A problem accepted with unreadable text would leave at the reference check.
+
+    Args:
+        unreadable: of `offered_references`.
+    """
+    offered, evidence = [], []
+    for references, lang, said in disputes.select("references", "lang", "evidence").iter_rows():
+        left_out = [text for text in references[1:] if text is None or (text, lang) in unreadable]
+        offered.append([*references[:1], *(text for text in references[1:] if text not in left_out)])
+        named = ", ".join(repr(text)[:SHOWN_CHARACTERS] for text in left_out if text is not None)
+        evidence.append(f"{said}; not offered, since the verifier cannot read it: {named}" if named else said)
+    return disputes.with_columns(
+        pl.Series("references", offered, DISPUTE["references"]), pl.Series("evidence", evidence, pl.String)
+    )
 
 
 def dispute_counts(disputes: pl.DataFrame) -> dict[str, int]:

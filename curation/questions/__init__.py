@@ -1,4 +1,4 @@
-"""What a model is asked besides solving: questions of two shapes, `Vote` (votes.py) and `Proposal` (proposals.py).
+"""What a model is asked other than to solve: questions of two shapes, `Vote` (votes.py) and `Proposal` (proposals.py).
 
 A question is one file here and one line in `QUESTIONS`; `[questions.NAME]` of a recipe names the model that answers it.
 A user's own question is a `Vote` over rows, named by `use = "my_file.py:NAME"` (`curation.plugins`).

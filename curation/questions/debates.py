@@ -1,4 +1,4 @@
-"""Debates on disputed labels: who speaks when, what the judge reads, and what its votes amount to (arXiv 2407.04622).
+"""Debates on disputed labels: the order of speeches, what the judge reads, and how votes count (arXiv 2407.04622).
 
 A dispute is two answers to one problem, the reference and its rival. A debater argues for both at once in every round.
 Then a judge reads all speeches in four views: the reference is A or B, and is heard first or second.
@@ -92,7 +92,7 @@ _TAG = re.compile(r"</?quote>", re.IGNORECASE)
 
 
 class Speech(NamedTuple):
-    """What one side said in one round; ``side`` is 0 for the reference, 1 for its rival."""
+    """The speech of one side in one round; ``side`` is 0 for the reference, 1 for its rival."""
 
     round: int
     side: int
@@ -138,9 +138,9 @@ class Debate:
 
     def after(self, texts: Sequence[str | None]) -> Debate | None:
         """Return the debate after a round in which the two sides gave these responses; None if one has no speech."""
-        said = [clean_speech(text, self.statement) for text in texts]
+        cleaned = [clean_speech(text, self.statement) for text in texts]
         number = len(self.speeches) // 2 + 1
-        speeches = tuple(Speech(number, side, text) for side, text in enumerate(said) if text)
+        speeches = tuple(Speech(number, side, text) for side, text in enumerate(cleaned) if text)
         return replace(self, speeches=(*self.speeches, *speeches)) if len(speeches) == 2 else None
 
     def view_request(self, view: View) -> PromptRequest:
@@ -184,10 +184,10 @@ def clean_speech(text: str | None, statement: str) -> str | None:
 
     None if it is empty.
     """
-    said = split_response(text).answer if text is not None else None
-    if said is None:
+    answer = split_response(text).answer if text is not None else None
+    if answer is None:
         return None
-    kept = "".join(letter for letter in said if letter == "\n" or unicodedata.category(letter)[0] != "C")
+    kept = "".join(letter for letter in answer if letter == "\n" or unicodedata.category(letter)[0] != "C")
     while _MARK.search(kept):
         kept = _MARK.sub("", kept)
 

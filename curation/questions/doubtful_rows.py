@@ -10,8 +10,8 @@ import polars as pl
 
 from curation.languages.vocabulary import every
 from curation.prompts.base import Prompt
-from curation.questions.votes import Selected, Vote
-from curation.records import Domain, DropReason, PromptRequest, problem_id
+from curation.questions.votes import Selected, Vote, text_request
+from curation.records import DropReason, PromptRequest
 
 _STATEMENT, _ANSWER = pl.col("statement"), pl.col("answer")
 _POINTS = every(lambda lang: lang.statements.points_at)
@@ -60,12 +60,8 @@ PROMPT = Prompt("usability@1", SYSTEM, lambda request: request.statement)
 
 
 def usability_request(statement: str, answer: str, lang: str) -> PromptRequest:
-    """Return the request to judge a problem with its reference answer.
-
-    Its id is that of its whole text, so that a file of recorded votes names a row by the text.
-    """
-    text = f"The problem:\n\n{statement}\n\nThe reference answer:\n\n{answer}"
-    return PromptRequest(problem_id(text), text, Domain.MATH, lang)
+    """Return the request to judge a problem with its reference answer."""
+    return text_request(f"The problem:\n\n{statement}\n\nThe reference answer:\n\n{answer}", lang)
 
 
 def uncertain_rows(kept: pl.DataFrame) -> Selected:

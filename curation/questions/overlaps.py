@@ -19,7 +19,7 @@ ASK_FROM = 0.45
 """Lowest score from which a problem is asked about."""
 
 NEAREST = 3
-"""Most rows of benchmarks that a problem is asked about with."""
+"""Max rows of benchmarks that a problem is asked about with."""
 
 ASKED_FIGURES, ASKED_FORMULAS = 0.4, 0.8
 """Lowest agreement of figures of a pair that is asked about, in running text and with formulas, unless the setting is

@@ -1,4 +1,4 @@
-"""Whether a problem can be answered as it stands: votes on missing, contradictory and undetermined premises."""
+"""Whether a problem can be answered as it is: votes on missing, contradictory and undetermined premises."""
 
 from __future__ import annotations
 

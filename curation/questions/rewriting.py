@@ -69,14 +69,14 @@ _ASKS = re.compile(rf"(?i)[?？]|____|{one_of(lambda lang: lang.choices.asks)}")
 
 @dataclass(frozen=True, slots=True)
 class ProposedRewriting:
-    """What a response proposes: the new statement, and the text behind it, which holds the policy's own answer."""
+    """What a response proposes: the new statement, and the text after it, which holds the model's own answer."""
 
     statement: str
     answer: str
 
 
 def read_rewriting(text: str | None) -> ProposedRewriting | None:
-    """Return the last rewriting in a response behind its thoughts; None where there is none, or it is NONE."""
+    """Return the last rewriting in a response after its thoughts; None if there is none, or it is NONE."""
     response = split_response(text).answer if text is not None else None
     if response is None:
         return None
@@ -87,17 +87,17 @@ def read_rewriting(text: str | None) -> ProposedRewriting | None:
 
 
 def accept_rewriting(
-    question: str, options: Sequence[str], index: int, rewriting: ProposedRewriting | None, *, verified: bool
+    question: str, options: Sequence[str], index: int, statement: str, *, verified: bool
 ) -> dict[str, str] | str:
     """Return statement and answer of the open question, or why the rewriting is not accepted.
 
     Args:
-        question: the problem without its options. options: their texts. index: the right one.
-        verified: whether the verifier accepts the answer in ``rewriting.answer`` against the right option.
+        question: the problem without its options.
+        options: their texts.
+        index: the right one.
+        statement: of the rewriting.
+        verified: whether the verifier accepts the model's own answer against the right option.
     """
-    if rewriting is None:
-        return "no rewriting"
-    statement = rewriting.statement
     if split_options(statement) is not None:
         return "the rewriting still has labelled options"
     if not _ASKS.search(statement):
@@ -118,7 +118,7 @@ def accept_rewriting(
     if _script(statement) != _script(question):
         return f"the language changed: {_script(question)} became {_script(statement)}"
     if not verified:
-        return "the policy's answer to its rewriting is not the right option"
+        return "the model's answer to its rewriting is not the right option"
     return {"statement": statement, "answer": answer}
 
 
@@ -179,14 +179,14 @@ def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -
 
     Args:
         row: of `choices_to_rewrite`.
-        judge: holds the model's own answer against the right option.
+        judge: compares the model's own answer with the right option.
     """
     solved = (Response(rewriting.answer, None),)
     task = JudgeTask(row["id"], row["options"][row["right"]], row["lang"], solved, statement=rewriting.statement)
     (verdict,) = next(iter(judge.judge([task]))).verdicts
     failed = verdict.outcome not in COUNTED_OUTCOMES  # the verifier's own failure is no verdict on the model
     verified = failed or verdict.outcome is Outcome.CORRECT
-    result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting, verified=verified)
+    result = accept_rewriting(row["choice"], row["options"], row["right"], rewriting.statement, verified=verified)
     return f"the verifier failed: {verdict.method}" if failed and not isinstance(result, str) else result
 
 

@@ -24,7 +24,7 @@ COUNT, EXAMPLES, MOST_KB = "count", "examples", "most_kb"
 
 _EXAMPLES = 3
 _EXAMPLE_BYTES = 2000
-"""Of a longer example nothing is shown: half of one tells a wrong form."""
+"""Longer examples are not shown: half of one shows a wrong form."""
 
 SYSTEM = """\
 You write tests for programming problems. A test is only useful if it is allowed by the problem's constraints and if a \
@@ -86,8 +86,8 @@ def _user(request: PromptRequest) -> str:
     text = ASK.replace("{wrong}", str(WRONG))
     for name in (COUNT, MOST_KB):
         text = text.replace(f"{{{name}}}", details[name])
-    before, _, behind = text.partition("{statement}\n{examples}")
-    return f"{before}{request.statement}\n{details[EXAMPLES]}{behind}{refusal_text(request)}"
+    before, _, after = text.partition("{statement}\n{examples}")
+    return f"{before}{request.statement}\n{details[EXAMPLES]}{after}{refusal_text(request)}"
 
 
 PROMPT = Prompt("testing@2", SYSTEM, _user)

@@ -91,7 +91,7 @@ class Vote:
 
     prompt: Prompt
     words: tuple[str, ...]
-    """What a vote may say; all but the first are faults."""
+    """What a vote may be; all but the first are faults."""
 
     reasons: Mapping[str, DropReason] = field(default_factory=dict)
     """By the word: the reason for which a row leaves."""

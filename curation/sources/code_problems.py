@@ -56,7 +56,7 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class CodeTables:
-    """The tables beside some `PROBLEM` rows."""
+    """The tables of some `PROBLEM` rows."""
 
     tests: pl.DataFrame
     solutions: pl.DataFrame
@@ -173,7 +173,9 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
     others: Counter[str] = Counter()
     for name, row in _first_of_each(ids, rows).items():
         function = _function_of(row, columns)
-        if not (function or "").startswith("{"):
+        if (function or "").startswith("{"):
+            tests.append((name, 0, function, "", columns.tests[0].origin))  # its program counts as one test
+        else:
             pairs = [(pair, part.origin) for part in columns.tests for pair in parse_tests(row, part, function)]
             tests += [(name, index, *pair, origin) for index, (pair, origin) in enumerate(pairs)]
         starter = _text(row, columns.starter)
@@ -192,7 +194,10 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
 
 
 def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> str | None:
-    """Return the statement with its further parts and its examples, under Markdown headings."""
+    """Return the statement with its further parts and its examples, under Markdown headings.
+
+    A statement that does not name the function that its asserts call gets the name, and one of the asserts.
+    """
     if statement is None:
         return None
     blocks = [statement.strip()]
@@ -202,6 +207,9 @@ def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> st
             blocks.append(f"## {heading}\n\n{text.strip()}")
     if columns.examples is not None:
         blocks += _examples(parse_tests(row, columns.examples))
+    first = _first_assert(row, columns)
+    if first is not None and re.search(rf"\b{_first_call(first)}[(`]", statement) is None:
+        blocks.append(f"The function is called as in `{first.strip()}`.")
     return "\n\n".join(blocks)
 
 
@@ -240,6 +248,12 @@ def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> lis
             f"`{part.path}` is neither a list of objects, nor an object of lists, nor asserts: {packed!r:.80}."
         )
     return [(_as_input(test_input, function), _as_output(expected)) for test_input, expected in pairs]
+
+
+def _first_assert(row: Row, columns: CodeColumns) -> str | None:
+    """Return the first assert of a row's tests; None if they have another form."""
+    values = (value_at(row, part.path) for part in columns.tests if part.path is not None)
+    return next((str(value[0]) for value in values if value and _is_asserts(value)), None)
 
 
 def _is_asserts(packed: Any) -> bool:

@@ -1,7 +1,8 @@
 """Rows of JSON lines, CSV and parquet files, compressed or not, each with its line.
 
-Invariants: rows come in the file's order, a batch in memory at once, and blank lines are none; a row that cannot be
-read is a `RawRow` without a row; a file that is missing, damaged or of another kind is one `SourceError`.
+Invariants: rows come in the file's order, a batch in memory at once, and blank lines are none; a line of JSON that
+cannot be read, or a row of CSV with too many or too few fields, is a `RawRow` without a row; a file that is missing,
+damaged or of another kind is one `SourceError`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ LONGEST = 1 << 28
 DEEPEST = 300
 """Lists and objects within one another; Python's own tools end at about 1,000."""
 _LONG_INTEGER = re.compile(rb"\d{19}")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
-"""Bytes that are not UTF-8, as ``surrogateescape`` reads them."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -154,48 +153,23 @@ def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
     """Yield the rows below the header; an empty field is None.
 
     Raises:
-        SourceError: a quote is broken in a row of several lines, so that it is unknown where the next row begins.
+        SourceError: a quote is broken, or text is not UTF-8, so that it is unknown where the next row begins.
     """
     csv.field_size_limit(LONGEST)
-    taken: list[str] = []
-
-    def lines(text: io.TextIOWrapper) -> Iterator[str]:
-        for line in text:
-            taken.append(line)
-            yield line
-
-    header: list[str] | None = None
-    with io.TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-        reader = csv.reader(lines(text), strict=True)
-        while True:
-            taken.clear()
-            fields: list[str] = []
-            reason = ""
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                reason = f"not a readable CSV row ({error})"
-            if len(taken) > 1 and reason:
-                first = reader.line_num - len(taken) + 1
-                raise SourceError(f"{path}, lines {first} to {reader.line_num}: {reason}; a quote there is not closed.")
-            content = "".join(taken)
-            if not content.isascii() and _NOT_UTF8.search(content):
-                reason = "not a readable CSV row (not UTF-8)"
-            if header is None and reason:
-                raise SourceError(f"{path}: the header is {reason}.")
-            if header is None:
-                header = fields
-            elif fields or reason:
-                if not reason and len(fields) != len(header):
+    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        reader = csv.reader(text, strict=True)
+        try:
+            header = next(reader, [])
+            for fields in filter(None, reader):
+                if len(fields) == len(header):
+                    row = {name: field or None for name, field in zip(header, fields, strict=True)}
+                    yield RawRow(path, reader.line_num, None, row)
+                else:
                     which = "more" if len(fields) > len(header) else "fewer"
                     reason = f"{which} fields than the header's {len(header)}"
-                row = None if reason else {name: field or None for name, field in zip(header, fields, strict=True)}
-                raw = content.encode("utf-8", "surrogateescape")
-                taken.clear()
-                del fields, content  # a bad row may be large
-                yield RawRow(path, reader.line_num, raw, row, reason)
+                    yield RawRow(path, reader.line_num, orjson.dumps(fields), None, reason)
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise SourceError(f"{path}, line {reader.line_num}: not readable as CSV ({error}); mend it.") from error
 
 
 def _parquet_rows(path: Path, batch_rows: int) -> Iterator[RawRow]:
@@ -209,16 +183,15 @@ def _parquet_rows(path: Path, batch_rows: int) -> Iterator[RawRow]:
 
 
 def arrow_rows(path: Path | str, table: Any, start: int = 1) -> Iterator[RawRow]:
-    """Yield the rows of an Arrow table or batch; a row whose texts are not UTF-8, as files may hold, as a bad one."""
+    """Yield the rows of an Arrow table or batch.
+
+    Raises:
+        SourceError: a text is not UTF-8.
+    """
     try:
         rows = table.to_pylist()
     except UnicodeDecodeError as error:
-        if table.num_rows == 1:
-            yield RawRow(path, start, b"", None, f"not UTF-8 ({error})")
-            return
-        half = table.num_rows // 2
-        yield from arrow_rows(path, table.slice(0, half), start)
-        yield from arrow_rows(path, table.slice(half), start + half)
-        return
+        last = start + table.num_rows - 1
+        raise SourceError(f"{path}, rows {start:,} to {last:,}: a text is not UTF-8 ({error}); mend it.") from error
     for number, row in enumerate(rows, start):
         yield RawRow(path, number, None, row)

@@ -6,11 +6,11 @@ validator. `read_package` makes of it a `CodeProblem` to judge by, a statement a
 is expected of them.
 
 Invariants: nothing of a package is executed or interpreted here, and nothing outside its folder is read; what cannot
-be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission, ``untested`` inputs).
+be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission).
 
 Limits: the time limit is the package's own (``limits.time_limit``, ``.timelimit``, ``domjudge-problem.ini``). Where it
-has none ``has_time_limit`` is False and the problem carries a generous limit, until whoever runs the accepted
-submissions derives one from their slowest time (`curation.programs.execution_matrix`).
+has none ``has_time_limit`` is False and the problem carries a generous limit, until one is
+derived from the slowest accepted submission (`curation.programs.execution_matrix`).
 
 What it does not do: scoring, interactive and multi-pass problems are refused; flags of single test groups are not read.
 """
@@ -49,7 +49,7 @@ _CPP = frozenset({".cpp", ".cc", ".cxx", ".c++"})
 _PYTHON = frozenset({".py", ".py3"})
 _GRAMMAR = ".ctd"
 _NO_PROGRAMS = frozenset({"", ".md", ".txt", ".pdf", ".tex", ".yaml", ".yml", ".json", ".in", ".ans"} | {".h", ".hpp"})
-"""Endings of files beside input validators that are none themselves."""
+"""Endings of files next to input validators that are none themselves."""
 _HEADERS = frozenset({".h", ".hpp", ".hh"})
 _PYTHON_2 = re.compile(r"^#!.*(?:python2|pypy\s*$)|^\s*print\s+[\"'\w]|\braw_input\(|\bxrange\(", re.MULTILINE)
 _EXPECTED = re.compile(r"@EXPECTED_RESULTS@:\s*([\w, \-]+)")
@@ -118,7 +118,6 @@ class Package:
     has_time_limit: bool
     multiplier: float
     reasons: Mapping[str, str]
-    untested: tuple[str, ...]
 
 
 def find_packages(folder: Path) -> Iterator[Path]:
@@ -136,7 +135,7 @@ def read_package(path: Path) -> Package:
     metadata = _yaml(path / "problem.yaml")
     statement_file = _statement(path)
     raw = _text(statement_file) if statement_file is not None else ""
-    tests, samples, untested = _tests(path)
+    tests, samples = _tests(path)
     reasons: dict[str, str] = {}
     if statement_file is None:
         reasons["no_statement"] = "no TeX or Markdown statement in English or without a language"
@@ -177,7 +176,6 @@ def read_package(path: Path) -> Package:
         has_time_limit=time_limit is not None,
         multiplier=_multiplier(metadata, limits),
         reasons=reasons,
-        untested=untested,
     )
 
 
@@ -221,7 +219,7 @@ def _title(metadata: Mapping[str, Any], raw: str, name: str) -> str:
 def _kinds(metadata: Mapping[str, Any]) -> dict[str, str]:
     description = f"{metadata.get('validation', '')} {metadata.get('type', '')}".lower()
     words = {"interactive": "interactive", "multi-pass": "multi_pass", "scor": "scoring", "submit-answer": "scoring"}
-    return {word: f"problem.yaml says it is {keyword}" for keyword, word in words.items() if keyword in description}
+    return {word: f"problem.yaml: it is {keyword}" for keyword, word in words.items() if keyword in description}
 
 
 def _own_time_limit(path: Path, limits: Mapping[str, Any]) -> float | None:
@@ -249,10 +247,9 @@ def _statement(path: Path) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
-    """Return the tests, samples first; how many are samples; the inputs that have no answer next to them."""
+def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
+    """Return the tests that have an answer, samples first, and how many are samples."""
     tests: list[CodeTest] = []
-    untested: list[str] = []
     samples = 0
     for part in ("sample", "secret"):
         folder = path / "data" / part
@@ -261,11 +258,9 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int, tuple[str, ...]]:
             name = file.relative_to(path / "data").with_suffix("").as_posix()
             if answer.is_file() and file.is_file():
                 tests.append(CodeTest(file.read_bytes(), answer.read_bytes(), name))
-            else:
-                untested.append(name)
         if part == "sample":
             samples = len(tests)
-    return tuple(tests), samples, tuple(untested)
+    return tuple(tests), samples
 
 
 def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
@@ -297,8 +292,8 @@ def _flags(path: Path, program: str) -> str:
 def _validators(path: Path) -> Iterator[Validator]:
     """Yield the package's input validators: an input must pass all of them.
 
-    One in a language that is not run here (Java, a script that builds it) is there with the reason, so that whoever
-    asks for the validators can say that it is left out.
+    One in a language that is not run here (Java, a script that builds it) is included with the reason, so that
+    the caller can report that it is left out.
     """
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
@@ -368,5 +363,5 @@ def _submission(file: Path, folder: str) -> PackagedSubmission:
     if lang is CodeLang.PYTHON and _PYTHON_2.search(code):
         lang, skipped = None, "it is Python 2"
     if lang is not None and not expected:
-        lang, skipped = None, f"the folder {folder} says nothing of its verdict"
+        lang, skipped = None, f"the folder {folder} states no verdict"
     return PackagedSubmission(name, lang, code, expected, skipped)

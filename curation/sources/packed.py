@@ -10,30 +10,30 @@ import base64
 import pickletools
 import zlib
 
-MOST_UNPACKED = 1 << 29
+MAX_UNPACKED = 1 << 29
 """Bytes that one text may unpack to."""
 _TEXTS = frozenset("UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 STRING BINSTRING SHORT_BINSTRING".split())
 _AROUND = frozenset("PROTO FRAME PUT BINPUT LONG_BINPUT MEMOIZE STOP".split())
-"""Instructions of pickles that push a text, and those that may stand around it."""
+"""Instructions of pickles that push a text, and those that may surround it."""
 
 
-def unpack_text(text: str, most: int = MOST_UNPACKED) -> str:
+def unpack_text(text: str, limit: int = MAX_UNPACKED) -> str:
     """Return the text that was pickled, compressed and written in base64.
 
     Raises:
-        ValueError: it is not packed so, unpacks to more than ``most`` bytes, or holds something else than text.
+        ValueError: it is not packed so, unpacks to more than ``limit`` bytes, or holds something else than text.
     """
     try:
-        return _pickled_text(_inflate(base64.b64decode(text, validate=True), most))
+        return _pickled_text(_inflate(base64.b64decode(text, validate=True), limit))
     except (zlib.error, OverflowError) as error:
         raise ValueError(str(error)) from error
 
 
-def _inflate(data: bytes, most: int) -> bytes:
+def _inflate(data: bytes, limit: int) -> bytes:
     decompressor = zlib.decompressobj()
-    content = decompressor.decompress(data, most)
+    content = decompressor.decompress(data, limit)
     if decompressor.unconsumed_tail:
-        raise ValueError(f"more than {most:,} bytes unpacked")
+        raise ValueError(f"more than {limit:,} bytes unpacked")
     if not decompressor.eof:
         raise ValueError("cut off")
     return content

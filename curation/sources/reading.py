@@ -4,9 +4,8 @@ Invariants:
   - sound + bad = rows of the batch, and a row's position counts both, so that it is that of the file;
   - a bad row is one that cannot be read, or that alone cannot be built; it is dropped for ``bad_row`` with its file and
     line, and kept with its bytes in the `QUARANTINE` schema;
-  - more bad rows than the source may have end the reading, those of its joined table with them, and so does a source of
-    which no row can be read;
-  - a bad row of a joined table is no row of the source: it is in the `QUARANTINE` table of the first batch only.
+  - more bad rows than the source may have end the reading, and so does a source of which no row can be read, or a bad
+    row of its joined table.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ TABLE = "quarantine"
 QUARANTINE = pl.Schema(
     {
         "source": pl.String(),
-        "row": pl.Int64(),  # position in the source, from 0; null of a row of its joined table
+        "row": pl.Int64(),  # position in the source, from 0
         "file": pl.String(),  # relative to the recipe's folder if it is in it; or a URL
         "line": pl.Int64(),  # from 1; of a parquet file or a data set, the row's number
         "reason": pl.String(),
@@ -52,9 +51,9 @@ BATCH_BYTES = 64 << 20
 
 
 class BadRow(NamedTuple):
-    """A row that is set aside; of a joined table it has no position."""
+    """A row that is set aside."""
 
-    position: int | None
+    position: int
     raw: RawRow
     reason: str
 
@@ -100,9 +99,8 @@ def read_parts(
     Raises:
         SourceError: the source is empty or lacks a column, or more rows are bad than it may have, or all.
     """
-    of_joined: list[RawRow] = []
     counts = counts if counts is not None else SelectionCounts()
-    rows = selected_rows(source, folder, batch_rows, counts, of_joined)
+    rows = selected_rows(source, folder, batch_rows, counts)
     first = list(itertools.islice(rows, FIRST_ROWS))
     if not first:
         what = f"rows{_taken_by(source)}"
@@ -111,20 +109,18 @@ def read_parts(
         raise SourceError(f"source {source.name}: {source.path} holds no {what}.")
     if source.kind != "kattis":
         check_columns(source, [placed.raw.row for placed in first if placed.raw.row is not None])
-    aside = [BadRow(None, raw, raw.reason) for raw in of_joined]
     bad_rows = sound_rows = 0
     for batch in _batches(itertools.chain(first, rows), batch_rows):
         bad = {at: placed.raw.reason for at, placed in enumerate(batch) if placed.raw.row is None}
         built, sound = _build(batch, bad, build)
-        own = [BadRow(*batch[at], bad[at]) for at in sorted(bad)]
-        aside += own
+        aside = [BadRow(*batch[at], bad[at]) for at in sorted(bad)]
         bad_rows += len(aside)
         if bad_rows > source.bad_rows:
             raise _too_many(source, aside[source.bad_rows - bad_rows])
         sound_rows += len(sound)
-        dropped, table = _dropped(source, _table(source, folder, own)), _table(source, folder, aside)
+        table = _table(source, folder, aside)
+        dropped = _dropped(source, table)
         yield Part(len(batch), built, [batch[at].position for at in sound], dropped, table)
-        aside = []
     if not sound_rows:
         raise SourceError(f"source {source.name}: no row of it can be read (the last one: {dropped['evidence'][-1]}).")
 
@@ -165,15 +161,15 @@ def _taken_by(source: Source) -> str:
 
 def _too_many(source: Source, bad: BadRow) -> SourceError:
     """Return the error of a source with more bad rows than it may have; ``bad`` is the first one too many."""
-    said = f"{bad.raw.place}: {bad.reason.rstrip('.')}"
+    found = f"{bad.raw.place}: {bad.reason.rstrip('.')}"
     if source.bad_rows:
         return SourceError(
-            f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {said}); mend the "
-            "source, or raise its `bad_rows`."
+            f"source {source.name}: more than {source.bad_rows:,} rows cannot be read (the last one: {found}); mend "
+            "the source, or raise its `bad_rows`."
         )
     shown = "" if bad.raw.row is not None else f": {(bad.raw.raw or b'')[:60].decode('utf-8', 'replace')!r}"
     way_out = f"Mend it, or set `bad_rows = 100` for source {source.name}, and up to 100 such rows are set aside."
-    return SourceError(f"source {source.name}: {said}{shown}. {way_out}")
+    return SourceError(f"source {source.name}: {found}{shown}. {way_out}")
 
 
 def _table(source: Source, folder: Path, bad: Sequence[BadRow]) -> pl.DataFrame:

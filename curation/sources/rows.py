@@ -137,7 +137,7 @@ def _lettered(value: Any) -> list[str] | None:
     """Return the options of one text: MathQA's "a ) 38 , b ) 27.675", or its list as text, "['a ) 38', 'b ) 27.675']";
     "A. 38; B. 27.675", "A: 38, B: 27.675", "(a) 38 (b) 27.675"; None where it is no such text.
 
-    The letters must run from a without a gap, so that an option may hold a comma, or a bracket behind a letter.
+    The letters must run from a without a gap, so that an option may hold a comma, or a bracket after a letter.
     """
     if not isinstance(value, str):
         return None
@@ -153,7 +153,7 @@ _APART = re.compile(r"[a-jA-J]\s+\)")
 """A letter and its bracket apart, as MathQA's tokens are."""
 _THOUSANDS = re.compile(r"(?<!\d)(\d{1,3}) , (\d{3})(?!\d)")
 _LETTERINGS = ((r"\(\s*{}\s*\)", r"[,;]?\s*"), (r"{}\s*\)", r"[,;\n]\s*"), (r"{}\s*[.:]", r"[,;\n]\s*"))
-"""How an option's letter is marked, and what stands before the next one's."""
+"""How an option's letter is marked, and the text before the next one's."""
 
 
 def _listed(text: str) -> list[str] | None:

@@ -48,22 +48,17 @@ class SelectionCounts:
     joined: int = 0
     matched: int = 0
     """Rows that have at least one match in the joined table."""
-    joined_bad: int = 0
-    """Rows of the joined table that cannot be read, and were set aside."""
 
 
-def selected_rows(
-    source: Source, folder: Path, batch_rows: int, counts: SelectionCounts, of_joined: list[RawRow]
-) -> Iterator[PlacedRow]:
+def selected_rows(source: Source, folder: Path, batch_rows: int, counts: SelectionCounts) -> Iterator[PlacedRow]:
     """Yield the rows of a source that are taken, also those that cannot be read.
 
     Args:
         folder: what relative paths are relative to.
         counts: is counted up while rows are read.
-        of_joined: takes the rows of the joined table that cannot be read, before the first row comes.
 
     Raises:
-        SourceError: an expression, a quota or a join that the rows do not allow.
+        SourceError: an expression, a quota or a join that the rows do not allow, or a bad row of the joined table.
     """
     quota, drawn = source.quota, None
     if quota is not None and quota.rows is not None:
@@ -74,8 +69,7 @@ def selected_rows(
         rows = _drawn(source.name, quota, rows, drawn)
     rows = _counted(rows, counts, "drawn")
     if source.join is not None:
-        table = read_joined(source, source.join, folder, batch_rows, of_joined)
-        counts.joined_bad = len(of_joined)
+        table = read_joined(source, source.join, folder, batch_rows)
         rows = _joined(rows, table, f"source {source.name}", counts)
     yield from itertools.islice(_counted(rows, counts, "joined"), source.limit)
 
@@ -256,14 +250,11 @@ class JoinedTable:
         return {**row, **{name: value for name, value in added.items() if name not in row}}
 
 
-def read_joined(source: Source, join: Join, folder: Path, batch_rows: int, of_joined: list[RawRow]) -> JoinedTable:
+def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> JoinedTable:
     """Read the second table of a source into memory.
 
-    Args:
-        of_joined: takes its rows that cannot be read.
-
     Raises:
-        SourceError: it is missing, has no row with a key, or lacks a column.
+        SourceError: it is missing, has a row that cannot be read or none with a key, or lacks a column.
     """
     place = joined_place(source)
     assert place is not None
@@ -274,8 +265,7 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int, of_jo
     placed = itertools.starmap(PlacedRow, enumerate(table_rows(place, folder, batch_rows)))
     for _, raw in require_first(placed, [*paths, *join.columns], where):
         if raw.row is None:
-            of_joined.append(raw)
-            continue
+            raise SourceError(f"{where}: {raw.place}: {raw.reason.rstrip('.')}; mend it, for its key is not known.")
         if (key := _key(raw.row, paths)) is None:
             continue
         matches = by_key.setdefault(key, [])

@@ -1,1 +1,1 @@
-"""What lies on disk: stage folders of shards, the attempt store and its journal, temporary folders."""
+"""What is stored on disk: stage folders of shards, the attempt store and its journal, temporary folders."""

@@ -42,12 +42,12 @@ REFUSAL = pl.Schema(
         "reason": pl.String(),  # what was refused where, in the server's words
     }
 )
-"""Attempts that whoever answers refused. They are no attempts: a later run asks for them again."""
+"""Requests that the model's server refused. They are no attempts: a later run asks for them again."""
 
 _PART_OF_PROBLEM = pl.Schema({"problem": pl.String(), "attempts": pl.UInt32(), "part": pl.String()})
 
 PART_BYTES = 64 * 1024 * 1024
-"""A part takes over at most so many bytes of the journal; that is what `compact` holds in memory."""
+"""Bytes of the journal that a part takes over at most, and that `compact` holds in memory."""
 
 SYNC_S = 1.0
 """Seconds after which added attempts must outlast a power cut; a kill loses none at any time."""
@@ -152,7 +152,7 @@ class KeyedStore:
         stored = self._read_parts(new.select("problem").unique(), ["problem", "index"])
         duplicates = pl.concat([stored, new]).filter(pl.struct("problem", "index").is_duplicated())
         if not duplicates.is_empty():
-            raise StoreError(f"attempt {duplicates.row(0)} of {self.key.policy} would stand twice in {self.folder}.")
+            raise StoreError(f"attempt {duplicates.row(0)} of {self.key.policy} would be twice in {self.folder}.")
         aside = self.folder / ".aside-part"
         attempts.rechunk().write_parquet(aside, compression="zstd", compression_level=3)
         digest = file_digest(aside)[:16]
@@ -187,7 +187,7 @@ class KeyedStore:
             columns: must name problem and index; all if missing.
         """
         columns = columns or self.schema.names()
-        journal = dict(self._journal.snapshot())  # first: what moves meanwhile stands in both, and counts once
+        journal = dict(self._journal.snapshot())  # first: what moves meanwhile is in both, and counts once
         for path in sorted(self.folder.glob("part-*.parquet")):
             frame = self._part(path.name, columns)
             for name in frame.select("problem", "index").iter_rows():
@@ -207,7 +207,7 @@ class KeyedStore:
         return {problem: indices for problem, indices in missing.items() if indices}
 
     def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        """Return which of these attempts stand in a part."""
+        """Return which of these attempts are in a part."""
         requested = set(names)
         problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
         return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
@@ -240,7 +240,7 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema={name: self.schema[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Return which problems lie in which part, and how many attempts at each."""
+        """Return which problems are in which part, and how many attempts at each."""
         frames = [
             self._scan(path, ["problem"])
             .group_by("problem", maintain_order=True)
@@ -274,7 +274,7 @@ class AttemptStore(KeyedStore):
         """Add attempts one by one as they finish, into the journal; `compact` makes a part of them.
 
         Args:
-            completions: problem, index and what the policy said.
+            completions: problem, index and the policy's text.
         """
         self.add_lines(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
 

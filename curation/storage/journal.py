@@ -1,4 +1,4 @@
-"""An append-only file of JSON lines, each under a name: where attempts lie until a parquet part takes them over.
+"""An append-only file of JSON lines, each under a name: where attempts are until a parquet part takes them over.
 
 Invariants:
   - a line is written whole before `add` returns, so kill -9 loses none; `sync` outlasts a power cut too;
@@ -58,7 +58,7 @@ class Journal:
         places: dict[Name, tuple[int, int]] = {}
         for name, line in lines:
             if name in self._places or name in places:
-                raise StoreError(f"attempt {name} would stand twice in {self.path}.")
+                raise StoreError(f"attempt {name} would be twice in {self.path}.")
             text = json.dumps([*name, line]).encode() + b"\n"
             places[name] = (self._end + len(content), len(text))
             content += text
@@ -85,7 +85,7 @@ class Journal:
                 yield json.loads(handle.read(size))[2]
 
     def snapshot(self) -> Iterator[tuple[Name, dict[str, Any]]]:
-        """Read the lines that stand in the file now, in one go, whoever writes it or takes it away meanwhile."""
+        """Read the lines of the file in one go, while other processes may write or remove it."""
         try:
             with self.path.open("rb") as handle:
                 for line in handle:

@@ -19,7 +19,7 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
 
     Args:
         patience_s: so long another holder is waited for, seconds.
-        say: told in a sentence that it is waited for.
+        say: is called with a sentence if it is waited for.
 
     Raises:
         StoreError: the folder cannot be written, or another process holds it.
@@ -29,7 +29,7 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
         handle = (folder / ".lock").open("w")
     except OSError as error:
         raise StoreError(f"{folder} cannot be made or written ({error.strerror}); give another --out.") from error
-    ends, told = time.monotonic() + patience_s, False
+    ends, reported = time.monotonic() + patience_s, False
     with handle:
         while True:
             try:
@@ -40,9 +40,9 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
                     raise StoreError(
                         f"{folder} is in use by another run; wait for it or give another --out."
                     ) from error
-            if say is not None and not told:
-                say(f"{folder} is in use by another process; it is waited for, for {patience_s:g} s at most.")
-                told = True
+            if say is not None and not reported:
+                say(f"{folder} is in use by another process; waiting for it, {patience_s:g} s at most.")
+                reported = True
             time.sleep(_LOOK_S)
         yield
 

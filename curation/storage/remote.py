@@ -1,4 +1,4 @@
-"""Places behind URLs: the file system of one, and what goes wrong there as a sentence.
+"""Places behind URLs: the file system of one, and its errors as a sentence.
 
 fsspec knows the file systems; those of clouds are packages of their own (s3fs, gcsfs, adlfs), with their own ways to
 credentials, of which nothing is in a recipe.
@@ -68,20 +68,16 @@ def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError) and isinstance(error.__cause__, Exception):
         error = error.__cause__  # as fsspec's own for http, whatever came instead of the file
     text = first_line(error)
-    said = f" ({text})" if text else ""
+    detail = f" ({text})" if text else ""
     if isinstance(error, zipfile.BadZipFile):
-        return (
-            f"cannot be opened{said}: its directory, which stands at its end, is lost or damaged, as of a file that "
-            "was not fetched whole. Fetch it again, or make a directory of what is there by `zip -FF OLD.zip --out "
-            "NEW.zip`, and name the new file."
-        )
+        return f"cannot be opened{detail}: it is damaged, or was not fetched whole; fetch it again."
     if isinstance(error, ImportError):
-        return f"needs a package that is not installed{said}; install it beside this one."
+        return f"needs a package that is not installed{detail}; install it in this environment."
     missing = isinstance(error, FileNotFoundError) or type(error).__name__ in ("NoSuchBucket", "NoSuchKey")
     if missing or getattr(error, "status", None) == 404:
-        return "is not there; look at the address, and whether it may be read from here."
+        return "is missing; check the address, and whether it may be read from here."
     if isinstance(error, PermissionError) or getattr(error, "status", None) in (401, 403):
-        return f"may not be used with this machine's credentials{said}; see fsspec's page on how they are given."
+        return f"may not be used with this machine's credentials{detail}; see fsspec's page on how they are given."
     if isinstance(error, ValueError) and "rotocol" in text:
-        return f"has a scheme that fsspec does not know{said}; write it as in `s3://bucket/path`."
+        return f"has a scheme that fsspec does not know{detail}; write it as in `s3://bucket/path`."
     return f"cannot be reached: {type(error).__name__}{f': {text}' if text else ''}{'' if text.endswith('.') else '.'}"

@@ -3,7 +3,7 @@
 Invariants:
   - a folder is locked by the process that made it for as long as that lives; the kernel gives the lock back however it
     ends;
-  - the first folder of a kind that a process makes removes those of the same kind that no one holds any more.
+  - the first folder of a kind that a process makes removes those of the same kind that no process holds.
 
 What it does not do: touch folders of other users, or such as are younger than an hour, whose maker may be about to lock
 them.
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 MIN_AGE_S = 3600.0
-"""Seconds since its last change after which a folder that no one holds is taken to be left behind."""
+"""Seconds since its last change after which a folder that no process holds counts as left over."""
 
 IN_MEMORY = Path("/dev/shm")
 """Where Linux has a file system in memory."""
@@ -52,7 +52,7 @@ class ScratchFolder:
             os.close(handle)
 
     def give_away(self) -> str:
-        """Return the path of a folder that from now on someone else has to remove; `remove` does nothing then."""
+        """Return the path of a folder that the caller has to remove from now on; `remove` does nothing then."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -65,7 +65,7 @@ def memory_folder() -> Path:
 
 
 def sweep(parent: Path, prefix: str) -> list[Path]:
-    """Remove the folders of this user whose names begin with ``prefix`` and that no one holds; return which."""
+    """Remove the folders of this user whose names begin with ``prefix`` and that no process holds; return which."""
     removed = []
     for folder in parent.glob(f"{prefix}*"):
         try:
@@ -77,7 +77,7 @@ def sweep(parent: Path, prefix: str) -> list[Path]:
             continue
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # somebody lives
+        except OSError:  # its process lives
             continue
         else:
             shutil.rmtree(folder, ignore_errors=True)

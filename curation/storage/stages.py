@@ -10,10 +10,10 @@ Invariants:
   - a file is written aside, flushed to disk and renamed; a mark follows its files, the manifest follows all marks.
     After kill -9 or a power cut a mark means that its shard is whole;
   - a stage is known by its fingerprint: name, version of the code that decides, settings, digests of the inputs.
-    What is in the folder under another fingerprint is discarded, what lies there under the same one is kept;
+    What is in the folder under another fingerprint is discarded, what is there under the same one is kept;
   - in = kept + dropped, checked for each shard and again when the stage closes;
   - the manifest's digest hashes the content of the shards, so a stage that was made again with the same result
-    does not make the stages behind it run again;
+    does not make later stages run again;
   - a file is read only if its content is what was written: a table has its hash in the mark, a JSON file in itself.
 
 Not here: what a stage does (that is its module), and the attempts (`curation.storage.attempts`).
@@ -104,7 +104,7 @@ class StageFolder:
         self.fingerprint = _digest(json.dumps(self._identity, sort_keys=True).encode())
 
     def prepare(self) -> None:
-        """Make the folder ready: remove what lies there under another fingerprint, and half-written files."""
+        """Make the folder ready: remove what is there under another fingerprint, and half-written files."""
         identity = self.folder / "stage.json"
         stored = read_json(identity)
         if stored != self._identity and self.folder.exists():
@@ -399,7 +399,7 @@ def require_outside(out: Path, folder: Path) -> None:
         StoreError: it is there.
     """
     if out.resolve().is_relative_to(folder.resolve()):
-        raise StoreError(f"{out} lies in {folder}, which is read by this command; give another --out.")
+        raise StoreError(f"{out} is in {folder}, which is read by this command; give another --out.")
 
 
 def file_digest(path: Path) -> str:

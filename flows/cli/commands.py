@@ -21,6 +21,7 @@ from flows.publish.versions import latest, newest_run, summary
 from flows.run import retries
 from flows.run.funnel import StageStatus, status
 from flows.run.history import last_command
+from flows.run.offline import offline
 from flows.run.pipeline import read_result
 from flows.run.recipe import unpinned_lines, unused_lines
 from flows.run.run_folder import Run, new_run
@@ -33,9 +34,19 @@ from flows.stages.questions import question_lines
 
 
 def run_recipe(
-    path: Path, overrides: Sequence[str], out: Path | None, *, dry: bool = False, as_json: bool = False
+    path: Path,
+    overrides: Sequence[str],
+    out: Path | None,
+    *,
+    dry: bool = False,
+    as_json: bool = False,
+    no_model: bool = False,
 ) -> Path | None:
-    """Run a recipe and return the folder of the curated set; None after a dry run."""
+    """Run a recipe and return the folder of the curated set; None after a dry run.
+
+    Args:
+        no_model: ask no model; such a run is no flow run of Prefect.
+    """
     run = new_run(path, overrides, out)
     run.check_owner()
     for line in [*unpinned_lines(run.recipe, run.recipe_folder), *unused_lines(run.recipe)]:
@@ -43,7 +54,11 @@ def run_recipe(
     if dry:
         _print_plan(run)
         return None
-    curated = _curate(run, path.absolute(), list(overrides))
+    if no_model:
+        with offline():
+            curated = curate(path.absolute(), run.folder, list(overrides))
+    else:
+        curated = _curate(run, path.absolute(), list(overrides))
     if as_json:
         print_json(status_table(run.folder))
         return curated

@@ -91,6 +91,10 @@ def run(
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     dry: Annotated[bool, typer.Option("--dry", help="Print what would be done, and do nothing.")] = False,
+    offline: Annotated[
+        bool,
+        typer.Option("--offline", help="Ask no model: decide from stored attempts; count what is open."),
+    ] = False,
     rehearse: Annotated[
         float | None,
         typer.Option("--rehearse", metavar="SHARE", help="The whole way on a share, as 0.01, with small policies."),
@@ -128,7 +132,7 @@ def run(
         rehearsal = rehearse_recipe(recipe, rehearse, changes, out)
         echo("\n".join(rehearsal_lines(rehearsal, rehearse)))
         raise typer.Exit(1 if rehearsal.failures else 0)
-    run_recipe(recipe, changes, out, dry=dry, as_json=json)
+    run_recipe(recipe, changes, out, dry=dry, as_json=json, no_model=offline)
 
 
 @app.command(

@@ -61,10 +61,9 @@ def show_plan(
     ]
     lines = [*_stated_lines(path, recipe, plans)] if stated else []
     lines += translation_lines(recipe)
-    trained = [(recipe.grader.recipe, recipe.grader.set)] if recipe.grader is not None else []
-    trained += [(recipe.schedule.train, ())] if recipe.schedule.train is not None else []
-    for name, changes in trained:
-        lines += [f"{name}: warning: {text}" for text in training_warnings(path.parent / name, changes)]
+    trained = [recipe.grader.recipe if recipe.grader is not None else None, recipe.schedule.train]
+    for name in filter(None, trained):
+        lines += [f"{name}: warning: {text}" for text in training_warnings(path.parent / name, ())]
     _print(titles, rows, lines)
 
 
@@ -120,8 +119,8 @@ def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
     prompt_tokens, before = getattr(policy, "prompt_tokens", None), stored_plan(run).get(part)
     if speed is None and before is not None:  # nothing had to be sampled: the pilot was made earlier
         speed, prompt_tokens = before.rates.tokens_per_s, before.rates.prompt_tokens
-    prices = (getattr(asked, "price_out", None), getattr(asked, "price_in", None))
-    rates = CostRates(speed, policy_gpus(asked, len(visible_gpus())), *prices, prompt_tokens)
+    price_in, price_out = getattr(asked, "prices", None) or (None, None)
+    rates = CostRates(speed, policy_gpus(asked, len(visible_gpus())), price_out, price_in, prompt_tokens)
     costs = [
         PilotProblem(len(item.verdicts), sum(tokens.get((item.problem, index), 0) for index in item.verdicts))
         for item in sampled
@@ -174,7 +173,8 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
         settings, model = difficulty_stage(recipe, part), stage_model(recipe, part)
         gpus = policy_gpus(model, costs.gpus)
         attempts = settings.band.attempts * (share if settings.sampling.early_stopping else 1)
-        rates = CostRates(gpus * speed, gpus, getattr(model, "price_out", None))
+        _, price_out = getattr(model, "prices", None) or (None, None)
+        rates = CostRates(gpus * speed, gpus, price_out)
         each = PilotProblem(attempts, attempts * tokens)
         plans.append(replace(plan_stage(part, policy_name(model), costs.problems or 0, [each], rates), pilot=0))
     return plans
@@ -192,7 +192,7 @@ def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Ite
     whole = with_grader(recipe, Path())
     for plan in plans:
         model = difficulty_stage(whole, plan.stage).model
-        if getattr(whole.models[model], "price_in", None) is not None:
+        if getattr(whole.models[model], "prices", None) is not None:
             yield f"{plan.stage}: prompts of models.{model} are not priced: their tokens are not stated."
         if recipe.costs is not None and plan.rates.devices < recipe.costs.gpus:
             yield (

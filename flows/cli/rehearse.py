@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from curation.config import LiveModel, Recipe, Source
+from curation.config.loading import read_toml, set_value
 from curation.config.policies import ModelSettings
 from curation.config.sources import Quota
 from curation.policies.vllm.placement import visible_gpus
@@ -37,8 +38,10 @@ from flows.run.run_folder import Run, open_run
 from flows.run.training import load_train_recipe
 from flows.stages.sources import SOURCES, check_licenses, require_source
 
-FILE = "rehearsal.toml"
-"""In the rehearsal's folder: the recipe that was run."""
+FILE, GRADER_FILE = "rehearsal.toml", "rehearsal_grader.toml"
+"""In the rehearsal's folder: the recipe that was run, and that of its grader."""
+
+DEMO_GRADER = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
 
 FEW = 16
 """Rows of a source of which the share holds none."""
@@ -91,6 +94,8 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
     folder.mkdir(parents=True, exist_ok=True)
     secret = list(_take_secrets(table))
     _write(folder / FILE, table)
+    if recipe.grader is not None:
+        _write(folder / GRADER_FILE, _small_grader())
     curated = failures.of("the pipeline", lambda: run_recipe(folder / FILE, secret, folder))
     if curated is not None:
         failures.of("licences", lambda: check_licenses(recipe, SOURCES.folder_in(open_run(folder))))
@@ -194,7 +199,7 @@ def _check_grader(recipe: Recipe, home: Path) -> None:
     if recipe.grader is None:
         return
     path = home / recipe.grader.recipe
-    settings = load_train_recipe(path, recipe.grader.set)
+    settings = load_train_recipe(path)
     named = settings.trained.model
     folder = path.parent / Path(named).expanduser()
     if named != "embedded" and not folder.is_dir():
@@ -223,8 +228,15 @@ def _small_recipe(
         *path, last = key.split(".")
         reduce(dict.__getitem__, path, table)[last] = SMALL
     if recipe.grader is not None:
-        grader = Path(__file__).parents[1] / "recipes" / "train_demo_grader.toml"
-        table["grader"] = {"recipe": str(grader), "set": SMALL_GRADER, "band": OPEN_BAND}
+        table["grader"] = {"recipe": GRADER_FILE, "band": OPEN_BAND}
+    return table
+
+
+def _small_grader() -> dict[str, Any]:
+    """Return the training recipe of a small grader as a table."""
+    table = read_toml(DEMO_GRADER, f"recipe {DEMO_GRADER}")
+    for change in SMALL_GRADER:
+        set_value(table, change)
     return table
 
 

@@ -95,7 +95,7 @@ def find_settings(key: str, *, train: bool = False) -> list[Setting]:
         nearest = difflib.get_close_matches(key, [display_key(row.key) for row in rows], n=1)
         hint = f"did you mean `{nearest[0]}`? " if nearest else ""
         tops = ", ".join(recipe.model_fields)
-        raise ConfigError(f"no setting is named or says {key!r}; {hint}the top-level keys are: {tops}.")
+        raise ConfigError(f"no setting has {key!r} in its name or meaning; {hint}the top-level keys are: {tops}.")
     return found
 
 

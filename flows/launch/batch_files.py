@@ -64,7 +64,7 @@ def slurm_script(launch: Launch) -> str:
 #SBATCH --output=goldilocks-{launch.name}-%j.log
 #SBATCH --signal=TERM@{GRACE_S}
 # Add --partition, --account and --time as your cluster wants them. Submit it where the recipe's paths hold:
-# the run folder must lie where all nodes see it, for a run that was taken away goes on there.
+# the run folder must be visible to all nodes, because a preempted run resumes there.
 set -euo pipefail
 cd "$SLURM_SUBMIT_DIR"
 srun --kill-on-bad-exit=1 {shlex.join(launch.command)}
@@ -78,7 +78,7 @@ def kubernetes_manifest(launch: Launch) -> str:
     it is mounted at `MOUNT`, where the command runs.
 
     Raises:
-        ConfigError: the name makes no name of Kubernetes, or a path does not lie in the volume.
+        ConfigError: the name makes no name of Kubernetes, or a path is outside the volume.
     """
     import yaml
 

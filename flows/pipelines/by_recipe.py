@@ -8,6 +8,7 @@ from curation.config import Recipe
 from curation.records import ConfigError
 from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
+from flows.run.offline import is_offline
 from flows.run.pipeline import Pipeline
 from flows.run.policies import check_models
 from flows.run.run_folder import Run
@@ -33,7 +34,8 @@ def check_inputs(run: Run) -> None:
     for name in run.recipe.questions:
         if run.recipe.asks(name) and all(stage.asks != f"questions.{name}.model" for stage in pipeline.stages):
             raise ConfigError(f"questions.{name}: no stage of `{pipeline.name}` asks it; remove the table.")
-    check_models(run)
+    if not is_offline():
+        check_models(run)
     for item in pipeline.items:
         if item.enabled(run):
             item.check(run)

@@ -71,7 +71,7 @@ class RefreshResult:
     """What a refresh came to. ``chosen`` counts the problems judged again by why; ``version`` is the set's newest.
 
     ``is_repeated`` states that this very refresh had made the version before, so that nothing was done. ``anchor`` is
-    what a sample of all problems told of the policy's strength.
+    what a sample of all problems shows of the policy's strength.
     """
 
     version: Version
@@ -84,7 +84,7 @@ class RefreshResult:
 
 @dataclass(frozen=True, slots=True)
 class _PublishedRun:
-    """The finished pipeline behind a set; ``results`` are its filters and its decisions."""
+    """The finished pipeline that made a set; ``results`` are its filters and its decisions."""
 
     run: Run
     results: Results
@@ -158,7 +158,7 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
 
 
 def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts) -> AnchorResult | None:
-    """Let the policy judge the anchor in full, and return what it says of all problems; None where there is no anchor.
+    """Let the policy judge the anchor in full, and return what follows for all problems; None without an anchor.
 
     Args:
         parts: of the newest version.
@@ -282,7 +282,7 @@ def _selection_folder(
 def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | None) -> bool:
     """Return whether this very refresh made the newest version: same policy, settings and attempts of training.
 
-    Without this, the next share of the probed and retried would be judged by a policy that no one has trained since.
+    Without this, the next share of the probed and retried would be judged by a policy without new training.
     """
     if published.newest.origin != "refresh" or published.before is None:
         return False
@@ -344,12 +344,12 @@ def summarise_refresh(result: RefreshResult) -> list[str]:
     """Return the result of a refresh, in lines of text."""
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
-    told = result.anchor.lines if result.anchor is not None else []
+    shown = result.anchor.lines if result.anchor is not None else []
     if not result.chosen:
-        return [*told, f"nothing has become uncertain: {summary(result.version)}"]
+        return [*shown, f"nothing has become uncertain: {summary(result.version)}"]
     reasons = ", ".join(f"{name} {count:,}" for name, count in sorted(result.chosen.items()))
     lines = [
-        *told,
+        *shown,
         f"judged again: {result.cost['problems']:,} problems ({reasons}) "
         f"with {result.cost['attempts']:,} new attempts, "
         f"{result.cost['tokens']:,} tokens; {result.cost['kept_rates']:,} problems keep their pass rates",

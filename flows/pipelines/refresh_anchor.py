@@ -33,7 +33,7 @@ of the problems would answer an eighth of them."""
 
 @dataclass(frozen=True, slots=True)
 class AnchorResult:
-    """What the anchor told, and what follows."""
+    """What the anchor shows, and what follows."""
 
     anchor: Anchor
     forecast: RefreshForecast

@@ -1,7 +1,7 @@
 """The decisions of a refresh, and those of the version that it makes, a shard of the pipeline's problems at a time.
 
 A refresh keeps what it judged in the shards of the pipeline. Old and new decisions of a shard are put together in
-files beside, so that a version of any size is read and written as one of the pipeline itself.
+files next to it, so that a version of any size is read and written as one of the pipeline itself.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def merge_decisions(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
     Args:
         old: `curation.publish.versions.KEPT` rows without ``published``; new: the same, of problems that are in it.
     """
-    told = new.select(pl.all().name.prefix("new_"), is_new=pl.lit(True))
-    joined = old.join(told, left_on="problem", right_on="new_problem", how="left", maintain_order="left")
+    renamed = new.select(pl.all().name.prefix("new_"), is_new=pl.lit(True))
+    joined = old.join(renamed, left_on="problem", right_on="new_problem", how="left", maintain_order="left")
     both = {
         name: pl.when("is_new").then(f"new_{name}").otherwise(name).cast(versions.KEPT[name])
         for name in _STORED

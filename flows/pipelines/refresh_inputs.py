@@ -33,7 +33,7 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
     """
     part = run.parts[-1]
     table = run.recipe.model_dump()
-    table["grader"] = None  # it has been trained; what it became stands in the stage
+    table["grader"] = None  # it is trained; the stage names its model
     band = table[part]["band"]
     band["max_pass_rate"] = max(band["max_pass_rate"], run.recipe.refresh.max_pass_rate)
     name = CHECKPOINT

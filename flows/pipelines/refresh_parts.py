@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import polars as pl
 
-from curation.difficulty.item_response import rollout_counts, told_apart
+from curation.difficulty.item_response import rollout_counts, with_domain_column
 from curation.difficulty.refresh import READ
 from curation.difficulty.refresh_forecast import ForecastPart
 from curation.storage.stages import read_shard, read_table
@@ -30,7 +30,7 @@ class RefreshParts:
     """The problems of a set whose newest version is ``number``, shard by shard.
 
     Args:
-        results: of the finished pipeline behind it.
+        results: of the finished pipeline.
         all_trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows since that version, of any problems.
     """
 
@@ -73,7 +73,7 @@ class RefreshParts:
         counts = join_counts(decided, [part.join(names, on="problem", how="semi") for part in (*further, own)])
         if not self._has_domains:
             return counts
-        return told_apart(counts, problem_domains(self._problems(index, ["id", "source"])))
+        return with_domain_column(counts, problem_domains(self._problems(index, ["id", "source"])))
 
     def forecast_part(self, index: int, own: pl.DataFrame) -> ForecastPart:
         """Return what a forecast reads of a shard."""

@@ -20,10 +20,13 @@ from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.exact_dedup import EXACT_DEDUP
+from flows.stages.judging import open_judge
 from flows.stages.labels import deciding_labels
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES
+
+VERSION = "disputes@1"
 
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
@@ -47,7 +50,16 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if verdicts is not None:
         finders.append(partial(review.doubtful_verdicts, verdicts=_table(verdicts, "verdicts", review.IS_DOUBTFUL)))
     parts.extend(_among_problems(results.problems.folder, finders))
-    return review.dispute_queue(parts, verdicts_of_people(run))
+    queue = review.dispute_queue(parts, verdicts_of_people(run))
+    return queue if checked is None else review.offer_readable(queue, _unreadable(run, queue))
+
+
+def _unreadable(run: Run, queue: pl.DataFrame) -> set[tuple[str, str]]:
+    """Return the offered references, with their language, that the verifier cannot judge against."""
+    offered = review.offered_references(queue)
+    with open_judge(run) as judge:
+        checks = zip(offered, judge.check(offered), strict=True)
+        return {reference for reference, check in checks if not check.usable and check.failure is None}
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
@@ -58,7 +70,7 @@ def made_from(run: Run, results: Results) -> Mapping[str, str]:
         "verdicts": verdicts.manifest.digest if verdicts is not None else "",
         "said": verdicts_digest,
         **({"labels": run.recipe.labels.digest()} if run.recipe.weighs_labels else {}),
-        "as": review.VERSION,
+        "as": f"{VERSION} {review.VERSION}",
     }
 
 

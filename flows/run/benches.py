@@ -1,6 +1,6 @@
 """Benches: ready ones by name, others by their file; and a bench as the recipe of a run that only measures.
 
-Ready benches lie in ``flows/benches``; `goldilocks evaluate aime24` and `decontamination.benches` read the same files.
+Ready benches are in ``flows/benches``; `goldilocks evaluate aime24` and `decontamination.benches` read the same files.
 """
 
 from __future__ import annotations

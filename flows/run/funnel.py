@@ -31,7 +31,7 @@ class StageStatus:
 
 
 def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
-    """Return how far every stage of the run is, in order, as it lies on disk."""
+    """Return how far every stage of the run is, in order, as stored on disk."""
     statuses: list[StageStatus] = []
     digests = dict.fromkeys((stage.name for stage in pipeline.stages), "")
     total: int | None = None

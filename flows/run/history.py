@@ -3,7 +3,7 @@
 `DIR/history.jsonl` has a line where a command begins and one where it ends, and between them one per stage that worked;
 a stage that was finished before is counted in the last line alone. A command without a last line was killed, or runs
 still. Times are seconds since 1970 and wall seconds; ``cpu_s`` is of this process and of those that it started and that
-have ended, ``peak_mb`` the most memory that this process ever had in memory, so far.
+have ended, ``peak_mb`` the peak memory of this process so far.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Pipeline:
         folders = [item.folder for item in self.items if isinstance(item, Stage)]
         repeated = [text for text, count in Counter([*names, *folders]).items() if count > 1]
         if repeated:
-            raise ValueError(f"pipeline {self.name}: {', '.join(repeated)} stands in it twice")
+            raise ValueError(f"pipeline {self.name}: {', '.join(repeated)} is in it twice")
         misplaced = [item.name for item in self.items if self.domain not in item.domains]
         if misplaced:
             raise ValueError(f"pipeline {self.name}: {', '.join(misplaced)} is not made for {self.domain}")

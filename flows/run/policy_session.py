@@ -16,9 +16,10 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
-from curation.config import ModelSettings, TorchModel, VllmModel
+from curation.config import ModelSettings, RecordedModel, TorchModel, VllmModel
 from curation.prompts import Prompt
 from curation.records import Policy
+from flows.run.offline import refuse_offline
 from flows.run.policies import open_policy
 
 Result = TypeVar("Result")
@@ -100,7 +101,13 @@ class ModelSession:
         return self._started is not None and self._models.running(self._name) is self._started
 
     def open(self) -> None:
-        """Start the model, unless it runs. Another model on this machine may have ended it since it was asked last."""
+        """Start the model, unless it runs. Another model on this machine may have ended it since it was asked last.
+
+        Raises:
+            ConfigError: no model may be asked.
+        """
+        if not isinstance(self._opens[0], RecordedModel):
+            refuse_offline(f"this needs answers of {self.policy.key.policy}")
         if self.is_open or self._join():
             return
         if self._started is not None:

@@ -1,4 +1,4 @@
-"""Progress bars on long work, on standard error; a plain line per stage where no one watches; warnings between them."""
+"""Progress bars on long work, on standard error; a plain line per stage without a terminal; warnings between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Advance = Callable[[int], None]
 
 
 class Loudness(Enum):
-    """How much is said on standard error."""
+    """How much is printed on standard error."""
 
     QUIET = "warnings alone"
     USUAL = "a bar or a line per stage"
@@ -52,7 +52,7 @@ def announce(text: str) -> None:
 
 
 NOTE_S = 60.0
-"""Where no one watches, seconds between two notes of a long stage."""
+"""Seconds between two notes of a long stage without a terminal."""
 
 _notes: list[Callable[[str], None]] = []
 """Where a note goes: to the innermost bar that is shown."""
@@ -102,7 +102,7 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
     ``advance(rows)``.
 
     Args:
-        is_part: of a stage that has a bar of its own: no line is printed where no one watches.
+        is_part: of a stage that has a bar of its own: no line is printed without a terminal.
     """
     from rich.progress import (
         BarColumn,

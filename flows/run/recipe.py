@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ PATHS = ("path", "model", "recipe", "train")
 SERVER = "http://your-server/v1"
 """What a printed recipe has instead of the addresses of servers."""
 
-ABSOLUTE = re.compile(r"""(?<![^\s"'=\[,])/[^\s"',\]}]+""")
 """An absolute path within a changed setting, as in ``data.folders=["/a/b"]``."""
 
 
@@ -89,8 +87,6 @@ def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
             return [walk(item, key) for item in value]
         if isinstance(value, str) and key in PATHS:
             return portable(value) if value.startswith("/") else value
-        if isinstance(value, str) and key == "set":
-            return ABSOLUTE.sub(lambda match: portable(match[0]), value)
         return value
 
     import tomli_w

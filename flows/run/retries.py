@@ -2,16 +2,16 @@
 
     STAGE/retries.json   {"round": 1}: the round that the next run carries out, or that was carried out last
 
-A shard says in its mark how many failures are left in it, and after which round (`failure_notes`). When a set has been
+A shard's mark holds how many failures are left in it, and after which round (`failure_notes`). When a set has been
 published, the next round is planned (`plan_round`); the stage carries it out when it runs again (`retry_failed`): the
 shards with failures are made anew from what they hold, all others keep their bytes. A stage whose rows did not change
-keeps its digest, so that no stage behind it runs again.
+keeps its digest, so that no later stage runs again.
 
 Verdicts on which the verifier failed are one kind of failure, problems that a model's servers refused are the other; a
 stage knows one of them (`Stage.failures`), and how many rounds there are.
 
 Invariants: a round that was killed goes on where it was, with the same limits; there are as many rounds as
-the recipe says, and then no more; a stage that is made anew has the round before it that was pending, or none.
+the recipe says, and then no more; a stage that is made anew has the round that was pending, or none.
 A round belongs to the set that it was planned for: a refresh takes it back (`cancel_round`), for the set is then the
 refresh's.
 """
@@ -55,13 +55,13 @@ def last_round(folder: Path) -> int:
     return int((read_json(folder / FILE) or {}).get("round", 0))
 
 
-def plan_round(folder: Path, most: int) -> int:
-    """Plan the next round where failures are left; return its number, 0 where ``most`` rounds were carried out.
+def plan_round(folder: Path, limit: int) -> int:
+    """Plan the next round where failures are left; return its number, 0 if ``limit`` rounds were carried out.
 
     A round that is not finished stays the next one.
     """
     pending, done = pending_round(folder), last_round(folder)
-    if pending or done >= most or not failures_left(folder):
+    if pending or done >= limit or not failures_left(folder):
         return pending
     _plan(folder, done + 1)
     return done + 1

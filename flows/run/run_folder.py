@@ -6,7 +6,7 @@ DIR/attempts/                       the append-only attempt store
 DIR/verdicts/stage1/<verifier>/     the first stage of a difficulty pass; each verifier version has its own folder
 DIR/decisions/stage1/<verifier>/    the second stage
 DIR/curated/                        the curated set: data card, data/, dropped/, disputed/, plots/
-DIR/review.jsonl                    what people said of disputed labels; only ever appended to
+DIR/review.jsonl                    verdicts of people on disputed labels; only appended to
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Who computes the shards of a stage: this process, or the machines of a Ray cluster.
 
-A runner maps works to shards and hands them over in order; the one who asked writes them, alone. So what is on disk is
+A runner maps works to shards and returns them in order; the caller alone writes them. So what is on disk is
 the same, byte by byte, whoever computed, and a machine that dies costs time only.
 
-Only stages whose shards stand for themselves are spread as shards (`Stage.runs_anywhere`): filters, reference checks,
+Only stages whose shards are independent are spread as shards (`Stage.runs_anywhere`): filters, reference checks,
 verdicts, programs on tests. Reading stays with its file. Of sampling, one process asks,
 decides and stores; only verdicts that take long are spread (`spread_judge`).
 """

@@ -56,7 +56,10 @@ def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
 
 
 class SamplingSession:
-    """The attempts of a stage, shard by shard. A context manager; leaving it ends sampling and closes the store."""
+    """The attempts of a stage, shard by shard. A context manager; leaving it ends sampling and closes the store.
+
+    With a ``limit`` of 0 the model is not asked: what the stored attempts do not decide is left open.
+    """
 
     def __init__(
         self,
@@ -69,10 +72,11 @@ class SamplingSession:
         judge: Judge,
         rule: StoppingRule,
         learner: PriorLearner | None = None,
+        limit: int | None = None,
     ) -> None:
         self._run, self._stage, self._problems, self._folder = run, stage, problems, folder
         self._session, self._store, self._judge = session, store, judge
-        self._rule, self._learner = rule, learner
+        self._rule, self._learner, self._limit = rule, learner, limit
         self._priors: pl.DataFrame | None = None
         self._metrics = run.folder / METRICS
         self._sampled: AsyncGenerator[SampledProblem, None] | None = None
@@ -89,7 +93,7 @@ class SamplingSession:
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
-            if self._session.is_open:
+            if self._session.is_open or self._sampled is not None:
                 self._session.run(self._end())
             if kind is None and self._sampled is not None:
                 self._store.compact()
@@ -102,7 +106,8 @@ class SamplingSession:
         names = read_shard(self._problems.folder, "kept", index)["id"].to_list()
         if names:
             if self._sampled is None:
-                self._session.open()
+                if self._limit is None:
+                    self._session.open()
                 if self._learner is not None:
                     self._session.run(self._learn(self._learner))
                 self._begin(self._unfinished())
@@ -125,6 +130,8 @@ class SamplingSession:
             "tokens": sum(tokens for _, tokens in made),
             "ms": round(1000 * (time.monotonic() - begun)),
         }
+        if left_open := sum(sample.is_open for sample in sampled):
+            notes["left_open"] = left_open
         tables = {"counts": counts, "verdicts": verdicts}
         refused = refusal_frame(sampled)
         if refused.height:
@@ -154,16 +161,20 @@ class SamplingSession:
             for index in range(len(shard_counts(folder))):
                 frame = read_shard(folder, "kept", index).filter(pl.col("id").is_in(wanted.implode()))
                 shards.append(frame["id"].to_list())
-                yield from sampling_requests(frame, self._store, self._rule.band.attempts, self._judge)
+                for item in sampling_requests(frame, self._store, self._rule.band.attempts, self._judge):
+                    yield replace(item, limit=self._limit)
 
         total, anchor = self._problems.manifest.kept, len(learner.anchor)
         expected = anchor * learner.exact.expectation().attempts + (total - anchor) * self._rule.expectation().attempts
         sampler = self._sampler(learner.exact, total, expected)
         self._anchor_progress = sampler.progress
         self._sampled = sampler.run(requests())
-        sampled = [problem async for problem in self._sampled if problem.refused is None]
+        sampled = [item async for item in self._sampled if item.refused is None and not item.is_open]
         self._store.compact_in_parts(shards)  # else each shard that is finished would write the rest of them anew
         self._of_anchor = {item.problem: (item.new_attempts, item.new_tokens) for item in sampled}
+        if 2 * len(sampled) < anchor:
+            note(f"{self._stage.title}: too few of the anchor's {anchor} problems are decided to learn priors from")
+            return
         learnt = learner.learn(sampled)
         self._priors = learner.table(learnt)
         self._store_learnt(learnt)
@@ -274,7 +285,7 @@ class SamplingSession:
                 )
             for item in sampling_requests(frame, self._store, rule.band.attempts, self._judge):
                 self._stored_counts[item.request.id] = len(item.stored_answers)
-                yield replace(item, rule=rule.of(item.request.id))
+                yield replace(item, rule=rule.of(item.request.id), limit=self._limit)
 
     def _report(self, progress: SamplingProgress) -> None:
         row = {"at": round(time.time(), 2), "stage": self._stage.name, **progress.row()}

@@ -30,7 +30,7 @@ EVERY_DOMAIN = MATH | CODE
 class Kind(StrEnum):
     """What a stage does to the problems, and so who reads what it made."""
 
-    FILTER = "filter"  # what it keeps is what the stages behind it read
+    FILTER = "filter"  # what it keeps is what later stages read
     MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
     DECISION = "decision"  # decides by one policy's attempts; the next difficulty stage reads all problems again
     ADDITION = "addition"  # adds rows to what the last decision keeps
@@ -86,7 +86,7 @@ class Stage:
     """
 
     name: str
-    """In fingerprints, and in the inputs of the stages behind it: a new one makes all of them run again."""
+    """In fingerprints, and in the inputs of later stages: a new one makes all of them run again."""
 
     title: str
     """In the funnel, on the card, next to the progress bar, and as the name of its task in Prefect."""
@@ -98,7 +98,7 @@ class Stage:
     """What it does."""
 
     domains: frozenset[Domain] = EVERY_DOMAIN
-    """Whose pipelines it may stand in."""
+    """Domains whose pipelines it may be in."""
 
     kind: Kind = Kind.FILTER
     enabled: Callable[[Run], bool] = _always
@@ -120,7 +120,7 @@ class Stage:
     """Whether `goldilocks plan` runs it before its pilot."""
 
     runs_anywhere: bool = False
-    """Whether its shards stand for themselves, so that another machine may compute them."""
+    """Whether its shards are independent, so that another machine may compute them."""
 
     by_verifier: bool = False
     """Whether it has a folder per version of the verifier."""

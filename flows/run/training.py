@@ -70,7 +70,7 @@ def train_apart(
 
     Args:
         gpus: those that may be used, by their names; all that this process sees if missing.
-        trainers: how many of them train, where someone says so.
+        trainers: how many of them train, if it is given.
         placement: who gets which, in place of the two.
 
     Raises:
@@ -115,7 +115,7 @@ def placed(
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what is to be said of a training recipe's collector before a run, in each of its stages.
+    """Return the warnings about a training recipe's collector, in each of its stages.
 
     Raises:
         ConfigError: the recipe cannot be meant.
@@ -238,7 +238,7 @@ def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
 
 
 def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
-    """Check a training recipe by which something is trained later, as far as that can be told without its data.
+    """Check a training recipe by which something is trained later, as far as possible without its data.
 
     Raises:
         ConfigError: it cannot be meant, its engine cannot do it, or is not there.

@@ -27,7 +27,7 @@ from curation.difficulty.pass_rates import has_failed, is_doubtful, replace_fail
 from curation.difficulty.priors import as_priors
 from curation.option_letters import option_letter
 from curation.policies.recorded import Recorded
-from curation.records import DECISION, VERDICT, AttemptKey, Policy, StoreError
+from curation.records import DECISION, VERDICT, AttemptKey, DropReason, Policy, StoreError
 from curation.storage import attempts
 from curation.storage.stages import (
     Shard,
@@ -41,6 +41,7 @@ from curation.storage.stages import (
 )
 from curation.verify.math_judge import Judge, JudgeTask, Response
 from flows.run import retries
+from flows.run.offline import is_offline
 from flows.run.policies import model_title
 from flows.run.policy_session import model_session
 from flows.run.progress import warn
@@ -107,20 +108,44 @@ def make_attempts(job: StageRun) -> StageResult:
         stated = [prior.digest() for source in run.recipe.sources for prior in source.prior_attempts]
         made_by = json.dumps([key, judged_with, *(stated if learner is not None else ())], sort_keys=True)
         folder = job.open(version, made_by, *read, verifier=judge.version)
-        if read_manifest(folder.folder) is not None and folder.manifest() is None and not isinstance(policy, Recorded):
-            warn(
-                run.folder,
-                job.stage.name,
-                "made anew: what the stored attempts leave open is sampled further",
-            )
+        limit = 0 if is_offline() and folder.manifest() is None and not isinstance(policy, Recorded) else None
+        if limit is not None:
+            folder = job.open(f"{version} offline", made_by, *read, verifier=judge.version)
+        elif read_manifest(folder.folder) is not None and folder.manifest() is None:
+            _warn_of_sampling(job, policy)
         if store.height < folder.note("attempts"):  # parts of the store were removed: what is missing is made again
             folder.discard()
-        with SamplingSession(run, job.stage, job.problems, folder, opened, store, judge, rule, learner) as session:
+        with SamplingSession(
+            run, job.stage, job.problems, folder, opened, store, judge, rule, learner, limit
+        ) as session:
             work = _Judged(job, folder.folder, store, session, policy)
-            result = retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, work.first), work.again)
+            first = partial(job.shard_by_shard, folder, work.first)
+            result = first() if is_offline() else retries.retry_failed(job, folder, first, work.again)
+    _warn_of_open(job, result)
     if not (result.reused and (result.folder / KEY).exists()):
         write_json(result.folder / KEY, key)
     return result
+
+
+def _warn_of_sampling(job: StageRun, policy: Policy) -> None:
+    if not isinstance(policy, Recorded):
+        warn(
+            job.run.folder,
+            job.stage.name,
+            "made anew: what the stored attempts leave open is sampled further (`--offline` decides without sampling)",
+        )
+
+
+def _warn_of_open(job: StageRun, result: StageResult) -> None:
+    """Report how many problems the stored attempts of an offline run do not decide."""
+    left = result.manifest.notes.get("left_open", 0)
+    if left:
+        warn(
+            job.run.folder,
+            job.stage.name,
+            f"the stored attempts do not decide {left:,} of {job.problems.manifest.kept:,} problems, which leave as "
+            f"{DropReason.TOO_FEW_ATTEMPTS.value}; `goldilocks run` without --offline samples them further",
+        )
 
 
 class _Judged:
@@ -162,12 +187,12 @@ class _Judged:
         return Shard(tables["counts"].height, tables, tables["counts"].height, notes)
 
     def _noted(self, shard: Shard, round_number: int) -> Shard:
-        """Return a shard with what is told of its verdicts: failed, doubtful, against the labels of a file."""
+        """Return a shard with notes on its verdicts: failed, doubtful, against the labels of a file."""
         verdicts, counts = shard.tables["verdicts"], shard.tables["counts"]
         labels = self._store.read(counts["problem"].to_list(), _LABELS)
         labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, labels)
         stopped = counts.filter("is_decided").select("problem")
-        told = {
+        figures = {
             "doubtful": verdicts.filter(is_doubtful()).height,
             "labelled": labelled,
             "disagreements_with_labels": disagreements.height,
@@ -176,7 +201,7 @@ class _Judged:
         tables = {**shard.tables, "disagreements_with_labels": disagreements, "stopped": stopped}
         if (voters := self._voters(verdicts)).height:
             tables[VOTERS] = voters
-        return replace(shard, tables=tables, notes={**shard.notes, **told})
+        return replace(shard, tables=tables, notes={**shard.notes, **figures})
 
     def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
         """Return problem, index and voter of attempts whose file names the model that made each."""
@@ -289,8 +314,8 @@ def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, inde
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
     """Return what the verdicts of sampling depend on, apart from the attempts."""
     settings = difficulty_stage(run.recipe, part)
-    said = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
-    return said | {"doubtful": "open"} if run.recipe.asks_doubtful_verdicts else said
+    settings_read = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
+    return settings_read | ({"doubtful": "open"} if run.recipe.asks_doubtful_verdicts else {})
 
 
 def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
@@ -304,7 +329,7 @@ def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
     if store.height < result.manifest.notes["attempts"]:
         raise StoreError(
             f"{store.folder} holds {store.height} attempts, {result.manifest.notes['attempts']} were made; "
-            "run the recipe again and the missing ones are result again."
+            "run the recipe again to make the missing ones."
         )
     return store
 

@@ -309,6 +309,9 @@ def generate_tests(
     if not run.recipe.code.make_tests:
         generated.reason = "code.make_tests is false"
         return generated
+    if unit.judging["function"] is not None:
+        generated.reason = "inputs are made for programs, not for functions"
+        return generated
     if not lacks_tests(runs, valid_decisions):
         generated.reason = "it does not lack tests"
         return generated

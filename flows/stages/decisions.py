@@ -1,4 +1,4 @@
-"""The second stage of a difficulty pass: pass rates, what is said of labels, and what they decide.
+"""The second stage of a difficulty pass: pass rates, trust in labels, and the decisions.
 
 It drops by the band and by references that are not believed. Whether the probabilities of `flows.stages.labels` decide
 on these, or votes, it finds out on references that it plants, and notes. Both passes are made by one template,
@@ -78,7 +78,7 @@ class _Deciding:
 
     Args:
         judged, sampled: folders of the verdicts that count, and of the attempts.
-        weighed: what is said of references, where the recipe weighs them.
+        weighed: the trust in references, if the recipe weighs them.
     """
 
     def __init__(self, job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None) -> None:
@@ -89,7 +89,7 @@ class _Deciding:
         self._reviews = verdicts_of_people(job.run)
 
     def shard(self, index: int) -> Shard:
-        """Return the decisions on a shard, with what is said of its references."""
+        """Return the decisions on a shard, with the trust in its references."""
         part, labels = self._job.stage.part, self._job.recipe.labels
         frame = read_shard(self._job.problems.folder, "kept", index)
         judged = read_shard(self._judged, "verdicts", index)

@@ -18,20 +18,23 @@ from pathlib import Path
 from curation.config.difficulty import GraderSettings
 from curation.records import ConfigError
 from curation.storage.stages import atomic_write, file_digest, read_table, write_parquet
+from flows.run.offline import refuse_offline
 from flows.run.policy_session import kept_models
 from flows.run.run_folder import Run, grader_folder
 from flows.run.stage import MATH, Results, StageResult, Step
 from flows.run.training import check_train_recipe, train_apart
 
+_TRAINS = "the grader is to be trained on what stage 1 keeps now"
+
 
 def check_grader(run: Run) -> None:
-    """Check the training recipe of the recipe's grader, if it has one, with the changes that it will be run with.
+    """Check the training recipe of the recipe's grader, if it has one.
 
     Raises:
         ConfigError: it is missing, cannot be meant, or its engine cannot train by it.
     """
     if run.recipe.grader is not None:
-        check_train_recipe(_recipe(run, run.recipe.grader), _changes(run, run.recipe.grader))
+        check_train_recipe(_recipe(run, run.recipe.grader), _changes(run))
 
 
 def train_grader(run: Run, decided: StageResult) -> Path:
@@ -47,15 +50,16 @@ def train_grader(run: Run, decided: StageResult) -> Path:
     if not decided.manifest.kept:
         raise ConfigError(f"{decided.name} kept no problem, so there is nothing to train the grader on.")
     folder = grader_folder(run.folder)
-    made_from = {"problems": decided.manifest.digest, "recipe": file_digest(recipe), "set": list(settings.set)}
+    made_from = {"problems": decided.manifest.digest, "recipe": file_digest(recipe)}
     _clear_if_changed(folder, made_from)
     model = folder / "training" / "model"
     if (folder / "DONE").exists():
         return model
+    refuse_offline(_TRAINS)
     data = folder / "set" / "data"
     data.mkdir(parents=True, exist_ok=True)
     write_parquet(data / "problems.parquet", read_table(decided.folder, "kept"))
-    _train(recipe, folder, _changes(run, settings))
+    _train(recipe, folder, _changes(run))
     atomic_write(folder / "DONE", "")
     return model
 
@@ -67,10 +71,10 @@ def _recipe(run: Run, settings: GraderSettings) -> Path:
     return path
 
 
-def _changes(run: Run, settings: GraderSettings) -> list[str]:
-    """Return the changes to the training recipe: the grader's own, and the problems to train on."""
+def _changes(run: Run) -> list[str]:
+    """Return the change to the training recipe: the problems to train on."""
     problems = json.dumps(str((grader_folder(run.folder) / "set").absolute()))
-    return [*settings.set, f'data={{ kind = "curated", folders = [{problems}] }}']
+    return [f'data={{ kind = "curated", folders = [{problems}] }}']
 
 
 def _train(recipe: Path, folder: Path, changes: Sequence[str]) -> None:
@@ -86,6 +90,7 @@ def _clear_if_changed(folder: Path, made_from: Mapping[str, object]) -> None:
     text = json.dumps(made_from, indent=1) + "\n"
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return
+    refuse_offline(_TRAINS)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     atomic_write(path, text)

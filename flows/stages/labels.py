@@ -1,8 +1,8 @@
-"""What is said of references: the probability that each is wrong, from all policies' answers so far.
+"""Weigh references: the probability that each is wrong, from all policies' answers so far.
 
 The decisions of a difficulty pass learn one model from the verdicts of this and of earlier passes
 (`curation.difficulty.label_trust`), references of conflicting near duplicates and what people accepted, and store what
-it says of each problem (`weighing`). Of a finished run or version it is read a shard at a time (`label_shards`): from
+it gives for each problem (`weighing`). Of a finished run or version it is read a shard at a time (`label_shards`): from
 there where it was stored, and computed where it was not, as for a refreshed version. Inside `keep_labels` it is
 computed once, however often it is asked for.
 """
@@ -26,6 +26,7 @@ from curation.difficulty.label_votes import VoteParts, label_votes, source_votes
 from curation.records import VERDICT, DropReason
 from curation.storage.scratch import ScratchFolder
 from curation.storage.stages import read_manifest, read_optional_shard, read_shard, read_table
+from flows.run.progress import bar
 from flows.run.run_folder import Run, difficulty_stage, verdicts_of_people
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import VOTERS
@@ -49,7 +50,7 @@ class Weighing:
     """What was learnt from everyone's votes, by which any problem's reference is weighed.
 
     Args:
-        model: None where no one voted.
+        model: None without votes.
         voters: whose votes decide, where votes do and the posterior ranks; None where it decides.
     """
 
@@ -62,7 +63,7 @@ class Weighing:
     voters: Sequence[str] | None = None
 
     def labels(self, problems: pl.Series) -> pl.DataFrame:
-        """Return what is said of some problems' references (`LABEL_TRUST`); nothing where no one voted."""
+        """Return the `LABEL_TRUST` rows of some problems; none without votes."""
         if self.model is None:
             return label_trust.LABEL_TRUST.to_frame()
         votes = self.votes.of(problems)
@@ -94,11 +95,13 @@ def weighing(
             yield Weighing(votes, None, settled, drop_above, by_order)
             return
         names = votes.ids
-        model = label_trust.fit_labels(votes.of(label_trust.drawn_problems(names, seed)), settled, seed)
         check = None
-        if run.recipe.weighs_labels:
-            band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
-            check = check_by_planting(votes, voters, drop_above, settled, seed, band)
+        with bar("Label trust", 1 + label_trust.DRAWS, is_part=True) as advance:
+            model = label_trust.fit_labels(votes.of(label_trust.drawn_problems(names, seed)), settled, seed)
+            advance(1)
+            if run.recipe.weighs_labels:
+                band = None if by_order else difficulty_stage(run.recipe, run.parts[-1]).band
+                check = check_by_planting(votes, voters, drop_above, settled, seed, band, model, advance)
         holds = check is not None and check.posterior_holds
         deciding = voters if by_order and check is not None and not holds else None
         yield Weighing(votes, model, settled, drop_above, by_order or holds, check, deciding)
@@ -202,7 +205,7 @@ def accepted_references(run: Run) -> list[str]:
 
 
 def label_line(settings: LabelSettings, row: dict[str, object]) -> str:
-    """Return what a problem's `LABEL_TRUST` row says, in one line."""
+    """Return a problem's `LABEL_TRUST` row as one line."""
     probability = float(str(row["wrong_label"]))
     word = "dropped" if probability >= settings.drop_above else "queued" if probability >= settings.queue_above else ""
     return f"{'label':<10} {row['evidence']}{f' ({word})' if word else ''}"
@@ -225,7 +228,7 @@ class WeighedLabels:
 
 @dataclass(frozen=True, slots=True)
 class LabelShards:
-    """What is said of the references of a finished run, by the shards of its problems, each made when it is read.
+    """The trust in a finished run's references by the shards of its problems, each made when it is read.
 
     Args:
         count: of shards. decides: whether a reference is not believed by it.
@@ -267,7 +270,7 @@ def keep_labels() -> Iterator[None]:
 
 @contextmanager
 def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
-    """Open what is said of the references of a finished run, or of a version with the attempts made for it.
+    """Open the trust in the references of a finished run, or of a version with the attempts made for it.
 
     Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
 
@@ -367,7 +370,7 @@ class PlantedLabels:
 
     Args:
         rule: in words.
-        hits: of ``planted``; ``others`` are accused besides, of ``problems`` labels.
+        hits: of ``planted``; ``others`` are accused wrongly, of ``problems`` labels.
     """
 
     rule: str

@@ -26,11 +26,13 @@ def make_variants(job: StageRun) -> StageResult:
         decisions = read_shard(problems, "decisions", index).filter(pl.col("decision") != "discard")
         deviating = tests_agreement.deviating_solutions(runs)
         voting = runs.join(deviating, on=["problem", "solution"], how="anti")
-        limits = read_shard(problems, JUDGING_TABLE, index).select("problem", "time_limit_s")
+        judging = read_shard(problems, JUDGING_TABLE, index)
+        limits = judging.select("problem", "time_limit_s")
+        functions = set(judging.filter(pl.col("function").is_not_null())["problem"])
         languages = language_variants.languages_of(
             voting, decisions.select("problem", "test", "output"), limits, recipe.code.languages
         )
-        kept, dropped = language_variants.make_variants(frame, languages)
+        kept, dropped = language_variants.make_variants(frame, languages, functions)
         return Shard(kept.height + dropped.height, {"kept": kept, "dropped": dropped, "asked": languages})
 
     counts = shard_counts(problems)

@@ -49,15 +49,9 @@ def read_sources(job: StageRun) -> StageResult:
 
 
 def _warn_of_join(run: Run, source: Source, counts: SelectionCounts) -> None:
-    """Warn of a joined table that matches nothing, and of its rows that are set aside."""
-    if source.join is None:
-        return
-    if not counts.matched:
-        text = f"source {source.name}: no row of it has a match in {source.join.path}; look at `on` and `key`"
-        warn(run.folder, SOURCES.name, text)
-    if bad := counts.joined_bad:
-        of = f"{bad:,} {'row' if bad == 1 else 'rows'} of {source.join.path}, joined with source {source.name}"
-        text = f"{of}, cannot be read and {'is' if bad == 1 else 'are'} set aside: {reading.TABLE}"
+    """Warn of a joined table that matches nothing."""
+    if source.join is not None and not counts.matched:
+        text = f"source {source.name}: no row of it has a match in {source.join.path}; check `on` and `key`"
         warn(run.folder, SOURCES.name, text)
 
 

@@ -26,7 +26,7 @@ from typing import cast
 import orjson
 
 from curation.config import Decoding, EndpointModel, ServerSettings
-from curation.policies.endpoint import Endpoint, choice_logprobs, choice_token_ids
+from curation.policies.endpoint import Endpoint
 from curation.records import Domain, PromptRequest
 from tests.benchmarks.gpu.models import token_answer
 from training.generation.token_answers import read_answer
@@ -137,7 +137,7 @@ def ingest(rounds: int) -> dict[str, list[float]]:
 
     def with_dictionaries() -> object:
         choice = orjson.loads(content)["choices"][0]
-        return choice_token_ids(choice), choice_logprobs(choice)
+        return choice["token_ids"], [token["logprob"] for token in choice["logprobs"]["content"]]
 
     spent: dict[str, list[float]] = {"typed": [], "dictionaries": []}
     for _ in range(rounds):

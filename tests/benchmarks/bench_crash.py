@@ -54,7 +54,6 @@ band = {{ attempts = 8 }}
 kind = "torch"
 model = {model}
 prompt = "plain"
-in_flight = 32
 decoding = {{ temperature = 1.0, max_tokens = 112 }}
 """
 

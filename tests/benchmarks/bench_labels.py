@@ -128,7 +128,7 @@ def posterior(answers: Answers, planted: PlantedLabels) -> Found:
     labels = label_posteriors(model, votes, votes["problem"].unique().sort())
     accused = set(labels.filter(pl.col("wrong_label") >= SETTINGS.drop_above)["problem"])
     voters = votes["policy"].unique().to_list()
-    check = check_by_planting(WholeVotes(votes), voters, SETTINGS.drop_above, seed=99)
+    check = check_by_planting(WholeVotes(votes), voters, SETTINGS.drop_above, seed=99, start=model)
     if check is not None and not check.posterior_holds:
         accused = votes_of_all(votes, voters)
     return Found(dict(labels.select("problem", "wrong_label").iter_rows()), model.share, accused)

@@ -108,7 +108,6 @@ async def _sample(model: Path, problems: Sequence[Exercise], seed: int) -> list[
     settings = TorchModel(
         model=str(model.resolve()),
         prompt="plain",
-        in_flight=256,
         decoding=Decoding(temperature=1.0, max_tokens=TOKENS, seed=seed),
     )
     requests = [PromptRequest(problem_id(item.statement), item.statement, Domain.MATH, item.lang) for item in problems]

@@ -295,7 +295,6 @@ def accuracy(
                 continue
             kind = "checker" if package.problem.checker is not None else "default"
             counts["packages judged"] += 1
-            counts["inputs without answer"] += len(package.untested)
             lines = [{"package": name, "kind": kind, **line} for line in _judged(runner, package, most[1])]
             for line in lines:
                 _count(counts, line)

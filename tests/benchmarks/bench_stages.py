@@ -14,10 +14,13 @@ that is finished in FOLDER is not done again.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
+import tomli_w
 
+from curation.config.loading import read_toml, set_value
 from curation.publish.cards import compare_stages
 from curation.records import DropReason, problem_id
 from flows.cli.commands import run_recipe
@@ -53,6 +56,16 @@ def counts(run: Path, wrong: set[str]) -> list[int]:
     ]
 
 
+def _grader(folder: Path, changes: Sequence[str]) -> Path:
+    """Write the demo's recipe of a grader with these changes, and return its path."""
+    shipped = RECIPE.with_name("train_demo_grader.toml")
+    table = read_toml(shipped, f"recipe {shipped}")
+    for change in changes:
+        set_value(table, change)
+    (folder / "grader.toml").write_text(tomli_w.dumps(table))
+    return folder / "grader.toml"
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("folder", type=Path)
@@ -74,7 +87,7 @@ def main() -> None:
         if not (folder / "run" / "curated").exists():
             changes = [
                 f"sources.0.path={folder / 'problems.jsonl'}",
-                f"grader.set={[f'seed={seed}', *parsed.train]}",
+                f"grader.recipe={_grader(folder, [f'seed={seed}', *parsed.train])}",
                 *parsed.set,
             ]
             run_recipe(RECIPE, changes, folder / "run")

@@ -78,10 +78,9 @@ def measure_exercises(folder: Path, exercises: Sequence[Exercise], attempts: int
     settings = TorchModel(
         model=str(folder.resolve()),
         prompt="plain",
-        in_flight=256,
         decoding=Decoding(temperature=1.0, max_tokens=MAX_TOKENS, seed=seed),
     )
-    responses = asyncio.run(_ask(TorchPolicy(settings, folder), exercises, attempts))
+    responses = asyncio.run(_ask(TorchPolicy(settings, folder, in_flight=256), exercises, attempts))
     tasks = [
         JudgeTask(
             item.id, str(item.answer), item.lang, tuple(Response(completion.text, None) for completion in completions)

@@ -72,7 +72,7 @@ class Solver(ThreadingHTTPServer):
         """A policy's settings as TOML lines."""
         return (
             f'kind = "endpoint"\nmodel = "{model}"\nrevision = "1"\nurls = ["{self.url}"]\nprompt = "plain"\n'
-            "price_out = 1.0\n"
+            "prices = [0, 1]\n"
         )
 
 

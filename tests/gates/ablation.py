@@ -25,7 +25,7 @@ from typing import Any
 
 from curation.records import Outcome
 from curation.verify import answers
-from curation.verify.answers import forms, policy, question, samevalue, tokens, words
+from curation.verify.answers import forms, question, samevalue, tokens, words
 from tests.curation.verify.answers import test_pairs, test_proofs, test_question, test_types, test_unread
 from tests.curation.verify.answers.endless import EndlessError, ending_within
 from tests.gates.answer_pairs import NEAR_MISS, Pair, drawn_pairs, is_right, ours, trusted_pairs
@@ -128,7 +128,6 @@ SWITCHES: dict[str, dict[str, Off]] = {
         "compare_expressions": _only_identical,
         "agree_within_rounding": NO,
         "values_at_trial_point": NOTHING,
-        "written_number": lambda expr: policy.WrittenNumber(expr.value, expr.places) if expr.op == "num" else None,
         "constant_value": NOTHING,
         "trial_points": lambda *_: iter(()),
     },

@@ -90,10 +90,10 @@ class GeneratorChecks:
             if self._difference(completions, raw) <= self.tolerance:
                 return (
                     "it is that from before the temperature: start the server with `python -m "
-                    "curation.policies.vllm.serving`, or set temperature = 1"
+                    "training.generation.serving`, or set temperature = 1"
                 )
         if self.kind == "endpoint":
-            return "start the servers with `python -m curation.policies.vllm.serving` and the model's own dtype"
+            return "start the servers with `python -m training.generation.serving` and the model's own dtype"
         return "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
 
     async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:

@@ -5,7 +5,7 @@ are sent them from GPU to GPU.
 the weights has a folder (`training.generation.weight_versions`), of which the last two stay; all go on leaving. What a
 killed run left in this machine's memory goes when the next one starts, an hour later at the earliest.
 
-Not here: starting servers (`curation.policies.vllm.serving`).
+Not here: starting servers (`training.generation.serving`).
 """
 
 from __future__ import annotations

@@ -61,6 +61,10 @@ class _PendingRequest:
     future: asyncio.Future[DecodingRequest]
 
 
+IN_FLIGHT = 128
+"""Requests that are decoded together."""
+
+
 class TorchPolicy:
     """A causal language model of a folder, sampled with torch.
 
@@ -70,13 +74,15 @@ class TorchPolicy:
         PolicyError: the folder holds no model, or one that cannot be sampled here.
     """
 
-    def __init__(self, settings: TorchModel, folder: Path, prompt: Prompt | None = None) -> None:
+    def __init__(
+        self, settings: TorchModel, folder: Path, prompt: Prompt | None = None, in_flight: int = IN_FLIGHT
+    ) -> None:
         self._settings = settings
         self._folder = folder / Path(settings.model).expanduser()
         require_model(self._folder)
         self._prompt = prompt or prompt_of(settings)
         self._tags = ThinkingTags.of(settings.thinking)
-        self.in_flight = settings.in_flight
+        self.in_flight = in_flight
         self._name = self._folder.resolve().name
         self._revision = folder_revision(self._folder)
         self.key = self._key()
@@ -124,16 +130,9 @@ class TorchPolicy:
         self._engine = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion:
-        """Sample one attempt. Token ids and log-probabilities are there where ``keep_tokens`` is set."""
+        """Sample one attempt."""
         sample = await self.sample(problem, index)
-        keep_tokens = self._settings.keep_tokens
-        return Completion(
-            sample.text,
-            sample.finish,
-            len(sample.token_ids),
-            token_ids=sample.token_ids if keep_tokens else None,
-            logprobs=sample.logprobs if keep_tokens else None,
-        )
+        return Completion(sample.text, sample.finish, len(sample.token_ids))
 
     async def sample(self, problem: PromptRequest, index: int) -> PolicySample:
         """Sample one attempt with everything a trainer needs. Cancelling the call aborts the generation.
@@ -217,7 +216,7 @@ class TorchPolicy:
         engine = DecodingEngine(
             model,
             stops.ids,
-            slots=settings.in_flight,
+            slots=self.in_flight,
             temperature=settings.decoding.temperature,
             top_p=settings.decoding.top_p,
         )

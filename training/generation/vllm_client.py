@@ -2,7 +2,7 @@
 
 Two of vLLM's own interfaces, by HTTP: tokens in and out (``/inference/v1/generate``, which names the version of the
 weights for every token), and the weight update of its development mode (pause, start, update, finish, resume). A server
-is started as `curation.policies.vllm.serving` starts it, on any machine that sees the folder of the weights, can fetch
+is started as `training.generation.serving` starts it, on any machine that sees the folder of the weights, can fetch
 them, or is sent them from GPU to GPU.
 
 Invariants:
@@ -43,7 +43,7 @@ _MIXED = "mixed"
 UPDATE_S = 600.0
 """Seconds for one call of a weight update."""
 
-_START_HINT = "start it with `python -m curation.policies.vllm.serving`"
+_START_HINT = "start it with `python -m training.generation.serving`"
 
 
 class TrainingVllmClient(ServerClient):
@@ -216,7 +216,7 @@ class TrainingVllmClient(ServerClient):
         return lambda: command("update_weights", {"update_info": self._found_at(folder)})
 
     def _found_at(self, folder: Path) -> dict[str, str]:
-        """Return where a server finds the weights, as `curation.policies.vllm.worker` reads it."""
+        """Return where a server finds the weights, as `training.generation.vllm_worker` reads it."""
         if self._handed_out is None:
             return {"folder": str(folder)}
         return {"folder": "", "url": self._handed_out.url_of(folder)}

@@ -2,7 +2,7 @@
 
 Each token carries the version of the weights that made it, and a prompt's cached keys and values are shared by requests
 of one version only. Generation itself is in `curation.policies.vllm.engine`, the exchange of weights in
-`curation.policies.vllm.weight_updates`.
+`training.generation.weight_updates`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Self
 from curation.config import EngineSettings
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
-from curation.policies.vllm.engine import FOLDER_TRANSFER, Launch, VllmEngine, sampling_params
-from curation.policies.vllm.weight_updates import WeightUpdates
+from curation.policies.vllm.engine import Launch, VllmEngine, sampling_params
 from curation.records import PolicyError, RequestRefused
 from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
+from training.generation.weight_transfer import FOLDER_TRANSFER, WORKER
+from training.generation.weight_updates import WeightUpdates
 from training.optimisation.model import load_tokenizer
 
 _CAPACITY = 128
@@ -50,7 +51,7 @@ class VllmGenerator:
         if not self._folder.is_dir():
             raise PolicyError(f"model {folder}: there is no folder {self._folder}; training needs a local one.")
         self._capacity = capacity
-        launch = Launch(str(self._folder), self._folder.name, self._capacity, transfer=FOLDER_TRANSFER)
+        launch = Launch(str(self._folder), self._folder.name, self._capacity, transfer=FOLDER_TRANSFER, worker=WORKER)
         self.engine = VllmEngine(launch, settings)
         self._meter = RequestMeter(self._capacity)
         self._updates = WeightUpdates(

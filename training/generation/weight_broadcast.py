@@ -11,7 +11,7 @@ Invariants:
   - tensors go to one server at a time, each once, in the order that the server was told.
 
 Between GPUs this has not run: no GPU was at hand. With gloo, between CPUs, all but NCCL itself has. Not here: pausing,
-versions and labels (`training.generation.vllm_client`), the servers' end (`curation.policies.vllm.worker`).
+versions and labels (`training.generation.vllm_client`), the servers' end (`training.generation.vllm_worker`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ import torch
 from torch import Tensor
 
 from curation.policies.servers import TemporaryFailure
-from curation.policies.vllm.transfer import Backend, Group, open_group
 from curation.records import GoldilocksError, PolicyError
+from training.generation.weight_transfer import Backend, Group, open_group
 from training.generation.weight_versions import WeightVersion
 
 T = TypeVar("T")

@@ -6,7 +6,8 @@
 Invariants: only files of the folder that is served are handed out, and only to who knows the key, which is another in
 every run; it listens on the one address by which the servers reach this machine.
 
-Not here: telling servers to fetch (`training.generation.vllm_client`), fetching (`curation.policies.vllm.transfer`).
+Not here: asking servers to fetch (`training.generation.vllm_client`), and fetching
+(`training.generation.weight_transfer`).
 """
 
 from __future__ import annotations

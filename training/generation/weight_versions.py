@@ -13,8 +13,9 @@ from pathlib import Path
 
 from torch import Tensor
 
-from curation.policies.checkpoints import fitting, require_same_shape, weight_files, write_weights
+from curation.policies.checkpoints import weight_files
 from curation.records import PolicyError
+from training.generation.checkpoint_tensors import fitting, require_same_shape, write_weights
 from training.generation.generators import Weights
 
 

@@ -21,7 +21,14 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from training.objectives.base import CreditInputs, GroupCredit
-from training.objectives.presets import Diversity, LossAggregation, Normalisation, PresetSettings
+from training.objectives.presets import (
+    Diversity,
+    GroupCreditSettings,
+    LossAggregation,
+    Normalisation,
+    PresetSettings,
+    SetCredit,
+)
 from training.objectives.set_credit import MAX_SUBSETS, best_of_k_credit, set_gains
 from training.rewards import COMPONENTS, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
@@ -35,8 +42,8 @@ REWARD_TOLERANCE = 1e-9
 NONE_CORRECT = "none_correct"
 
 
-class GroupCreditSettings(PresetSettings):
-    """How far the rollouts of a group teach."""
+class SetCreditSettings(PresetSettings):
+    """How far the rollouts of a group teach: each for itself, or for what k of them are worth together."""
 
     credit: Literal["reward", "pass_at_k", "majority"] = Field(
         "reward",
@@ -44,6 +51,11 @@ class GroupCreditSettings(PresetSettings):
         "part in the best reward, or the vote, of `k` (arXiv 2503.19595, 2505.15201).",
     )
     k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
+
+    @property
+    def set_credit(self) -> tuple[SetCredit, int] | None:
+        """Return `credit` and `k`; None if each rollout has its own reward."""
+        return None if self.credit == "reward" else (self.credit, self.k)
 
     @model_validator(mode="after")
     def _has_meaning(self) -> Any:
@@ -86,11 +98,12 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Gr
 
     With `pass_at_k`, groups are also dropped in which no rollout has credit; a vote knows verdicts and not totals.
     """
-    diversity = "correctness" if settings.credit == "majority" else settings.variant.group_filter
-    decision = filter_group(rewards, diversity, 2 if settings.credit == "reward" else max(2, settings.k))
-    if decision.drop_reason is not None or settings.credit != "pass_at_k":
+    credit, k = settings.set_credit or ("reward", 2)
+    diversity = "correctness" if credit == "majority" else settings.variant.group_filter
+    decision = filter_group(rewards, diversity, max(2, k))
+    if decision.drop_reason is not None or credit != "pass_at_k":
         return decision
-    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], settings.k)
+    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], k)
     return replace(decision, drop_reason="no_credit") if abs(gains).max() <= REWARD_TOLERANCE else decision
 
 
@@ -100,9 +113,10 @@ def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Grou
     names = COMPONENTS if normalisation == "components" else ("total",)
     rewards = [[float(getattr(reward, name)) for name in names] for reward in sequences.rewards]
     values = torch.tensor(rewards, dtype=torch.float64).reshape(-1, len(names))
-    if settings.credit != "reward":
-        values = set_gains(sequences, settings.credit, settings.k)[:, None]
-    gains = advantages(values, sequences.groups, normalisation, is_centred=settings.credit != "reward")
+    credited = settings.set_credit
+    if credited is not None:
+        values = set_gains(sequences, *credited)[:, None]
+    gains = advantages(values, sequences.groups, normalisation, is_centred=credited is not None)
     return GroupCredit(gains, group_weights(sequences, settings))
 
 

@@ -17,17 +17,15 @@ Invariants: those of `training.objectives.base`; the mask has no gradient.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Statistic
-from training.objectives.credit import GroupCreditSettings
 from training.objectives.objective import Objective
-from training.objectives.presets import DPPO_PRESETS
+from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
 THRESHOLDS = {"tv": 0.15, "kl": 0.05}
@@ -38,14 +36,7 @@ class DppoSettings(GroupCreditSettings):
     """A trust region on probability differences."""
 
     kind: Literal["dppo"] = Field("dppo", description="`dppo`: a trust region on probabilities (arXiv 2602.04879).")
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = DPPO_PRESETS
-    preset: Literal["mask", "paper"] = Field(
-        "mask", description="`mask`: in place of `grpo`'s clip; `paper`: also with the credit of Dr. GRPO."
-    )
     divergence: Literal["tv", "kl"] = Field("tv", description="Distance: total variation, or KL(generator | policy).")
-    threshold: float | None = Field(
-        None, gt=0, description="Largest distance of a token; if missing the paper's, 0.15 for `tv` and 0.05 for `kl`."
-    )
 
 
 def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, dict[str, Statistic]]:
@@ -56,8 +47,7 @@ def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, 
     advantage = inputs.advantages.to(ratio.dtype)[index]
     weight = torch.where(counts, inputs.token_weights.to(ratio.dtype)[index], 0.0)
     distance = binary_distance(inputs.logprobs.detach(), inputs.generator_logprobs, settings.divergence)
-    limit = THRESHOLDS[settings.divergence] if settings.threshold is None else settings.threshold
-    masked = (distance > limit) & (advantage * log_ratio.detach() > 0)
+    masked = (distance > THRESHOLDS[settings.divergence]) & (advantage * log_ratio.detach() > 0)
     own = {"masked": mean_of(masked, counts), "distance": mean_of(torch.where(counts, distance, 0.0), counts)}
     return -(weight * torch.where(masked, 0.0, ratio * advantage)).sum(), own
 

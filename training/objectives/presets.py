@@ -17,6 +17,7 @@ from training.config import ObjectiveSettings
 
 Normalisation = Literal["minibatch", "group", "mean", "components", "none"]
 Diversity = Literal["reward", "correctness", "none"]
+SetCredit = Literal["pass_at_k", "majority"]
 LossAggregation = Literal["group", "batch", "sequence", "constant"]
 
 
@@ -80,14 +81,22 @@ AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "cispo": {"advantage_normalisation": "group"},
 }
 
-DPPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "mask": {},
-    # arXiv 2602.04879 trains with the credit of Dr. GRPO
-    "paper": {"advantage_normalisation": "none", "loss_aggregation": "constant"},
-}
+
+class GroupCreditSettings(ObjectiveSettings):
+    """How far the rollouts of a group teach: by default a reward minus its group's mean, as in the paper."""
+
+    @property
+    def variant(self) -> Variant:
+        """Return what no setting changes."""
+        return Variant()
+
+    @property
+    def set_credit(self) -> tuple[SetCredit, int] | None:
+        """Return whose worth is credited, that of k rollouts, and k; None if each rollout has its own reward."""
+        return None
 
 
-class PresetSettings(ObjectiveSettings):
+class PresetSettings(GroupCreditSettings):
     """Settings that a preset fills in if the recipe does not set them."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}

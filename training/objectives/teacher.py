@@ -18,7 +18,7 @@ from torch import Tensor
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, Statistic
 from training.objectives.credit import (
     NONE_CORRECT,
-    GroupCreditSettings,
+    SetCreditSettings,
     decide_group,
     group_credit,
     group_means,
@@ -32,7 +32,7 @@ RATIO_CAP = 5.0
 """Largest importance weight of a token, as in `aipo`."""
 
 
-class TaughtSettings(GroupCreditSettings):
+class TaughtSettings(SetCreditSettings):
     """Credit within groups, and a teacher for groups without a correct rollout."""
 
     unsolved: Literal["drop", "model", "attempts"] = Field(

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from curation.policies.checkpoints import tensor_shapes
 from curation.records import StoreError
+from training.generation.checkpoint_tensors import tensor_shapes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

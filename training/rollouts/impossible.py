@@ -82,5 +82,5 @@ class ImpossibleTokens:
                 f"{self}, more than {100 * share:g} %: the generator's numbers are "
                 "broken, and the learning rate is not the cause. Look at its log; try another dtype in the model's "
                 "table or an unquantised model; a server must be started with `python -m "
-                "curation.policies.vllm.serving`, so that it reports log-probabilities of what it draws from"
+                "training.generation.serving`, so that it reports log-probabilities of what it draws from"
             )

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from curation.policies.failure_budget import FailureBudget
 from curation.records import RequestRefused
 
+MAX_REFUSED = 0.01
+"""Share of the problems that may be refused before the run ends."""
+
 _MOST_DRAWS = 1000
 """Draws in a row that may be refused problems; they are few, unless there are no others."""
 
@@ -20,14 +23,13 @@ class RefusedProblems:
     """The refused problems of a run.
 
     Args:
-        share: of the problems that may be refused, ``collector.max_failed``.
         problems: how many there are.
         draw: draws the next problem.
         say: prints a line for whoever watches; called once for each of them.
     """
 
-    def __init__(self, share: float, problems: int, draw: Callable[[], str], say: Callable[[str], None]) -> None:
-        self._budget = FailureBudget(share, problems, "collector.max_failed")
+    def __init__(self, problems: int, draw: Callable[[], str], say: Callable[[str], None]) -> None:
+        self._budget = FailureBudget(MAX_REFUSED, problems)
         self._draw, self._say = draw, say
         self.ids: set[str] = set()
 

@@ -108,6 +108,8 @@ class StallMonitor:
 
     def report(self) -> str:
         """Return the counts by fate, the commonest one with what to do about it, and one response of its kind."""
+        if not self._fates:
+            return "no attempt was made; the problems that are drawn may all be retired or excluded."
         commonest, count = self._commonest()
         fates = self._fates.most_common()
         shown = [f"{fate} {number:,}" for fate, number in fates[:_SHOWN_FATES]]

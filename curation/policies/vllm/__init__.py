@@ -121,13 +121,8 @@ class Vllm:
                 f"{self.settings.decoding.max_tokens} in a context of {self.engine.context} tokens.",
             )
         completion = await self.engine.generate(tokens, self._sampling(problem.id, index), f"{problem.id}-{index}")
-        return Completion(
-            text=self._tags.house_form(self._reader.text(tokens, completion.token_ids, completion.text)),
-            finish=completion.finish,
-            tokens=len(completion.token_ids),
-            token_ids=completion.token_ids if self.settings.keep_tokens else None,
-            logprobs=completion.logprobs if self.settings.keep_tokens else None,
-        )
+        text = self._reader.text(tokens, completion.token_ids, completion.text)
+        return Completion(self._tags.house_form(text), completion.finish, len(completion.token_ids))
 
     def _require_gpus(self) -> None:
         gpus, copies = len(visible_gpus()), self.engine.launch.data_parallel
@@ -178,6 +173,6 @@ class Vllm:
             top_p=decoding.top_p,
             max_tokens=decoding.max_tokens,
             seed=seed_of(decoding.seed, problem, index),
-            logprobs=self.settings.keep_tokens,
+            logprobs=False,
             stop_token_ids=self._added_stops,
         )

@@ -41,9 +41,6 @@ those of the request."""
 WORKER = "curation.policies.vllm.worker.Worker"
 """What is mixed into vLLM's workers."""
 
-FOLDER_TRANSFER = "goldilocks_folder"
-"""vLLM's name for weights that come as a folder; registered by `curation.policies.vllm.worker`."""
-
 CPU_ENVIRONMENT = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "1", "TORCH_COMPILE_DISABLE": "1"}
 """The environment of one copy of a model on a CPU. Measured on two cores with vLLM 0.32.0: without the first, the CPU
 build starts a second process (9 s more); with it, OpenMP threads must be few, or they wait for one another (20 times
@@ -54,7 +51,7 @@ _CPU_CACHE_MB = 1024
 _LONGEST = 64
 """Letters of a folder in which a socket may be named by a UUID: a path to one has 103 at most."""
 _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeError, AttributeError, AssertionError)
-"""What vLLM raises where a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
+"""What vLLM raises if a model cannot be loaded; its own errors and pydantic's are among them but for `VLLMError`."""
 
 
 def vllm_version() -> str | None:
@@ -76,6 +73,7 @@ class Launch:
         name: what errors call it.
         in_flight: requests that each of the ``data_parallel`` copies works on at once.
         transfer: vLLM's name for the way in which weights come while it runs; None if none do.
+        worker: the class that is mixed into vLLM's workers.
     """
 
     model: str
@@ -84,6 +82,7 @@ class Launch:
     seed: int = 0
     revision: str | None = None
     transfer: str | None = None
+    worker: str = WORKER
     data_parallel: int = 1
 
 
@@ -139,11 +138,11 @@ class VllmEngine:
 
     @property
     def context(self) -> int:
-        """Return the most tokens of prompt and answer together; raises as `require_running` does."""
+        """Return the max tokens of prompt and answer together; raises as `require_running` does."""
         return int(self.vllm.model_config.max_model_len)
 
     def require_running(self) -> None:
-        """Raise `PolicyError` where the engine does not run, or its weights were not loaded to the end."""
+        """Raise `PolicyError` if the engine does not run, or its weights were not loaded to the end."""
         if self._engine is None:
             raise PolicyError(f"vLLM, model {self.launch.name}: is not running; use `async with`.")
         if self.broken:
@@ -234,7 +233,7 @@ def sampling_params(
 
 
 def _logprobs(output: Any) -> tuple[float, ...]:
-    """Return the log-probability of each token of one of vLLM's outputs; empty where none were asked for."""
+    """Return the log-probability of each token of one of vLLM's outputs; empty if none were requested."""
     if output.logprobs is None:
         return ()
     return tuple(float(at[token].logprob) for token, at in zip(output.token_ids, output.logprobs, strict=True))
@@ -278,8 +277,8 @@ def require_vllm() -> str:
 def _attach_resources(engine: Any, resources: ExitStack) -> Any:
     """Return the engine, which frees ``resources`` when it is stopped.
 
-    vLLM keeps frames of its callers alive, and with them their variables: where one were the engine, it would end with
-    the interpreter, too late for vLLM's own clean-up.
+    vLLM keeps frames of its callers alive, and with them their variables: if the engine were one of them, it would end
+    with the interpreter, too late for vLLM's own clean-up.
     """
     engine.goldilocks_resources = resources.pop_all()
     return engine
@@ -293,7 +292,7 @@ def first_line(error: BaseException) -> str:
 
 
 def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> dict[str, Any]:
-    """Return the arguments of vLLM's engine; needs no vLLM, but where weights are exchanged."""
+    """Return the arguments of vLLM's engine; needs vLLM only if weights are exchanged."""
     cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
     arguments: dict[str, Any] = {
         "model": launch.model,
@@ -308,7 +307,7 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "enable_prefix_caching": not (on_cpu and folder_carries_state(Path(launch.model))),
         "enable_chunked_prefill": False if on_cpu else None,
         **DRAWING,
-        "worker_extension_cls": WORKER,
+        "worker_extension_cls": launch.worker,
         "use_tqdm_on_load": False,
         "disable_log_stats": True,
         "seed": launch.seed,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from curation.config import TorchModel, VllmModel
 from curation.config.policies import ModelSettings
@@ -23,9 +24,10 @@ _LIST_S = 60.0
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """Return the names of the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` takes them."""
-    said = (os.environ if environment is None else environment).get(VISIBLE)
-    if said is not None:
-        return visible_names(said)
+    visible = (os.environ if environment is None else environment).get(VISIBLE)
+    if visible is not None:
+        named = (name.strip() for name in visible.split(","))
+        return tuple(takewhile(lambda name: name not in ("", "-1"), named))  # "-1" hides those after it
     try:
         listed = subprocess.run(
             ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"],
@@ -39,16 +41,6 @@ def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...
     return tuple(listed.stdout.split()) if listed.returncode == 0 else ()
 
 
-def visible_names(said: str) -> tuple[str, ...]:
-    """Return the GPUs that a value of `CUDA_VISIBLE_DEVICES` names, up to a ``-1``."""
-    names: list[str] = []
-    for name in said.split(","):
-        if name.strip() in ("", "-1"):
-            break
-        names.append(name.strip())
-    return tuple(names)
-
-
 def policy_gpus(policy: ModelSettings, gpus: int) -> int:
     """Return how many of a machine's GPUs a policy keeps busy; all for servers elsewhere and recorded attempts."""
     if isinstance(policy, VllmModel):
@@ -57,7 +49,7 @@ def policy_gpus(policy: ModelSettings, gpus: int) -> int:
 
 
 def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tuple[str, ...]]:
-    """Return the GPUs of each engine; empty shares where the machine has no GPU.
+    """Return the GPUs of each engine; empty shares if the machine has none.
 
     Raises:
         PolicyError: there are GPUs, and not enough.

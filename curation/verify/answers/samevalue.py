@@ -433,25 +433,8 @@ def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:
-    """Return how a number was written: an integer, fraction or decimal, perhaps with a sign or a power of ten."""
-    if expr.op == "num":
-        return WrittenNumber(expr.value, expr.places)
-    value = rational_value(expr)
-    if value is None:
-        return None
-    decimals = [node for node in walk(expr) if node.op == "num" and node.places is not None]
-    if not decimals:
-        return WrittenNumber(value, None)
-    if expr.op == "mul" and len(decimals) == 1 and decimals[0] in expr.args and decimals[0].value != 0:
-        scale = value / decimals[0].value
-        places = decimals[0].places or 0
-        size = abs(scale)
-        while size >= 10 and size.numerator % 10 == 0:
-            size, places = size / 10, places - 1
-        while size <= Fraction(1, 10) and size.denominator % 10 == 0:
-            size, places = size * 10, places + 1
-        return WrittenNumber(value, places) if size == 1 else WrittenNumber(value, None)
-    return WrittenNumber(value, None)
+    """Return the value and the decimal places of a number as it was written; None for any other expression."""
+    return WrittenNumber(expr.value, expr.places) if expr.op == "num" else None
 
 
 def constant_value(expr: Expr) -> Fraction | None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from curation.policies.checkpoints import write_weights
 from curation.storage.scratch import memory_folder
 from tests.benchmarks.gpu.models import batch, step_flops, token_answer, trainer_of
+from training.generation.checkpoint_tensors import write_weights
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.collating import pack_samples
 from training.optimisation.memory import GIB, ModelShape, estimate_memory

@@ -104,12 +104,6 @@ def completion(asked: dict[str, Any], text: Any) -> dict[str, Any]:
     else:
         message = text if isinstance(text, dict) else {"content": text, "reasoning_content": None}
         choice["message"] = {"role": "assistant", **message}
-    if asked.get("return_token_ids"):
-        choice["token_ids"] = list(range(len(text)))
-    if "logprobs" in asked and MODEL in ("raw", "processed"):
-        sure = MODEL == "processed" and asked["top_p"] < 1e-3
-        choice["token_ids"] = [7, 8]
-        choice["logprobs"] = {"content": [{"token": "", "logprob": 0.0 if sure else -0.5} for _ in range(2)]}
     return {"choices": [choice], "usage": {"completion_tokens": len(text), "prompt_tokens": 3}}
 
 

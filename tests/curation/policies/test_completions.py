@@ -1,28 +1,11 @@
-"""Answers of the two interfaces of servers for texts, read alike."""
+"""Tokens written as text, in the tags of the model that made them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import pytest
 
 from curation.policies.completions import ResponseReader
-from curation.policies.endpoint import choice_logprobs, choice_token_ids
 from curation.thinking import THINK, ThinkingTags
-
-CHAT: dict[str, Any] = {
-    "message": {"content": "4"},
-    "token_ids": [7, 8],
-    "logprobs": {"content": [{"token": "a", "logprob": -0.5}, {"token": "b", "logprob": 0}]},
-}
-COMPLETIONS: dict[str, Any] = {"text": "4", "token_ids": [7, 8], "logprobs": {"token_logprobs": [-0.5, 0]}}
-
-
-@pytest.mark.parametrize("choice", [CHAT, COMPLETIONS])
-def test_tokens_and_log_probabilities_are_read_alike(choice: dict[str, Any]) -> None:
-    assert choice_token_ids(choice) == (7, 8)
-    assert choice_logprobs(choice) == (-0.5, 0.0)
 
 
 class Words:
@@ -67,10 +50,3 @@ def test_the_tag_that_the_prompt_ends_in_stands_in_front() -> None:
     assert read(QWEN, THINK, "user 2 + 2 <|im_end|>", "<think> 2 </think> 4 <|im_end|>") == "<think> 2 </think> 4"
     assert read(MISTRAL, ThinkingTags.of("[THINK]"), "2 + 2 [THINK]", "2 + 2 [/THINK] 4") == "[THINK]2 + 2 [/THINK] 4"
     assert read(QWEN, ThinkingTags.of("none"), "user 2 + 2 <|im_end|> <think> </think>", "4 <|im_end|>") == "4"
-
-
-def test_what_a_server_does_not_give_is_none() -> None:
-    assert choice_token_ids({"text": ""}) is None
-    assert choice_token_ids({"text": "", "token_ids": []}) == ()
-    assert choice_logprobs({"text": "", "logprobs": None}) is None
-    assert choice_logprobs({"logprobs": {"content": []}}) == ()

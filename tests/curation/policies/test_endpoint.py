@@ -216,11 +216,6 @@ def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> N
         inside(settings(start(model="m:98"), **tight), work)
 
 
-def test_the_other_api_sends_plain_text(start: Start) -> None:
-    (answered,) = inside(settings(start(), api="completions"), lambda policy: answer_all(policy, 1))
-    assert answered == Completion(f"{seeds(1)[0]} What is 2 + 2?\n", "stop", len(answered.text))
-
-
 def refusal(one: EndpointModel, count: int = 1) -> str:
     with pytest.raises(PolicyError) as caught:
         inside(one, lambda policy: answer_all(policy, count))
@@ -358,26 +353,11 @@ def test_one_reply_in_every_form_of_servers_and_files_has_one_verdict(tmp_path: 
             assert {response.text for response in responses} == {REPLIES["tags"]}
 
 
-def test_token_ids_that_a_server_does_not_give_are_missed(start: Start) -> None:
-    one = settings(start(), keep_tokens=True, decoding=Decoding(temperature=1.0))
-    assert "gives no token ids with log-probabilities" in refusal(one)
-
-
-def test_logprobs_from_before_temperature_are_refused(start: Start) -> None:
-    raw, processed = (settings(start(model=name), model=name, keep_tokens=True) for name in ("raw", "processed"))
-    assert "start the server with --logprobs-mode processed_logprobs" in refusal(raw)
-    (answered,) = inside(processed, lambda policy: answer_all(policy, 1))
-    assert (answered.token_ids, answered.logprobs) == ((7, 8), (-0.5, -0.5))
-    plain = raw.model_copy(update={"decoding": Decoding(temperature=1.0)})  # both are the same then
-    assert inside(plain, lambda policy: answer_all(policy, 1)) != [None]
-
-
 def test_the_key_says_what_was_asked_and_how(start: Start) -> None:
     url = "http://localhost:1/v1"
     one = Endpoint(settings(url), Path())
     assert (one.key.policy, one.key.prompt, one.in_flight) == ("m@1", "plain@1", 64)
     assert Endpoint(settings("http://localhost:2/v1"), Path()).key == one.key
-    assert Endpoint(settings(url, api="completions"), Path()).key != one.key
     assert Endpoint(settings(url, decoding=Decoding(seed=4)), Path()).key != one.key
     with pytest.raises(PolicyError, match="async with"):
         asyncio.run(one.answer(asked(), 0))

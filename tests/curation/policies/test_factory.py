@@ -11,14 +11,14 @@ from typing import Any, Literal, Self, get_args
 import pytest
 from pydantic import TypeAdapter
 
-from curation.config import LiveModel, ModelSettings, Settings, to_plain
-from curation.policies.checkpoints import folder_revision, require_same_shape, tensor_shapes
+from curation.config import ModelSettings, Settings, to_plain
+from curation.policies.checkpoints import folder_revision
 from curation.policies.endpoint import Endpoint
 from curation.policies.recorded import Recorded
 from curation.policies.seeds import seed_of
 from curation.policies.vllm import Vllm
 from curation.prompts import Prompt
-from curation.records import AttemptKey, Completion, PolicyError, PromptRequest
+from curation.records import AttemptKey, Completion, PromptRequest
 from flows.run.policies import POLICIES, open_policy
 from training.embedded_model import WEIGHTS, resolve_model
 
@@ -102,12 +102,6 @@ def test_another_prompt_is_another_key(models: Path) -> None:
     assert other.key.policy == own.key.policy
 
 
-def test_keeping_tokens_makes_no_other_attempts(models: Path) -> None:
-    assert "keep_tokens" in LiveModel.model_fields
-    one, two = (opened(models, kind="vllm", model="first", keep_tokens=keep) for keep in (False, True))
-    assert one.key == two.key
-
-
 def test_a_folder_is_named_by_what_it_holds(models: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(models / "first", tmp_path / "elsewhere")
     named = folder_revision(copy)
@@ -117,20 +111,6 @@ def test_a_folder_is_named_by_what_it_holds(models: Path, tmp_path: Path) -> Non
     assert folder_revision(copy) == named
     (copy / "chat_template.jinja").write_text("another template")
     assert folder_revision(copy) != named
-
-
-def test_shapes_are_read_from_headers(models: Path, tmp_path: Path) -> None:
-    shapes = tensor_shapes(models / "first")
-    assert shapes is not None
-    assert shapes["lm_head.weight"] == (258, 64)
-    require_same_shape(models / "first", models / "second")
-    cut = shutil.copytree(models / "first", tmp_path / "cut")
-    (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:50])
-    with pytest.raises(PolicyError, match=r"model\.safetensors is no whole safetensors file"):
-        require_same_shape(models / "first", cut)
-    (cut / "model.safetensors").unlink()
-    (cut / "pytorch_model.bin").write_bytes(b"pickle")
-    assert tensor_shapes(cut) is None
 
 
 def test_seeds_are_the_same_everywhere_and_differ() -> None:

@@ -21,7 +21,7 @@ def test_the_share_allows_so_many_and_one_at_least(share: float, problems: int, 
         budget.count_refusal("last", RequestRefused("too_long", "too long."))
     assert f"{allowed + 1} of {problems:,} problems were refused (" in str(ended.value)
     assert f"more than stage1.sampling.max_failed = {share:g} allows ({allowed})" in str(ended.value)
-    assert "the last, problem last: too long. Mend the cause" in str(ended.value)
+    assert "the last, problem last: too long. Fix the cause" in str(ended.value)
 
 
 def test_refusals_in_a_row_end_a_run_whatever_the_share() -> None:

@@ -9,7 +9,7 @@ import pytest
 from curation.config import EngineSettings
 from curation.policies.vllm import Vllm
 from curation.policies.vllm.engine import Launch, engine_arguments
-from curation.policies.vllm.placement import gpu_shares, policy_gpus, visible_gpus, visible_names
+from curation.policies.vllm.placement import gpu_shares, policy_gpus, visible_gpus
 from curation.records import PolicyError
 from tests.curation.policies.conftest import tiny_settings
 
@@ -33,7 +33,7 @@ def test_the_machines_gpus_are_shared_out_among_neighbours() -> None:
 def test_gpus_that_are_hidden_from_the_run_are_nobodys() -> None:
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": "4,GPU-ab, 6"}) == ("4", "GPU-ab", "6")
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": ""}) == ()
-    assert visible_names("1,-1,2") == ("1",)
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": "1,-1,2"}) == ("1",)
 
 
 def test_a_policy_has_as_many_copies_as_it_says_or_as_there_are_gpus_for(

@@ -26,7 +26,6 @@ def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServer
         urls=tuple(server.url for server in servers),
         prompt="plain",
         in_flight=8,
-        keep_tokens=True,
         decoding=Decoding(temperature=0.7, top_p=0.9, max_tokens=200, seed=5),
     )
     answers: dict[tuple[int, int], Completion | None] = {}
@@ -53,11 +52,11 @@ def test_a_server_killed_in_the_middle_costs_no_attempt(vllm_servers: VllmServer
     assert len(answers) == PROBLEMS * ATTEMPTS
     for answered in answers.values():
         assert answered is not None
-        assert answered.token_ids is not None
-        assert answered.logprobs is not None
-        assert answered.tokens == len(answered.token_ids) == len(answered.logprobs) > 0
+        assert answered.tokens is not None
+        assert 0 < answered.tokens <= 200
     assert again is not None
-    assert again.token_ids == answers[0, 0].token_ids if answers[0, 0] is not None else False
+    assert answers[0, 0] is not None
+    assert again.text == answers[0, 0].text
     other = settings.model_copy(update={"model": "another", "urls": settings.urls[1:]})
     with pytest.raises(PolicyError, match="holds no model 'another', but tiny"):
         asyncio.run(Endpoint(other, Path()).__aenter__())

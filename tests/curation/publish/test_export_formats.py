@@ -229,7 +229,7 @@ def test_a_prompt_without_a_system_message_needs_no_file_of_it(mixed: Path, tmp_
 
 def test_a_set_that_does_not_say_how_it_was_asked_is_named(mixed: Path, tmp_path: Path) -> None:
     (mixed / "asked.json").write_text('{"prompt": "solve"}')
-    with pytest.raises(SourceError, match=r"asked\.json does not say how problems were asked"):
+    with pytest.raises(SourceError, match=r"asked\.json does not state how problems were asked"):
         export_set(mixed, "verl", tmp_path / "out")
 
 

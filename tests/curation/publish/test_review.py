@@ -26,11 +26,14 @@ from curation.publish.review import (
     exact_conflicts,
     keep_accepted_labels,
     near_conflicts,
+    offer_readable,
+    offered_references,
     read_verdicts,
     undo_verdict,
     wrong_labels,
 )
 from curation.records import DECISION, DROPPED, PROBLEM, VERDICT, DropReason, StoreError
+from curation.verify.answers.references import reference_defect
 
 
 def frame(schema: pl.Schema, *rows: dict[str, Any]) -> pl.DataFrame:
@@ -174,6 +177,17 @@ def test_suspected_wrong_labels_come_with_their_rival() -> None:
     )
     (row,) = wrong_labels(problems, decisions).iter_rows(named=True)
     assert (row["id"], row["references"], row["evidence"]) == ("a", ["1", "7"], "9 of 12 agree on 7")
+
+
+def test_unreadable_text_is_no_reference_to_choose() -> None:
+    problems = frame(PROBLEM, problem("a", "1/3"))
+    answers = ("0.33", "it depends on what one means by a third", "0.3")
+    rows = ({"problem": "a", "answer": answer, "outcome": "wrong", "method": "words (doubtful)"} for answer in answers)
+    disputes = doubtful_verdicts(problems, frame(VERDICT, *rows))
+    unreadable = {(text, lang) for text, lang in offered_references(disputes) if reference_defect(text, lang)}
+    (row,) = offer_readable(disputes, unreadable).iter_rows(named=True)
+    assert row["references"] == ["1/3", "0.33", "0.3"]
+    assert row["evidence"].endswith(f"; not offered, since the verifier cannot read it: {answers[1]!r}")
 
 
 def test_nobody_suspects_a_label_that_a_person_accepted() -> None:

@@ -15,7 +15,7 @@ LISTED = "Which one of the numbers 45, 56, 65 and 75 is divisible by 7?"
 def accepted(
     statement: str, question: str = QUESTION, options: tuple[str, ...] = OPTIONS, verified: bool = True
 ) -> dict[str, str] | str:
-    return accept_rewriting(question, options, 1, ProposedRewriting(statement, ""), verified=verified)
+    return accept_rewriting(question, options, 1, statement, verified=verified)
 
 
 def test_all_options_may_stand_in_the_question() -> None:
@@ -69,9 +69,8 @@ def test_a_rewriting_is_read_behind_the_thoughts() -> None:
         "<think><problem>x</problem>",
     ],
 )
-def test_no_rewriting_is_none_and_refused(text: str | None) -> None:
+def test_no_rewriting_is_none(text: str | None) -> None:
     assert read_rewriting(text) is None
-    assert isinstance(accept_rewriting(QUESTION, OPTIONS, 1, None, verified=True), str)
 
 
 def test_the_prompt_holds_the_problem_its_options_and_the_right_one() -> None:

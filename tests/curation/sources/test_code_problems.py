@@ -227,7 +227,7 @@ def test_asserts_of_mbpp_become_calls_if_json_can_hold_them():
 def test_other_asserts_of_mbpp_become_a_test_program(test):
     row = {"code": "def f(x): return x", "test_setup_code": "import math", "test_list": [test]}
     found = tables(MBPP, row)
-    assert found.tests.is_empty()
+    assert found.tests.height == 1, "a program is one test"
     packed = json.loads(found.judging["function"][0])
     assert (packed["entry"], packed["program"], packed["setup"]) == ("f", test, "import math")
     assert judged(found, row["code"]) is CodeVerdict.AC
@@ -250,6 +250,14 @@ def test_check_of_humaneval_is_a_test_program_and_its_solution_a_whole_one():
 def test_asserts_that_call_nothing_are_a_bad_row():
     with pytest.raises(BadRowError, match="the asserts call no function"):
         tables(MBPP, {"code": "x", "test_setup_code": "", "test_list": ["assert 1 == 1"]})
+
+
+def test_a_statement_that_names_no_function_gets_an_assert():
+    columns = CodeColumns(**to_plain(MBPP))
+    row = {"code": "", "test_list": ["assert f(1) == 2", "assert f(2) == 3"]}
+    assert whole_statement("Add one.", row, columns) == "Add one.\n\nThe function is called as in `assert f(1) == 2`."
+    named = "Write `f`, which adds one."
+    assert whole_statement(named, row, columns) == named
 
 
 def test_packed_private_tests_of_livecodebench_are_read():

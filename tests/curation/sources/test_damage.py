@@ -122,11 +122,8 @@ def test_a_line_of_json(name: str, fault: str, tmp_path: Path) -> None:
 
 CSV_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "NUL": (b"q\x00,1\n", None, ("q\0", "1")),
-    "half a pair": (b"q\xed\xa0\x80,1\n", "not UTF-8", None),
-    "latin-1": (b"caf\xe9,1\n", "not UTF-8", None),
     "too few": (b"q\n", "fewer fields than the header's 2", None),
     "too many": (b"q,1,2\n", "more fields than the header's 2", None),
-    "text behind a quote": (b'"q"r,1\n', "not a readable CSV row", None),
     "a mark": (b"\xef\xbb\xbfq,1\n", None, ("\ufeffq", "1")),
     "CRLF": (b"q,1\r\n", None, ("q", "1")),
     "a blank line": (b"\n", None, None),
@@ -142,13 +139,15 @@ def test_a_row_of_csv(name: str, fault: str, tmp_path: Path) -> None:
     pack: Callable[[bytes], bytes] = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
     (tmp_path / name).write_bytes(pack(content))
     bad = check(sources(name, "csv"), tmp_path, said, read)
-    assert [*bad["raw"]] == ([line] if said else [])
+    assert [json.loads(raw) for raw in bad["raw"]] == ([line.decode().strip().split(",")] if said else [])
 
 
-@pytest.mark.parametrize("broken", [b'"open,1\n', b'"open,1\n"closed,2\n', b'"b,\nc"d,2\n'])
-def test_a_broken_quote_that_hides_where_rows_begin_is_refused(broken: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "broken", [b'"open,1\n', b'"open,1\n"closed,2\n', b'"b,\nc"d,2\n', b'"q"r,1\n', b"caf\xe9,1\n"]
+)
+def test_a_csv_file_with_a_broken_quote_or_text_is_refused(broken: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"problem,answer\na,1\n" + broken + b"e,5\n")
-    with pytest.raises(SourceError, match=r"x\.csv, lines 3 to [45]: .*a quote there is not closed"):
+    with pytest.raises(SourceError, match=r"x\.csv, line \d: not readable as CSV"):
         set_aside(sources("x.csv", "csv"), tmp_path)
 
 
@@ -168,8 +167,6 @@ def raw_strings(value: bytes) -> bytes:
 
 PARQUET_FAULTS: dict[str, tuple[Callable[[], bytes], str | None, tuple[str, str] | None]] = {
     "NUL": (lambda: arrow_file([FIRST[1], "\0", LAST[1]], pyarrow.string()), None, ("q", "\0")),
-    "half a pair": (lambda: raw_strings(b"\xed\xa0\x80"), "not UTF-8", None),
-    "latin-1": (lambda: raw_strings(b"caf\xe9"), "not UTF-8", None),
     "numbers": (lambda: arrow_file([2, 7, 4], pyarrow.int64()), None, ("q", "7")),
     "a list": (lambda: arrow_file([None, ["7"], None], pyarrow.list_(pyarrow.string())), "is a list", None),
 }
@@ -213,8 +210,9 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     "an empty parquet file": ("x.parquet", b"", "not a readable parquet file"),
     "a parquet file without its footer": ("x.parquet", raw_strings(b"q")[:-40], "not a readable parquet file"),
     "a parquet file with a damaged row group": ("x.parquet", damaged_parquet(), "damaged"),
-    "a header of UTF-16": ("x.csv", CONTENT[:500].decode().encode("utf-16"), "the header is not a readable CSV row"),
-    "a header with an open quote": ("x.csv", b'"problem,answer\nq,1\n', "a quote there is not closed"),
+    "a parquet file with text that is not UTF-8": ("x.parquet", raw_strings(b"caf\xe9"), "a text is not UTF-8"),
+    "a header of UTF-16": ("x.csv", CONTENT[:500].decode().encode("utf-16"), "not readable as CSV"),
+    "a header with an open quote": ("x.csv", b'"problem,answer\nq,1\n', "not readable as CSV"),
     "a list that is cut": ("x.json", b'[{"problem": "q", "answer": "1"}, {"pro', "not a JSON list"),
 }
 

@@ -62,7 +62,7 @@ def test_what_is_not_packed_so_is_refused(text: str, reason: str) -> None:
 
 def test_a_bomb_is_refused() -> None:
     with pytest.raises(ValueError, match="more than 1,000 bytes"):
-        unpack_text(packed(b"0" * 1_000_000), most=1_000)
+        unpack_text(packed(b"0" * 1_000_000), limit=1_000)
 
 
 def test_a_large_memo_index_takes_no_memory() -> None:

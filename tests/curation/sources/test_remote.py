@@ -127,9 +127,9 @@ def test_a_file_of_an_archive_is_its_archives_own_and_the_archive_is_fetched_onc
             assert statements(source(url.format("two")), tmp_path)[0] == "Want is 0 + 1?"
             assert statements(source(url.format("one").replace("a.jsonl", "*.jsonl")), tmp_path)[0] == "What is 0 + 1?"
         assert server.fetched == 2
-        with pytest.raises(MissingSourceError, match=rf"zip://inside/b\.jsonl::{server.address}/one\.zip is not there"):
+        with pytest.raises(MissingSourceError, match=rf"zip://inside/b\.jsonl::{server.address}/one\.zip is missing"):
             statements(source(url.format("one").replace("a.jsonl", "b.jsonl")), tmp_path)
-        with pytest.raises(MissingSourceError, match=r"none\.zip is not there"):
+        with pytest.raises(MissingSourceError, match=r"none\.zip is missing"):
             statements(source(url.format("none")), tmp_path)
     local = tmp_path / "rows.zip"
     for text in (TEXT, other):
@@ -170,14 +170,14 @@ def test_what_cannot_be_had_is_a_sentence(memory: MemoryFileSystem, tmp_path: Pa
             statements(source(path), tmp_path)
         return str(caught.value)
 
-    assert why("memory://rows/none.jsonl").startswith("source s: memory://rows/none.jsonl is not there")
-    assert "is not there" in why("memory://rows/*.csv")
+    assert why("memory://rows/none.jsonl").startswith("source s: memory://rows/none.jsonl is missing")
+    assert "is missing" in why("memory://rows/*.csv")
     assert "is a folder; name its files" in why("memory://rows")
     assert "a scheme that fsspec does not know" in why("nowhere://rows/a.jsonl")
     assert "cannot be reached" in why("http://127.0.0.1:9/rows.jsonl")
     with Files({}, {}) as server:
         assert "may not be used with this machine's credentials" in why(f"{server.address}/secret.jsonl")
-        assert "is not there" in why(f"{server.address}/gone.jsonl")
+        assert "is missing" in why(f"{server.address}/gone.jsonl")
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_broken_line_is_named_by_its_number(tmp_path: Path, content: bytes, li
     ("content", "said"),
     [
         (b"a,b\n1,2\n1,2,3\n", "line 3: more fields than the header's 2"),
-        (b"a,b\n1,\xff\n", "not a readable CSV row"),
+        (b"a,b\n1,\xff\n", "not readable as CSV"),
     ],
 )
 def test_a_broken_csv_row(tmp_path: Path, content: bytes, said: str) -> None:

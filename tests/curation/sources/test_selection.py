@@ -138,10 +138,10 @@ def test_steps_are_counted(tmp_path: Path) -> None:
     lines(tmp_path / "x.jsonl", ROWS)
     counts = SelectionCounts()
     wanted = source(where="valid = 'Yes'", quota={"rows": 6}, limit=4)
-    assert len(list(selected_rows(wanted, tmp_path, 5, counts, []))) == 4
+    assert len(list(selected_rows(wanted, tmp_path, 5, counts))) == 4
     assert (counts.drawn, counts.joined) == (4, 4)
     everything = SelectionCounts()
-    list(selected_rows(wanted.model_copy(update={"limit": None}), tmp_path, 5, everything, []))
+    list(selected_rows(wanted.model_copy(update={"limit": None}), tmp_path, 5, everything))
     assert everything == SelectionCounts(rows=30, where=15, drawn=6, joined=6)
 
 
@@ -170,7 +170,7 @@ def joined(folder: Path, join: Mapping[str, Any], **settings: Any) -> list[dict[
     table = {"path": "programs.jsonl", "on": "id", "key": "problem_id", **join}
     return [
         dict(placed.raw.row or {})
-        for placed in selected_rows(source(join=table, **settings), folder, 2, SelectionCounts(), [])
+        for placed in selected_rows(source(join=table, **settings), folder, 2, SelectionCounts())
     ]
 
 
@@ -192,7 +192,7 @@ def test_rows_with_a_match_are_counted(tmp_path: Path) -> None:
     join = {"path": "programs.jsonl", "on": "id", "into": "solutions"}
     for key, matched in (("problem_id", 2), ("lang", 0)):
         counts = SelectionCounts()
-        list(selected_rows(source(join={**join, "key": key}), tmp_path, 2, counts, []))
+        list(selected_rows(source(join={**join, "key": key}), tmp_path, 2, counts))
         assert (counts.joined, counts.matched) == (3, matched)
 
 
@@ -211,7 +211,7 @@ def test_keys_of_two_columns_are_compared_as_text(tmp_path: Path) -> None:
     lines(tmp_path / "z.jsonl", [{"contest_id": "1566", "index": "A", "note": "x"}])
     join = {"path": "z.jsonl", "on": ["contest", "index"], "key": ["contest_id", "index"]}
     wanted = source(path="y.jsonl", columns={}, join={**join, "columns": ["note"]})
-    (row,) = [placed.raw.row for placed in selected_rows(wanted, tmp_path, 2, SelectionCounts(), [])]
+    (row,) = [placed.raw.row for placed in selected_rows(wanted, tmp_path, 2, SelectionCounts())]
     assert row is not None
     assert row["note"] == "x"
     with pytest.raises(ValidationError, match="as many columns"):
@@ -227,6 +227,9 @@ def test_joins_that_cannot_be_made(tmp_path: Path) -> None:
         joined(tmp_path, {"on": "uid"})
     with pytest.raises(SourceError, match="no file at"):
         joined(tmp_path, {"path": "gone.jsonl"})
+    (tmp_path / "torn.jsonl").write_text('{"problem_id": 1}\n{"problem_id"\n')
+    with pytest.raises(SourceError, match=r"join with torn.jsonl: .*torn.jsonl, line 2: not JSON"):
+        joined(tmp_path, {"path": "torn.jsonl"})
 
 
 def test_the_digest_follows_the_joined_table(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_only_what_is_lacking_is_missing(tmp_path: Path) -> None:
 def test_an_attempt_stands_once(tmp_path: Path, again: list[tuple[str, int]]) -> None:
     store = AttemptStore(tmp_path, KEY)
     store.append(attempts(("a", 0), ("a", 1)))
-    with pytest.raises(StoreError, match=r"attempt \('[ac]', [01]\) of weak@1 would stand twice"):
+    with pytest.raises(StoreError, match=r"attempt \('[ac]', [01]\) of weak@1 would be twice"):
         store.append(attempts(*again))
     for one in (store, AttemptStore(tmp_path, KEY)):
         assert names(one.read(["a", "c", "z"])) == [("a", 0), ("a", 1)]

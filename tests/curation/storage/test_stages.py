@@ -345,4 +345,4 @@ def test_another_holder_is_waited_for_where_that_is_asked(tmp_path: Path) -> Non
 
         with lock_folder(tmp_path, 600.0, say), pytest.raises(StoreError, match="in use"), lock_folder(tmp_path):
             raise AssertionError("two runs hold one folder")
-    assert said == [f"{tmp_path} is in use by another process; it is waited for, for 600 s at most."]
+    assert said == [f"{tmp_path} is in use by another process; waiting for it, 600 s at most."]

@@ -191,7 +191,7 @@ def test_what_begins_no_key_is_searched_for() -> None:
 @pytest.mark.parametrize("prefix", ["stage9", "[bold]", "sources.0"])
 def test_a_key_of_nothing_names_the_tables(prefix: str) -> None:
     said = refusal("settings", prefix)
-    assert f"no setting is named or says {prefix!r}" in said
+    assert f"no setting has {prefix!r} in its name or meaning" in said
     assert "the top-level keys are: models, name, flow, description, seed, shard_rows, workers," in said
 
 

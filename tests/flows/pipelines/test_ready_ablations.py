@@ -50,7 +50,6 @@ early_stopping = false
 kind = "torch"
 model = "embedded"
 prompt = "plain"
-keep_tokens = true
 decoding = { temperature = 1.0, max_tokens = 112 }
 """
 BENCH = """

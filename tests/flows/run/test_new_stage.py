@@ -127,7 +127,7 @@ def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
 
 
 def test_a_list_that_cannot_be_meant_is_refused() -> None:
-    with pytest.raises(ValueError, match="exact_dedup, stages/05-exact-dedup stands in it twice"):
+    with pytest.raises(ValueError, match="exact_dedup, stages/05-exact-dedup is in it twice"):
         Pipeline("p", Domain.MATH, (EXACT_DEDUP, EXACT_DEDUP))
     with pytest.raises(ValueError, match="programs is not made for math"):
         Pipeline("p", Domain.MATH, (PROGRAMS,))

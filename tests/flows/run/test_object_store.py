@@ -127,9 +127,9 @@ def test_what_cannot_be_had_of_an_object_store_is_a_sentence(store: ObjectStore,
     recipe.write_text(text.replace("/rows/*.jsonl", "/rows/none.jsonl"))
     status, said = run(store, recipe, tmp_path / "a")
     assert status == 1
-    assert "rows/none.jsonl is not there" in said
+    assert "rows/none.jsonl is missing" in said
     recipe.write_text(text.replace(MIRROR, "s3://no-such-bucket/runs"))
     status, said = run(store, recipe, tmp_path / "b")
     assert status == 1
-    assert "storage.mirror = 's3://no-such-bucket/runs' is not there" in said
+    assert "storage.mirror = 's3://no-such-bucket/runs' is missing" in said
     assert "Traceback" not in said

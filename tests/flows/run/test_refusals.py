@@ -74,8 +74,8 @@ def data_of(run: Tiny) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (run.folder / "curated" / "data").glob("*.parquet")}
 
 
-@pytest.mark.parametrize("status", [400, pytest.param(500, marks=pytest.mark.slow)])
-def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_path: Path, status: int) -> None:
+def test_one_poisoned_prompt_is_set_aside_and_asked_again(poisoned: Tiny, tmp_path: Path) -> None:
+    status = 400
     says(tmp_path, {POISONED: status})
     first = poisoned.run()
     assert first.status == 0, first.err
@@ -134,7 +134,7 @@ def test_too_many_refused_problems_end_the_run_with_counts_and_an_example(poison
             r"2 of 6 problems were refused \(400 (2|1, 1 before)\), more than stage1.sampling.max_failed = 0.01",
             sentence,
         )
-        assert "400 the prompt is poisoned. Mend the cause or raise stage1.sampling.max_failed" in sentence
+        assert "400 the prompt is poisoned. Fix the cause or raise stage1.sampling.max_failed" in sentence
     allowed = poisoned.run("stage1.sampling.max_failed=0.5")
     assert allowed.status == 0, allowed.err
     assert "sampling_failed 2" in allowed.out

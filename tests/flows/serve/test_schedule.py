@@ -66,7 +66,7 @@ def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect
 @pytest.mark.parametrize(
     ("schedule", "words"),
     [
-        ('cron = "every day"', "has not 5 fields"),
+        ('cron = "every day"', "does not have 5 fields"),
         ('train = "no.toml"', "there is no file"),
     ],
 )

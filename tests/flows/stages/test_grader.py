@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 import flows
+from curation.config.loading import set_value
 from curation.records import ConfigError
 from flows.run.run_folder import new_run
 from flows.stages.grader import check_grader
@@ -23,28 +26,27 @@ def test_the_shipped_recipe_of_a_grader_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("recipe", "said"),
     [
-        ("grader.recipe=none.toml", r"there is no file .*none\.toml; name a training recipe"),
-        ("grader.recipe=demo_math.toml", r"demo_math\.toml: .*`steps` is missing"),
+        ("none.toml", r"there is no file .*none\.toml; name a training recipe"),
+        ("demo_math.toml", r"demo_math\.toml: .*`steps` is missing"),
+        (["optim.rate=1"], r"grader\.toml: unknown key `optim\.rate`; allowed here: learning_rate"),
+        (["engine=verl", "models.student.kind='vllm'"], "/none: verl's environment is not there; make it with"),
         (
-            'grader.set=["optim.rate=1"]',
-            r"train_demo_grader\.toml: unknown key `optim\.rate`; allowed here: learning_rate",
-        ),
-        (
-            'grader.set=["engine=verl", "models.student.kind=\'vllm\'"]',
-            "/none: verl's environment is not there; make it with",
-        ),
-        (
-            'grader.set=["engine=verl", "models.student.kind=\'vllm\'", "objective={ kind = \'soft\' }"]',
+            ["engine=verl", "models.student.kind='vllm'", "objective={ kind = 'soft' }"],
             "not with engine = \"verl\": objective.kind = 'soft' is the embedded engine's",
         ),
-        ('grader.set=["steps"]', "--set steps: write key=value"),
     ],
 )
 def test_a_recipe_that_cannot_be_meant_is_refused_before_the_run(
-    override: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recipe: str | list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "/none")
+    if isinstance(recipe, list):
+        table = tomllib.loads(LOOP.with_name("train_demo_grader.toml").read_text())
+        for change in recipe:
+            set_value(table, change)
+        recipe = str(tmp_path / "grader.toml")
+        Path(recipe).write_text(tomli_w.dumps(table))
     with pytest.raises(ConfigError, match=f"(?s){said}"):
-        check_grader(new_run(LOOP, [override], tmp_path))
+        check_grader(new_run(LOOP, [f"grader.recipe={recipe}"], tmp_path))

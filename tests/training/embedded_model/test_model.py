@@ -97,10 +97,8 @@ def test_vllm_says_the_same_as_torch() -> None:
     from curation.policies.vllm import Vllm
 
     decoding = Decoding(temperature=0.0, max_tokens=112)
-    theirs = VllmModel(
-        kind="vllm", model=str(WEIGHTS), decoding=decoding, keep_tokens=True, dtype="float32", kv_cache_mb=64
-    )
-    ours = TorchModel(model=str(WEIGHTS), decoding=decoding, keep_tokens=True)
+    theirs = VllmModel(kind="vllm", model=str(WEIGHTS), decoding=decoding, dtype="float32", kv_cache_mb=64)
+    ours = TorchModel(model=str(WEIGHTS), decoding=decoding)
     by_vllm = asyncio.run(_answers(Vllm(theirs, WEIGHTS)))
     by_torch = asyncio.run(_answers(TorchPolicy(ours, WEIGHTS)))
     assert [said.text for said in by_vllm] == [said.text for said in by_torch]

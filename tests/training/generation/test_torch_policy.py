@@ -30,10 +30,10 @@ def with_many_ends(folder: Path, target: Path) -> Path:
     return target
 
 
-def policy(folder: Path, in_flight: int = 4, *, keep_tokens: bool = True, **decoding: Any) -> TorchPolicy:
+def policy(folder: Path, in_flight: int = 4, **decoding: Any) -> TorchPolicy:
     values = {"temperature": 1.0, "max_tokens": 40, "seed": 3, **decoding}
-    settings = TorchModel(model=str(folder), in_flight=in_flight, decoding=Decoding(**values), keep_tokens=keep_tokens)
-    return TorchPolicy(settings, folder.parent)
+    settings = TorchModel(model=str(folder), decoding=Decoding(**values))
+    return TorchPolicy(settings, folder.parent, in_flight=in_flight)
 
 
 async def sampled(made: TorchPolicy, wanted: Sequence[tuple[PromptRequest, int]]) -> list[PolicySample]:
@@ -183,17 +183,6 @@ def test_a_response_ends_where_the_context_ends(random_model: Path) -> None:
     (said,) = asyncio.run(sampled(policy(random_model, max_tokens=500), [(long, 0)]))
     assert len(said.prompt_ids) + len(said.token_ids) <= 256
     assert torch.allclose(torch.tensor(said.logprobs), replayed(random_model, said), atol=1e-4)
-
-
-def test_tokens_are_kept_on_request_only(random_model: Path) -> None:
-    async def run(made: TorchPolicy) -> Any:
-        async with made:
-            return await made.answer(ASKED[0], 0)
-
-    kept, plain = (asyncio.run(run(policy(random_model, keep_tokens=keep))) for keep in (True, False))
-    assert len(kept.token_ids) == len(kept.logprobs) == kept.tokens == plain.tokens
-    assert plain.token_ids is None
-    assert kept.text == plain.text
 
 
 def test_a_policy_that_is_not_running_says_so(random_model: Path) -> None:

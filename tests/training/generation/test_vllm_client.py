@@ -235,7 +235,7 @@ def test_cancelling_closes_the_connection(start: Start) -> None:
 
 
 def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> None:
-    with pytest.raises(PolicyError, match=r"curation\.policies\.vllm\.serving"):
+    with pytest.raises(PolicyError, match=r"training\.generation\.serving"):
         run(settings(start("old")))
     gone = start()
     gone.stop()

@@ -20,7 +20,7 @@ from training.generation.weight_versions import WeightVersion
 pytest.importorskip("vllm")
 pytestmark = pytest.mark.vllm
 
-from curation.policies.vllm.transfer import Group, open_group  # noqa: E402 - it needs vLLM to be of use
+from training.generation.weight_transfer import Group, open_group  # noqa: E402 - it needs vLLM to be of use
 
 
 class Server:

@@ -8,9 +8,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from curation.policies.vllm.transfer import weights_folder
 from curation.records import PolicyError
 from training.generation.weight_server import WeightServer, address_towards
+from training.generation.weight_transfer import weights_folder
 from training.generation.weight_ways import fastest_way
 
 

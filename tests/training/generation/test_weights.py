@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor
 
-from curation.policies.checkpoints import write_weights
+from curation.records import PolicyError
+from tests.curation.policies.tiny_llama import make_tiny_llama
 from training.embedded_model import WEIGHTS
+from training.generation.checkpoint_tensors import require_same_shape, tensor_shapes, write_weights
 from training.generation.generators import TorchGenerator, read_weights
 from training.optimisation.model import load_model
 
@@ -43,3 +47,18 @@ def test_tied_weights_are_written_once(tmp_path: Path) -> None:
     back = read_weights(tmp_path / "w")
     assert len(back) == len(state) - 1
     assert all(torch.equal(back[name], state[name]) for name in back)
+
+
+def test_shapes_are_read_from_headers(tmp_path: Path) -> None:
+    first, second = (make_tiny_llama(tmp_path / name, seed) for name, seed in (("first", 1), ("second", 2)))
+    shapes = tensor_shapes(first)
+    assert shapes is not None
+    assert shapes["lm_head.weight"] == (258, 64)
+    require_same_shape(first, second)
+    cut = shutil.copytree(first, tmp_path / "cut")
+    (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:50])
+    with pytest.raises(PolicyError, match=r"model\.safetensors is no whole safetensors file"):
+        require_same_shape(first, cut)
+    (cut / "model.safetensors").unlink()
+    (cut / "pytorch_model.bin").write_bytes(b"pickle")
+    assert tensor_shapes(cut) is None

@@ -116,8 +116,8 @@ def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
 
 
 def test_a_recipe_chooses_it_and_refuses_what_it_does_not_know() -> None:
-    made = recipe(objective={"kind": "aipo", "credit": "majority", "k": 2})
-    assert made.objective == settings(credit="majority", k=2)
+    made = recipe(objective={"kind": "aipo", "preset": "cispo"})
+    assert made.objective == settings(preset="cispo")
     assert settings().variant.advantage_normalisation == "none"
     with pytest.raises(ValidationError, match="eps_high"):
         recipe(objective={"kind": "aipo", "eps_high": 0.3})

@@ -86,8 +86,3 @@ def test_within_the_region_the_expected_gradient_is_the_policy_gradient() -> Non
     (wanted,) = torch.autograd.grad(-(logprobs.exp() * gains).sum(), logits)
     assert float(own["masked"].total) == 0
     torch.testing.assert_close(found, wanted)
-
-
-def test_the_paper_trains_with_the_credit_of_dr_grpo() -> None:
-    variant = DppoSettings(preset="paper").variant
-    assert (variant.advantage_normalisation, variant.loss_aggregation) == ("none", "constant")

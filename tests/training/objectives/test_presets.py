@@ -16,8 +16,9 @@ from tests.training.objectives.test_grpo import cut, gradient, inputs_of, random
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.aipo import AipoSettings, aipo_loss
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs
-from training.objectives.credit import GroupCreditSettings, advantages, group_credit
+from training.objectives.credit import advantages, group_credit
 from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.objectives.presets import GroupCreditSettings
 from training.rewards import Reward
 
 RIGHT, WRONG = Reward(correctness=1.0, correct=True), Reward()

@@ -15,13 +15,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from curation.policies.checkpoints import fitting, tensor_shapes
 from curation.records import ConfigError, PolicyError, StoreError
 from tests.places import ROOT
 from tests.training.families import FAMILIES, families_table, make_family, text_model
 from tests.training.optimisation.test_trainer import recipe
 from training.config import PackingSettings
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
+from training.generation.checkpoint_tensors import fitting, tensor_shapes
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext

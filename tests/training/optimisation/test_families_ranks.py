@@ -15,11 +15,11 @@ import pytest
 from safetensors.torch import load_file
 from torch import Tensor
 
-from curation.policies.checkpoints import tensor_shapes
 from tests.places import ROOT
 from tests.training.families import FAMILIES as EVERY
 from tests.training.families import make_family
 from tests.waiting import PATIENCE_S
+from training.generation.checkpoint_tensors import tensor_shapes
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ FAMILIES = ("mistral3", "qwen3_moe", "gpt_oss", "qwen3_next")
 WORKER = """
 import sys
 from pathlib import Path
-from curation.policies.checkpoints import write_weights
+from training.generation.checkpoint_tensors import write_weights
 from tests.training.optimisation.test_families import samples
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.grpo import GrpoSettings

@@ -108,3 +108,7 @@ def test_failed_generations_count_at_once_and_several_ways_to_break_the_format_a
     finish(watched, *ways)
     assert watched.is_stalled
     assert "Commonest (57 %): format: 2 <think>" in watched.report()  # 4 of 7 broke it, each in its way
+
+
+def test_a_step_without_an_attempt_is_reported_as_such() -> None:
+    assert "no attempt was made" in monitor([], 100).report()

@@ -85,7 +85,7 @@ class TrainingLoop:
         self.evaluations = Evaluations(components, self._on_thread)
         collector, logger = components.recipe.collector, components.metrics_logger
         tasks, draw = len(components.tasks), self._curriculum.draw_problem
-        self._refused = RefusedProblems(collector.max_failed, tasks, draw, logger.log_message)
+        self._refused = RefusedProblems(tasks, draw, logger.log_message)
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
         self._timer = Timer(lambda: components.generators.decoding)

@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from curation.config import EndpointModel, LiveModel, VllmModel
-from curation.policies.vllm import serving
 from curation.policies.vllm.engine import Launch, engine_arguments, require_vllm, vllm_version
 from training.embedded_model import resolve_model
 from training.engines.embedded.server_processes import ServerProcesses
+from training.generation import serving
 from training.recipe import TrainRecipe
 
 _SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_bytes", "enforce_eager")

@@ -17,6 +17,7 @@ from training.config import CollectorSettings, ObjectiveSettings, RewardSettings
 from training.rollouts.curriculum import triggers
 from training.rollouts.curriculum.drawing import DrawCounts, draw_from_pools
 from training.rollouts.curriculum.pools import (
+    BAND,
     PassCounts,
     Pool,
     PoolChange,
@@ -143,7 +144,7 @@ class CurriculumController:
         self._active_order.clear()
         changes = [
             *(self._next_stage(step, settings) if may_end_stage else ()),
-            self._activate_deferred(step, settings),
+            self._activate_deferred(step),
         ]
         if moves or any(change is not None and change.setting == "active" for change in changes):
             self._members = None
@@ -197,7 +198,7 @@ class CurriculumController:
         present, following = settings.stages[self._stage : self._stage + 2]
         allowed = self.rewards.max_length - self.rewards.effective_length_cache
         grows = following.lengths is not None and following.lengths > allowed
-        reason = stage_end(present, taken, self._curves.last(taken), settings.min_pass_rate, grows=grows)
+        reason = stage_end(present, taken, self._curves.last(taken), BAND[0], grows=grows)
         if reason is None:
             return []
         self._stage_began = step
@@ -235,22 +236,22 @@ class CurriculumController:
     def _update_pool(self, problem: str, step: int) -> PoolChange | None:
         assert self._settings is not None
         pool = self.pools[problem]
-        estimate = estimate_pass_rate(self._pass_counts[problem], step, self._settings.band)
+        estimate = estimate_pass_rate(self._pass_counts[problem], step)
         change = pool_change(problem, pool, estimate)
         if change is not None:
             self.pools[problem] = change.new
         return change
 
-    def _activate_deferred(self, step: int, settings: CurriculumSettings) -> SettingChange | None:
+    def _activate_deferred(self, step: int) -> SettingChange | None:
         sizes = self.pool_sizes()
         active, deferred = sizes[Pool.ACTIVE], sizes[Pool.DEFERRED]
         change = triggers.activate_deferred(
-            self._curves, settings.min_pass_rate, step, self._last_changes.get("active"), active, deferred
+            self._curves, BAND[0], step, self._last_changes.get("active"), active, deferred
         )
         if change is None:
             return None
         rates = {
-            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step, settings.band).pass_rate
+            problem: estimate_pass_rate(self._pass_counts.get(problem, ()), step).pass_rate
             for problem, pool in self.pools.items()
             if pool is Pool.DEFERRED
         }

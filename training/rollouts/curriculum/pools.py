@@ -1,4 +1,4 @@
-"""Where each problem stands by its present pass rate: active, deferred (too hard for now) or retired (too easy by now).
+"""Sort problems by their present pass rate: active, deferred (too hard for now) or retired (too easy by now).
 
 The pass rate comes for free from the rollouts that training makes anyway, weighted by age: a rollout made ``a`` steps
 ago weighs ``0.5 ** (a / HALF_LIFE)``. With correct weight c and wrong weight w the pass rate has the posterior
@@ -15,6 +15,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+BAND = (0.05, 0.875)
+"""Pass rates between which a problem is active: below it is deferred, above it retired."""
+
 CONFIDENCE = 0.8
 """Probability that a pass rate is outside the band before its problem leaves the active pool, and inside before it
 comes back."""
@@ -27,7 +30,7 @@ MIN_EFFECTIVE_ROLLOUTS = 4.0
 
 
 class Pool(StrEnum):
-    """Where a problem stands by its pass rate."""
+    """The pool of a problem, by its pass rate."""
 
     ACTIVE = "active"
     DEFERRED = "deferred"
@@ -85,12 +88,12 @@ def weigh_counts(pass_counts: Iterable[PassCounts], now: int) -> tuple[float, fl
     return correct, wrong
 
 
-def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int, band: tuple[float, float]) -> PassRateEstimate:
+def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int) -> PassRateEstimate:
     """Estimate the pass rate at step ``now``; ``pass_rate`` is the posterior's mean."""
     correct, wrong = weigh_counts(pass_counts, now)
     a, b = 1 + correct, 1 + wrong
-    below = beta_cdf(band[0], a, b)
-    above = 1 - beta_cdf(band[1], a, b)
+    below = beta_cdf(BAND[0], a, b)
+    above = 1 - beta_cdf(BAND[1], a, b)
     return PassRateEstimate(correct, wrong, a / (a + b), below, above)
 
 

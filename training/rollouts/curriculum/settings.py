@@ -47,21 +47,9 @@ class CurriculumSettings(Settings):
         description="`uniform`: each problem once in a turn; `gaussian`: by a density of the pass rate whose "
         "mean falls (Nemotron 3 Nano); `thompson`: the nearest to 1/2 of draws from each posterior.",
     )
-    min_pass_rate: float = Field(0.05, ge=0, lt=1, description="Below: deferred, too hard for now.")
-    max_pass_rate: float = Field(0.875, gt=0, le=1, description="Above: retired, too easy by now.")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.min_pass_rate >= self.max_pass_rate:
-            raise ValueError(
-                f"impossible band: min_pass_rate = {self.min_pass_rate} is not below max_pass_rate = "
-                f"{self.max_pass_rate}"
-            )
         if any(stage.until == "steps" and stage.steps is None for stage in self.stages[:-1]):
             raise ValueError('a stage before the last never ends; give it steps, or until = "reward" or "length"')
         return self
-
-    @property
-    def band(self) -> tuple[float, float]:
-        """Return the pass rates between which a problem is active."""
-        return self.min_pass_rate, self.max_pass_rate

@@ -4,7 +4,7 @@
                domain, whose orders are then mixed evenly by their lengths
     thompson   a draw from each problem's posterior Beta(1 + correct, 1 + wrong), the nearest to 1/2 first
 
-An order is drawn anew after every step and walked through: without putting back, so that no one comes twice before all
+An order is drawn anew after every step and walked through: without putting back, so that none comes twice before all
 others had their chance. Pure: the same numbers and the same seed give the same order.
 """
 
@@ -40,7 +40,7 @@ def weighted_order(
 
     Args:
         counts: weights of correct and of wrong rollouts, by problem (`weigh_counts`).
-        progress: share of the run that is behind, from 0 to 1.
+        progress: finished share of the run, from 0 to 1.
         domains: of the problems; one for all if missing. Only the Gaussian looks at them.
 
     Source of the order by weights: Efraimidis and Spirakis 2006, keys u^(1/w).

@@ -9,6 +9,10 @@ from curation.verify import answers
 
 EQUAL = r"""
 \frac{1}{2} | 0.5
+n \equiv 0, 1 \pmod 4 | n \equiv 1, 0 \pmod{4}
+N = 1011_2 | 1011_2
+C_5^2 | 10
+C_{10}^{3} | 120
 \frac{1}{2} | 1/2
 1/2 | 0.50
 2\sqrt{2} | \sqrt{8}

@@ -79,12 +79,9 @@ class Poisoned(TorchGenerator):
         return await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
 
 
-@pytest.mark.parametrize("staleness", [pytest.param(0, marks=pytest.mark.slow), 1])
-def test_a_refused_problem_is_left_out_with_its_group(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
-) -> None:
+def test_a_refused_problem_is_left_out_with_its_group(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "build_generators", lambda _, folder: [Poisoned(folder, capacity=16)])
-    made = small(steps=2, collector={"max_staleness": staleness}, evaluation={"data": None}, checks=False)
+    made = small(steps=2, collector={"max_staleness": 1}, evaluation={"data": None}, checks=False)
     run.train(made, Path(), tmp_path / "run")
     ledger = json.loads((tmp_path / "run/summary.json").read_text())["ledger"]
     assert 0 < ledger["dropped"]["refused"] <= 2 * made.collector.group_size  # once drawn, perhaps twice at a time
@@ -93,6 +90,7 @@ def test_a_refused_problem_is_left_out_with_its_group(
 
 def test_too_many_refused_problems_end_training(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "build_generators", lambda _, folder: [Poisoned(folder, capacity=16)])
-    made = small(collector={"max_failed": 0.0}, evaluation={"data": None}, checks=False)
-    with pytest.raises(PolicyError, match=r"more than collector.max_failed = 0 allows \(0\); the last, problem"):
+    monkeypatch.setattr("training.rollouts.refused_problems.MAX_REFUSED", 0.0)
+    made = small(evaluation={"data": None}, checks=False)
+    with pytest.raises(PolicyError, match=r"more than the share = 0 allows \(0\); the last, problem"):
         run.train(made, Path(), tmp_path / "run")

@@ -23,8 +23,7 @@ from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.tasks import load_tasks
 
 MODES = pytest.mark.parametrize("staleness", [0, 1])
-MODES_SLOWLY = pytest.mark.parametrize("staleness", [pytest.param(0, marks=pytest.mark.slow), 1])
-"""For tests that train for a while: `make test` runs the asynchronous mode."""
+ASYNCHRONOUS = pytest.mark.parametrize("staleness", [1])
 
 
 class Reticent(TorchGenerator):
@@ -70,7 +69,7 @@ def quick(staleness: int, **changes: Any) -> TrainRecipe:
     return small(**{**table, **changes})
 
 
-@MODES_SLOWLY
+@ASYNCHRONOUS
 def test_a_mute_run_speaks_and_ends_and_can_go_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, staleness: int
 ) -> None:
@@ -153,7 +152,7 @@ def test_generators_that_never_pass_their_check_are_named(
     assert any(line.startswith(phase) and line.endswith("look at their log where it goes on") for line in said)
 
 
-@MODES_SLOWLY
+@ASYNCHRONOUS
 def test_generators_that_do_not_answer_are_named(
     monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path, staleness: int
 ) -> None:

@@ -52,7 +52,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(pools, "MIN_EFFECTIVE_ROLLOUTS", 2.0)
         changed.setattr(pools, "CONFIDENCE", 0.6)
-        model = train(small(curriculum={"max_pass_rate": 0.5}), Path(), out)
+        changed.setattr(pools, "BAND", (0.05, 0.5))
+        model = train(small(curriculum={}), Path(), out)
     assert model == out / "model"
     return out
 
@@ -165,7 +166,7 @@ def test_a_second_trainer_in_one_folder_is_refused_and_a_resume_waits_for_the_fi
         monkeypatch.setattr("training.engines.embedded.run._say", say)
         with pytest.raises(StoreError, match="no run to resume"):
             train(small(), tmp_path, tmp_path, resume=True)
-    assert said == [f"{tmp_path} is in use by another process; it is waited for, for 25 s at most."]
+    assert said == [f"{tmp_path} is in use by another process; waiting for it, 25 s at most."]
 
 
 def test_two_minibatches(tmp_path: Path) -> None:

@@ -15,10 +15,7 @@ from training.rollouts.curriculum.pools import (
     estimate_pass_rate,
     pool_change,
 )
-from training.rollouts.curriculum.settings import CurriculumSettings
 from training.rollouts.curriculum.triggers import TrainingCurves, activate_deferred, length_plateau, trend
-
-BAND = CurriculumSettings().band
 
 
 @pytest.mark.parametrize(("x", "a", "b", "mass"), [(0.3, 1, 1, 0.3), (0.5, 2, 1, 0.25), (0.1, 1, 3, 1 - 0.9**3)])
@@ -27,7 +24,7 @@ def test_beta_distribution(x, a, b, mass):
 
 
 def test_an_attempt_of_one_half_life_ago_counts_half():
-    now = estimate_pass_rate([PassCounts(0, 4, 8), PassCounts(50, 8, 8)], 50, BAND)
+    now = estimate_pass_rate([PassCounts(0, 4, 8), PassCounts(50, 8, 8)], 50)
     assert (now.correct, now.wrong) == (10.0, 2.0)
     assert now.pass_rate == pytest.approx(11 / 14)
 
@@ -46,7 +43,7 @@ def test_an_attempt_of_one_half_life_ago_counts_half():
     ],
 )
 def test_who_moves(pool, correct, judged, new):
-    found = pool_change("p", pool, estimate_pass_rate([PassCounts(0, correct, judged)], 0, BAND))
+    found = pool_change("p", pool, estimate_pass_rate([PassCounts(0, correct, judged)], 0))
     assert (found.new if found else None) is new
     if found:
         assert found.reason.startswith("pass rate ")
@@ -105,11 +102,6 @@ def test_a_length_is_flat_by_its_share_of_the_mean():
     assert length_plateau(curves(length=[9000.0] * 3)) is None
 
 
-def test_an_impossible_band_is_refused():
-    with pytest.raises(ValueError, match=r"impossible band: min_pass_rate = 0.9 is not below"):
-        CurriculumSettings(min_pass_rate=0.9)
-
-
 def members(pools):
     """The problems of each pool."""
     return {pool: sorted(name for name, one in pools.items() if one is pool) for pool in Pool}
@@ -144,4 +136,4 @@ def test_nothing_to_draw_is_said():
 
 def test_estimate_is_a_plain_record():
     assert PassRateEstimate(1.0, 3.0, 0.33, 0.0, 0.0).effective_rollouts == 4.0
-    assert math.isclose(estimate_pass_rate([], 0, BAND).pass_rate, 0.5)
+    assert math.isclose(estimate_pass_rate([], 0).pass_rate, 0.5)

@@ -1,7 +1,7 @@
-"""Start vLLM's server for a training run: ``python -m curation.policies.vllm.serving MODEL --port N``.
+"""Start vLLM's server for a training run: ``python -m training.generation.serving MODEL --port N``.
 
 It answers with tokens, log-probabilities of what was drawn from and the version of the weights of every token, and
-takes new weights while it generates (`curation.policies.vllm.worker`, so Goldilocks must be installed there). Other
+takes new weights while it generates (`training.generation.vllm_worker`, so Goldilocks must be installed there). Other
 options go to vLLM, such as ``--tensor-parallel-size`` and ``--max-model-len``.
 
 vLLM takes weights in its development mode only, which its own key does not protect. So `ServerGuard` wraps the server:
@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from curation.policies.checkpoints import folder_carries_state
-from curation.policies.vllm.engine import CPU_ENVIRONMENT, DRAWING, FOLDER_TRANSFER, WORKER, require_vllm
+from curation.policies.vllm.engine import CPU_ENVIRONMENT, DRAWING, require_vllm
 from curation.records import PolicyError
 from curation.server_guard import LOCAL, App, KeyGuard
+from training.generation.weight_transfer import FOLDER_TRANSFER, WORKER
 
 KEY = "VLLM_API_KEY"
 
@@ -44,7 +45,7 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
         "--model": model,
         "--host": "127.0.0.1",
         **{f"--{name.replace('_', '-')}": value for name, value in DRAWING.items()},
-        "--middleware": "curation.policies.vllm.serving.ServerGuard",
+        "--middleware": "training.generation.serving.ServerGuard",
         "--worker-extension-cls": WORKER,
         "--weight-transfer-config": json.dumps({"backend": FOLDER_TRANSFER}),
     }
@@ -59,7 +60,7 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
 def main(arguments_given: Sequence[str]) -> int:
     """Become the server; return an exit status only where that cannot be."""
     if not arguments_given or arguments_given[0].startswith("-"):
-        print("usage: python -m curation.policies.vllm.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)
+        print("usage: python -m training.generation.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)
         return 2
     further, key = _without_key(arguments_given[1:])
     if key is not None:

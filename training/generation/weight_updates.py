@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from curation.policies.checkpoints import fitting, require_same_shape, write_weights
 from curation.policies.vllm.engine import VllmEngine, first_line
 from curation.records import PolicyError
 from curation.storage.scratch import memory_folder
+from training.generation.checkpoint_tensors import fitting, require_same_shape, write_weights
 
 Weights = Path | Mapping[str, Any]
 """A folder of safetensors, or tensors by their names in the checkpoint."""

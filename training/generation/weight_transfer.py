@@ -20,6 +20,12 @@ from urllib.request import urlopen
 
 from curation.storage.scratch import memory_folder
 
+FOLDER_TRANSFER = "goldilocks_folder"
+"""vLLM's name for weights that come as a folder; registered by `training.generation.vllm_worker`."""
+
+WORKER = "training.generation.vllm_worker.Worker"
+"""What is mixed into vLLM's workers that take new weights."""
+
 Backend = Literal["nccl", "gloo"]
 
 SILENCE_S = 600.0

@@ -8,8 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from curation.policies.vllm.serving import KEY, ServerGuard, arguments, main
+from curation.config import EngineSettings
+from curation.policies.vllm.engine import DRAWING, Launch, engine_arguments
 from curation.records import PolicyError
+from training.generation.serving import KEY, ServerGuard, arguments, main
 
 
 async def weights(_scope: Any, _receive: Any, send: Any) -> None:
@@ -46,9 +48,9 @@ def test_without_a_key_only_this_machine_is_answered_and_no_web_page(monkeypatch
 
 def test_a_server_has_the_guard_and_no_key_among_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     words = arguments("m", on_cpu=True)
-    assert words[words.index("--middleware") + 1] == "curation.policies.vllm.serving.ServerGuard"
+    assert words[words.index("--middleware") + 1] == "training.generation.serving.ServerGuard"
     started: list[list[str]] = []
-    monkeypatch.setattr("curation.policies.vllm.serving.os.execv", lambda _path, words: started.append(words))
+    monkeypatch.setattr("training.generation.serving.os.execv", lambda _path, words: started.append(words))
     monkeypatch.setenv(KEY, "")
     for given in (["--api-key", "secret"], ["--api-key=secret"], ["--api_key", "secret"]):
         main(["m", "--host", "0.0.0.0", *given, "--port", "8000"])
@@ -61,6 +63,13 @@ def test_a_server_has_the_guard_and_no_key_among_its_arguments(monkeypatch: pyte
 )
 def test_without_a_key_it_listens_on_this_machine_alone(host: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY, raising=False)
-    monkeypatch.setattr("curation.policies.vllm.serving.os.execv", lambda *_: pytest.fail("it was started"))
+    monkeypatch.setattr("training.generation.serving.os.execv", lambda *_: pytest.fail("it was started"))
     with pytest.raises(PolicyError, match="may change the weights; set VLLM_API_KEY"):
         main(["m", *host])
+
+
+@pytest.mark.parametrize("name", list(DRAWING))
+def test_a_server_draws_as_an_engine_does(name: str) -> None:
+    words = arguments("m", on_cpu=True)
+    assert words[words.index(f"--{name.replace('_', '-')}") + 1] == DRAWING[name]
+    assert engine_arguments(Launch("m", "m", 8), EngineSettings(), on_cpu=True)[name] == DRAWING[name]

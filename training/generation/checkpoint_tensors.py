@@ -1,0 +1,97 @@
+"""Tensors of checkpoints: their shapes by headers alone, which suit a running model, and how they are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from curation.policies.checkpoints import weight_files
+from curation.records import PolicyError
+
+_HEADER_LIMIT = 100_000_000
+"""Max bytes of a file's header."""
+
+
+def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
+    """Return the name and shape of every tensor of a folder of safetensors; None for other formats.
+
+    Raises:
+        PolicyError: a file is cut short or is no safetensors file.
+    """
+    files = weight_files(folder)
+    if any(path.suffix != ".safetensors" for path in files):
+        return None
+    shapes: dict[str, tuple[int, ...]] = {}
+    for path in files:
+        try:
+            with path.open("rb") as handle:
+                length = int.from_bytes(handle.read(8), "little")
+                header = json.loads(handle.read(length)) if 0 < length < _HEADER_LIMIT else None
+        except (OSError, ValueError) as error:
+            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file ({error}).") from error
+        if not isinstance(header, dict):
+            raise PolicyError(f"model {folder}: {path.name} is no whole safetensors file.")
+        shapes |= {name: tuple(of["shape"]) for name, of in header.items() if name != "__metadata__"}
+    return shapes
+
+
+def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return these tensors without those under a second name (tied), or without memory (device ``meta``: unchanged).
+
+    Raises:
+        PolicyError: they are not of the shape of the model in ``folder``.
+    """
+    ours = tensor_shapes(folder)
+    if ours is None:
+        return {name: value for name, value in weights.items() if not value.is_meta}
+    fitting_weights = {name: value for name, value in weights.items() if name in ours}
+    extra = {name: value for name, value in weights.items() if name not in ours}
+    mismatches = sorted(
+        name for name, shape in ours.items() if name not in fitting_weights or fitting_weights[name].shape != shape
+    )
+    mismatches += sorted(
+        name
+        for name, value in extra.items()
+        if not any(_is_same_tensor(value, tensor) for tensor in fitting_weights.values() if not tensor.is_meta)
+    )
+    if mismatches:
+        theirs = tuple(weights[mismatches[0]].shape) if mismatches[0] in weights else "absent"
+        raise PolicyError(
+            f"these weights are not of the shape of {folder}: {len(mismatches)} tensors differ, first {mismatches[0]} "
+            f"({theirs}, not {ours.get(mismatches[0], 'absent')})."
+        )
+    return {name: value for name, value in fitting_weights.items() if not value.is_meta}
+
+
+def _is_same_tensor(tensor: Any, other: Any) -> bool:
+    return bool(tensor.shape == other.shape and tensor.equal(other))
+
+
+def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
+    """Write a state dict into a new folder as one file of safetensors: tied tensors once, those without memory not."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True)
+    names: dict[tuple[int, int], str] = {}
+    for name, value in weights.items():
+        if value.is_meta:
+            continue
+        names.setdefault((value.data_ptr(), value.numel()), name)
+    tensors = {name: weights[name].detach().contiguous() for name in names.values()}
+    save_file(tensors, folder / "model.safetensors")
+
+
+def require_same_shape(running: Path, other: Path) -> None:
+    """Raise `PolicyError` if tensors are missing, too many, or of another shape than the running checkpoint's."""
+    ours, theirs = tensor_shapes(running), tensor_shapes(other)
+    if ours is None or theirs is None:
+        return
+    differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    if differing:
+        name = differing[0]
+        raise PolicyError(
+            f"weights {other}: not of the shape of the model that runs, {running}: {len(differing)} tensors differ, "
+            f"first {name} ({theirs.get(name, 'absent')}, not {ours.get(name, 'absent')})."
+        )

@@ -1,0 +1,246 @@
+"""New weights in vLLM's workers while requests run.
+
+Weights come as a folder of safetensors (in memory, on a shared disk, or fetched over HTTP from
+`training.generation.weight_server`) or by broadcast (`training.generation.weight_transfer`). They go layer by layer
+into the tensors in use, by vLLM's own reloading: `begin`, `receive` (a folder) or `receive_tensors`, `finish`. Three
+faults of vLLM 0.32.0, each without an error message, are corrected here:
+  - an output layer tied to the embedding, on a CPU: its packed copy keeps the old weights (`pack_tied`);
+  - experts of a mixture, on a CPU: new weights are stored unpacked, but read packed (`forget_experts`);
+  - weights that a model copies itself (experts and sinks of gpt-oss): the old ones stay (`_receive_again`).
+
+vLLM imports this module in each worker process before the model is loaded. It then registers the transfer
+`FOLDER_TRANSFER`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from curation.policies.vllm.worker import Worker
+from training.generation.weight_transfer import FOLDER_TRANSFER, Backend, Group, open_group, weights_folder
+
+__all__ = ["Worker"]
+
+
+def begin(model: Any) -> None:
+    """Make the model ready for new weights."""
+    from vllm.model_executor.model_loader.reload import initialize_layerwise_reload
+
+    forget_experts(model)
+    initialize_layerwise_reload(model)
+
+
+def receive(model: Any, folder: Path) -> None:
+    """Load the folder's tensors, which need not be all that the model has.
+
+    Raises:
+        FileNotFoundError: there are none.
+    """
+    model.load_weights(_tensors(folder))
+    if missed := _missed_layers(model):
+        _receive_again(model, folder, missed)
+
+
+def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
+    """Load tensors that come once.
+
+    Raises:
+        RuntimeError: the model copies weights into place itself, which takes a folder that can be read again.
+    """
+    model.load_weights(tensors)
+    for _ in tensors:
+        pass
+    if missed := _missed_layers(model):
+        kinds = ", ".join(sorted({type(layer).__name__ for layer, _ in missed}))
+        raise RuntimeError(f"{kinds}: these layers take new weights from a folder only")
+
+
+def finish(model: Any, model_config: Any) -> None:
+    """Put what was received to use; what was not stays as it was."""
+    from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
+
+    finalize_layerwise_reload(model, model_config)
+    pack_tied(model)
+
+
+def forget_experts(model: Any) -> int:
+    """Let the experts of every mixture on a CPU be packed when weights are next loaded; return how many layers do."""
+    count = 0
+    for module in model.modules():
+        method: Any = getattr(module, "quant_method", None)
+        if getattr(method, "moe_kernel", None) is not None and next(module.parameters()).device.type == "cpu":
+            method.moe_kernel = None
+            count += 1
+    return count
+
+
+def pack_tied(model: Any) -> int:
+    """Pack anew every layer that keeps its weights next to their packed copy; return how many there were."""
+    packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
+    for layer in packed_layers:
+        layer.quant_method.process_weights_after_loading(layer)
+    return len(packed_layers)
+
+
+def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
+    """Return the layers of the language model that have parameters and were given none, with vLLM's notes on them.
+
+    An output layer may be tied. Towers for images and sound are not trained, so nothing comes for them.
+    """
+    from vllm.model_executor.layers.attention import is_deferred_attention_layer
+    from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
+    from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
+
+    language_model = model.get_language_model() if hasattr(model, "get_language_model") else model
+    missed = []
+    for layer in language_model.modules():
+        info = get_layerwise_info(layer)
+        waits = info.can_load() and info.load_numel <= 0 and any(value.is_meta for value in _own_parameters(layer))
+        if waits and not isinstance(layer, ParallelLMHead) and not is_deferred_attention_layer(layer):
+            missed.append((layer, info))
+    return missed
+
+
+def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> None:
+    """Load the folder anew with memory for these layers, and put to use what was written to it.
+
+    Raises:
+        RuntimeError: a layer was written to in part.
+    """
+    from vllm.model_executor.model_loader.reload.layerwise import _layerwise_process
+    from vllm.model_executor.model_loader.reload.meta import materialize_layer
+
+    begin(model)  # once more for all the others, which have been put to use and would take nothing more
+    for layer, info in missed:
+        materialize_layer(layer, info)
+        for value in _own_parameters(layer):
+            if value.is_floating_point():
+                value.data.fill_(float("nan"))
+    model.load_weights(_tensors(folder))
+    for layer, info in missed:
+        empty = [bool(value.isnan().any()) for value in _own_parameters(layer) if value.is_floating_point()]
+        if not any(empty):
+            _layerwise_process(layer, info)
+        elif not all(empty):
+            raise RuntimeError(f"{type(layer).__name__} took a part of its new weights only")
+
+
+def _own_parameters(layer: Any) -> list[Any]:
+    return [value for value in layer._parameters.values() if value is not None]
+
+
+def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
+    from safetensors import safe_open
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:  # vLLM would keep the old weights and say nothing
+        raise FileNotFoundError(f"{folder}: no weights here (no *.safetensors) as this machine sees it")
+    for path in files:
+        with safe_open(path, framework="pt") as tensors:
+            for name in tensors.keys():  # noqa: SIM118 - no mapping, whatever it looks like
+                yield name, tensors.get_tensor(name)
+
+
+def _messages() -> tuple[type[Any], type[Any]]:
+    """Return the types of the trainer's two messages: the group to join, and the weights of an update."""
+    from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
+
+    @dataclass
+    class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
+        """The group that the workers join, if weights are broadcast."""
+
+        backend: Backend
+        address: str
+        port: int
+        world_size: int
+
+    @dataclass
+    class WeightsInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
+        """A whole folder of weights, with the ``url`` to fetch it from; or the tensors that are broadcast."""
+
+        folder: str = ""
+        url: str = ""
+        names: list[str] = field(default_factory=list)
+        dtypes: list[str] = field(default_factory=list)
+        shapes: list[list[int]] = field(default_factory=list)
+
+    return GroupInfo, WeightsInfo
+
+
+def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the tensors of an update as the trainer broadcasts them."""
+    from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
+
+    if group is None:
+        raise RuntimeError("the worker is in no group")
+    maker = next(model.parameters())
+    for name, dtype, shape in zip(info.names, info.dtypes, info.shapes, strict=True):
+        tensor = maker.new_empty(shape, dtype=STR_DTYPE_TO_TORCH_DTYPE[dtype], device=device)
+        group.broadcast(tensor)
+        yield name, tensor
+
+
+def _folder_transfer() -> type[Any]:
+    """Return vLLM's receiving end of weights in the checkpoint's format."""
+    from vllm.distributed.weight_transfer.base import WeightTransferEngine
+
+    group_info, weights_info = _messages()
+
+    class FolderTransfer(WeightTransferEngine):  # type: ignore[misc]
+        init_info_cls = group_info
+        update_info_cls = weights_info
+        supports_draft_weight_update = False
+        group: Group | None = None
+
+        def init_transfer_engine(self, init_info: Any) -> None:
+            self.shutdown()
+            if init_info.backend == "nccl" and self.device.type != "cuda":
+                raise ValueError(f"no NCCL here: this server computes on {self.device.type!r}")
+            own = self.parallel_config
+            rank = 1 + own.data_parallel_index * own.world_size + own.rank
+            where, device = (init_info.address, init_info.port), self.device.index
+            self.group = open_group(init_info.backend, *where, rank, init_info.world_size, device)
+
+        def start_weight_update(self) -> None:
+            begin(self.model)
+
+        def receive_weights(self, update_info: Any) -> None:
+            if update_info.names:
+                group, self.group = self.group, None
+                try:
+                    receive_tensors(self.model, _broadcasts(group, update_info, self.model, self.device))
+                    group, self.group = None, group
+                finally:
+                    if group is not None:
+                        group.close()  # so that the trainer does not wait for this end
+                return
+            with weights_folder(update_info.folder, update_info.url) as folder:
+                receive(self.model, folder)
+
+        def finish_weight_update(self) -> None:
+            finish(self.model, self.model_config)
+
+        def update_weights(self, update_info: dict[str, Any]) -> None:
+            if self.device.type == "cpu":
+                self.receive_weights(self.parse_update_info(update_info))  # there is no device to wait for
+            else:
+                super().update_weights(update_info)
+
+        def shutdown(self) -> None:
+            group, self.group = self.group, None
+            if group is not None:
+                group.close()
+
+    return FolderTransfer
+
+
+def _register() -> None:
+    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
+
+    WeightTransferEngineFactory.register_engine(FOLDER_TRANSFER, _folder_transfer())
+
+
+_register()
