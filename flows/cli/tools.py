@@ -158,15 +158,19 @@ def export(
         typer.Option(
             "--format",
             help="verl, trl, open-r1, verifiers, nemo-rl, nemo-gym, areal, openrlhf, slime, open-instruct, roll, "
-            "skyrl, tinker, art.",
+            "skyrl, tinker, art; or `all`, each in a folder of its own.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Leave out rows whose reference earns no reward, or whose near miss earns one."),
+    ] = False,
 ) -> None:
     """Write a curated set in the schema that another trainer reads."""
     from flows.cli.files import export_folder
 
-    export_folder(folder, form, out)
+    export_folder(folder, form, out, check=check)
 
 
 @tools.command(

@@ -57,7 +57,7 @@ prime-rl trains on it, its environment servers with the same PYTHONPATH:
 `taskset.file` names another exported `train.parquet`. Before 0.4: `vf.Rubric(funcs=[verifiers_reward])` of
 `curation.scoring.trainers`; hand `info` on as an object (`row["info"] = json.loads(row["info"])`).
 """,
-    "areal": """The folder `train` is a set as `datasets.load_from_disk` reads it. Every row's column `goldilocks`
+    "areal": """`datasets.load_from_disk` reads the folder `train`, and this one. Every row's column `goldilocks`
 is the record by which it is judged, and reaches the reward function of the workflow:
 
     from curation.scoring.trainers import areal_reward

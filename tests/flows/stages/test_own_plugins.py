@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from curation.filters.statements import find_rule
 from curation.publish.export_formats import export_set
 from curation.records import ConfigError, SourceError
 from curation.scoring.scorer import Scorer, ScoringSettings
@@ -61,11 +63,9 @@ def test_a_set_is_made_and_scored_by_the_users_own_files(
     readme = (exported.file.parent / "README.md").read_text()
     assert "GOLDILOCKS_JUDGES=path/to/chem.py:FORMULA" in readme
     assert label in readme
-    import polars as pl
-
     (record,) = [one for one in pl.read_parquet(exported.file)["goldilocks"] if "C2H6O" in one]
     asked = [(record, r"\boxed{CH3OCH3}"), (record, r"\boxed{CO2}")]
-    with Scorer() as plain, pytest.raises(SourceError, match="was measured with the judge chem.py:FORMULA"):
+    with Scorer() as plain, pytest.raises(SourceError, match=r"was measured with the judge chem\.py:FORMULA"):
         plain.score(asked)
     named = ScoringSettings(workers=1, judges=(f"{recipe.parent / 'chem.py'}:FORMULA",))
     with Scorer(named) as scorer:
@@ -75,7 +75,7 @@ def test_a_set_is_made_and_scored_by_the_users_own_files(
         assert [one.reward for one in scorer.score(asked)] == [1.0, 0.0]
 
     (recipe.parent / "chem.py").write_text(CHEMISTRY.replace('"?" not in answer', '"CH3" not in answer'))
-    with Scorer(named) as changed, pytest.raises(SourceError, match="at hand are chem.py:FORMULA@"):
+    with Scorer(named) as changed, pytest.raises(SourceError, match=r"at hand are chem\.py:FORMULA@"):
         changed.score(asked)
     assert goldilocks("run", recipe, "--out", folder).status == 0
     assert dict(published(folder, "data").select("answer", "pass_rate").rows()) == {"C2H6O": 0.25, "425": 0.5}
@@ -87,6 +87,4 @@ def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tm
     assert f"{recipe.parent / 'own.py'}:4: AttributeError" in why
     assert "(row 1 of source school, problem " in why
     with pytest.raises(ConfigError, match="it must be an object with the method `drop`"):
-        from curation.filters.statements import find_rule
-
         find_rule("own.py:Rule", recipe.parent)
