@@ -1,4 +1,4 @@
-"""Licences as SPDX expressions, and whether rows under one may stand in a set whose card names another.
+"""Licences as SPDX expressions, and whether rows under one may be in a set whose card names another.
 
 A licence is an SPDX expression (`Apache-2.0`, `MIT OR CC-BY-4.0`), `unknown` where a source does not state it, or
 `other` for a card that makes no promise. `conflict` knows what its classes forbid: rows without a known licence, for
@@ -64,7 +64,7 @@ def nearest_license(text: str) -> str | None:
 
 
 def conflict(row: str, card: str) -> str | None:
-    """Return why rows under a licence may not stand under a card's; None where nothing here speaks against it.
+    """Return why rows under a licence may not be under a card's; None where nothing here speaks against it.
 
     Of alternatives (`OR`) one that allows it is enough; of licences that hold together (`AND`) each counts.
 

@@ -26,7 +26,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 @dataclass(frozen=True, slots=True)
 class OptionSplit:
-    """A statement cut into its question and its options as they stand; ``kind``: upper, lower, digit or circled."""
+    """A statement cut into its question and its options as they are; ``kind``: upper, lower, digit or circled."""
 
     question: str
     options: tuple[str, ...]
@@ -258,7 +258,7 @@ def tidy_option(option: str) -> str:
 
 
 def without_frame(option: str) -> str:
-    """Return an option without the layout before and behind it, and without marks of environments that do not both
+    """Return an option without the layout before and after it, and without marks of environments that do not both
     begin and end in it: these stood around several options.
     """
     begun, ended = (option.count(f"\\{mark}{{") for mark in ("begin", "end"))
@@ -267,7 +267,7 @@ def without_frame(option: str) -> str:
 
 @lru_cache(maxsize=64)
 def without_edges(text: str) -> str:
-    """Return an option without the layout before and behind it."""
+    """Return an option without the layout before and after it."""
     if not _LAYOUT.search(text):
         return text.strip()
     for _ in range(4):

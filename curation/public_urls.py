@@ -27,7 +27,7 @@ _PUBLIC = frozenset(
         *("revision", "row", "rows", "split", "subset", "table", "version", "versionid"),
     )
 )
-"""Query parameters that say which file is meant. Any other may be a secret, so its name and value are left out."""
+"""Query parameters that name which file is meant. Any other may be a secret, so its name and value are left out."""
 
 _PLAIN = re.compile(r"[\w./,+ -]*")
 

@@ -54,7 +54,7 @@ class ConfigError(GoldilocksError):
 
 
 class SourceError(GoldilocksError):
-    """An input that is missing, unreadable, or not shaped as the recipe says."""
+    """An input that is missing, unreadable, or not shaped as the recipe states."""
 
 
 class StoreError(GoldilocksError):
@@ -88,7 +88,7 @@ class Domain(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What the verifier says of one attempt."""
+    """The verdict on one attempt."""
 
     CORRECT = "correct"
     WRONG = "wrong"
@@ -102,7 +102,7 @@ COUNTED_OUTCOMES = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
 
 
 class DropReason(StrEnum):
-    """Why a row left. One reason a row; the evidence next to it says more."""
+    """Why a row left. One reason a row; the evidence next to it has more."""
 
     # sources
     BAD_ROW = "bad_row"  # a row of a file that cannot be read, set aside
@@ -332,7 +332,7 @@ class RolloutOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a policy said to one request: a row of `ATTEMPT` without its key.
+    """What a policy answered to one request: a row of `ATTEMPT` without its key.
 
     ``logprobs`` are natural logarithms of the sampled tokens' probabilities under the distribution they were drawn
     from, one per token of ``token_ids``; both are None unless the policy was asked for them. ``origin`` is None but

@@ -16,7 +16,7 @@ def run_recipe(recipe: str | Path, out: str | Path | None = None, overrides: Seq
         overrides: changed settings, as ``stage1.band.attempts=8``.
 
     Raises:
-        GoldilocksError: the recipe, an input or a model cannot be used; the message says what to change.
+        GoldilocksError: the recipe, an input or a model cannot be used; the message states what to change.
     """
     from flows.pipelines.curating import curate
 

@@ -4,7 +4,7 @@ The format decides first: a rollout that does not keep it is worth 0, and nothin
 `format_error` can save the verifier a call. A rollout is what `curation` calls an attempt. Final answers are found by
 the verifier's own extraction.
 
-The tags that the format asks for are the model's; those that its prompt ended in stand in front of the text. A model
+The tags that the format asks for are the model's; those that its prompt ended in are in front of the text. A model
 that does not think aloud has no tags to keep. The format of code is a block that names any language, as in the paper;
 the first block must be the program, in the language asked for, or the rollout is not correct.
 
@@ -49,7 +49,7 @@ class LanguageConsistency(Protocol):
 
 
 class LanguageChecker(Protocol):
-    """Says whether three texts are in one language, LaTeX and code left aside: `curation.languages.consistent`."""
+    """Decides whether three texts are in one language, LaTeX and code left aside: `curation.languages.consistent`."""
 
     def __call__(
         self, problem: str, thoughts: str, answer: str, settings: ConsistencySettings, /
@@ -199,7 +199,7 @@ def format_error(
 
 
 def _is_one_language(judged: RewardInputs, check_language: LanguageChecker | None) -> bool:
-    """Return whether problem, thoughts and answer are in one language, as `CONSISTENCY` says."""
+    """Return whether problem, thoughts and answer are in one language, by `CONSISTENCY`."""
     if check_language is None:
         raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
     parts = split_response(judged.tags.house_form(judged.text))

@@ -289,7 +289,7 @@ class ItemResponseModel:
         abilities: of each policy, in logits; the reference's is 0.
         weights: [grid] of each (difficulty, slope), sums to 1; slopes vary fastest.
         slopes: the grid of slopes.
-        concentration: k; the larger, the more everyone's attempts tell of this policy's.
+        concentration: k; the larger, the more all attempts show about this policy's.
         rounds: of EM until nothing moved.
         domains: the models of domains, with the same slopes and concentration; empty where none are distinguished.
     """

@@ -83,7 +83,7 @@ def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, po
     """Return the anchor of a refresh as `REFRESH_CHOICE` rows; none where it would be more than half of all problems.
 
     It is a systematic sample of all that others have judged, by side of the band, pass rate and hash; the next version
-    begins elsewhere. In memory stand 25 bytes a problem.
+    begins elsewhere. In memory are 25 bytes a problem.
 
     Args:
         read: returns the decisions part by part, the same ones each time; it is called twice.
@@ -239,7 +239,7 @@ def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
     """Return the probability that the band's number of fresh attempts, all judged, decides otherwise than ``where``
-    says.
+    states.
 
     Example: ``change_probability(8, 16, 0, band) < 0.05 < change_probability(12, 16, 0, band)`` of a band of 16
     """
@@ -254,7 +254,7 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
 
 
 def is_due(problem: str, share: float, version: int) -> bool:
-    """Return whether a problem belongs to this version's share; the shares of following versions lie side by side."""
+    """Return whether a problem belongs to this version's share; the shares of following versions are adjacent."""
     return (hash_place(problem) - version * share) % 1.0 < share
 
 

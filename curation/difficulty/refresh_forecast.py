@@ -46,7 +46,7 @@ FEW = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What the anchor tells.
+    """What the anchor shows.
 
     Args:
         policy: who judged it; ``before`` is who judged the set.
@@ -64,7 +64,7 @@ class Anchor:
 
 
 def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
-    """Return what the anchor tells; None where the verifier failed on all of it.
+    """Return what the anchor shows; None where the verifier failed on all of it.
 
     Args:
         counts: problem, policy, correct, judged: everyone's; the policy's own are the anchor's. Where these are at

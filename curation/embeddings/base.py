@@ -1,6 +1,6 @@
 """What all embedders share: the protocol, batches of similar length, pooling.
 
-Invariants of an embedder: a text's vector depends on the text and on what `name` says alone, up to the last bits of a
+Invariants of an embedder: a text's vector depends on the text and on what `name` alone, up to the last bits of a
 32-bit float; vectors have length 1, but for texts that a server refuses, whose vectors are zeros.
 """
 
@@ -32,7 +32,7 @@ class Embedder(Protocol):
         """Return unit vectors, texts × width.
 
         Args:
-            on_outcome: told what servers refuse and answer; if missing the first refusal is raised.
+            on_outcome: called with what servers refuse and answer; if missing the first refusal is raised.
 
         Raises:
             GoldilocksError: what computes them is not there, or fails.

@@ -1,6 +1,6 @@
 """Embeddings of OpenAI-compatible servers (`/embeddings`), by the one client of servers.
 
-Invariants, beside those of `curation.policies.client`: every text gets the vector that the answer names for it by its
+Invariants, next to those of `curation.policies.client`: every text gets the vector that the answer names for it by its
 index; an answer that lacks one, or has one that is no vector of finite numbers, is asked for again. A request that is
 refused is parted until the texts that are refused by themselves are known.
 

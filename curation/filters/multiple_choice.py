@@ -225,7 +225,7 @@ def _is_choice(split: OptionSplit, answer: str) -> bool:
 
 
 def _values_asked_for(split: OptionSplit) -> bool:
-    """Return whether three or more short values stand behind a question: "What is …? (1) 8 (2) 10 (3) 12"."""
+    """Return whether three or more short values follow a question: "What is …? (1) 8 (2) 10 (3) 12"."""
     values = all(len(option) <= 24 and re.search(r"\d|\\[a-z]", option) for option in split.options)
     closed = not any(re.search(r"[。?？；;]", option) for option in split.options)
     return len(split.options) >= 3 and values and closed and split.question.rstrip().endswith(("?", "？", "____"))

@@ -29,7 +29,7 @@ VERSION = "languages@2"
 """Changes whenever a language could change."""
 
 UNDETERMINED = "undetermined"
-"""What files say where `LanguageGuess.lang` is None."""
+"""What files state where `LanguageGuess.lang` is None."""
 
 
 @dataclass(frozen=True, slots=True)

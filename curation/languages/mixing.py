@@ -2,7 +2,7 @@
 
 `language_shares` cuts a text into sentences, and these where the script changes, joins short ones of a kind into
 windows, and asks for each window's language; words of another one inside a sentence are looked up (`switching`).
-`consistent` is the rule behind the language bonus: problem, thoughts and
+`consistent` is the rule of the language bonus: problem, thoughts and
 answer are stripped and identified one by one (Magistral, section 2.2), and must agree.
 
 Invariants: shares are of letters and add up to 1 unless there are none; a window that is in doubt counts as the
@@ -118,7 +118,7 @@ def windows(prose: str, least: int) -> list[str]:
 
     Args:
         prose: stripped text; a line break ends a sentence.
-        least: letters from which a window stands alone.
+        least: letters from which a window is alone.
     """
     joined: list[str] = []
     waiting, script = "", ""
@@ -179,8 +179,8 @@ def consistent(
 
     Args:
         problem: the statement as the model was given it.
-        thoughts: what stands between the think tags.
-        answer: what stands behind them.
+        thoughts: what is between the think tags.
+        answer: what follows them.
     """
     guesses = [_identified(text, settings, languages) for text in (problem, thoughts, answer)]
     langs = [guess.lang for guess in guesses if guess.lang is not None]

@@ -115,7 +115,7 @@ def without_formulas(text: str, inside: bool = False) -> str:
 
 
 def parts(text: str) -> list[tuple[str, bool]]:
-    """Cut a text at its dollars: what stands between two that enclose a formula is marked True, without the dollars.
+    """Cut a text at its dollars: what is between two that enclose a formula is marked True, without the dollars.
 
     A dollar that opens no formula is money, and stays in the text.
 
@@ -136,7 +136,7 @@ def parts(text: str) -> list[tuple[str, bool]]:
 
 
 def is_formula(inner: str) -> bool:
-    """Return whether what stands between two dollars is a formula and not the text between two amounts of money."""
+    """Return whether what is between two dollars is a formula and not the text between two amounts of money."""
     if not inner.strip() or len(inner) > 2000:
         return False
     bare = _WORDY.sub(" ", inner)

@@ -74,13 +74,13 @@ def _word(token: str) -> str:
 
 
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
-    """Return how many letters of a text stand in passages of other languages than its own, by language.
+    """Return how many letters of a text are in passages of other languages than its own, by language.
 
     Passages in Chinese characters count as zh, in Cyrillic letters as ru, in any further script as ``other``.
 
     Args:
         prose: stripped text.
-        lang: the language of the whole; nothing is said of one that has no file.
+        lang: the language of the whole; one that has no file is ignored.
 
     Example: ``foreign_letters("Nous avons the total number of pommes.", "fr")`` counts ``the total number of`` as en.
     """
@@ -108,7 +108,7 @@ class _Passages:
 
     @property
     def is_believed(self) -> bool:
-        """Return whether the signs are enough: two small words, or one beside another word; a word counts once.
+        """Return whether the signs are enough: two small words, or one next to another word; a word counts once.
 
         A word that comes again is a loan word, or one that both languages have: poco, je.
         """

@@ -6,7 +6,7 @@
 Invariants:
   - one row per solution and test, but for runs that the sandbox or a checker broke, which are counted and show nothing;
   - classes depend on the outputs and the solutions' order, never on which run was quicker;
-  - memory holds one problem's tests and digests; outputs that are not the expected ones lie in a file until the
+  - memory holds one problem's tests and digests; outputs that are not the expected ones are in a file until the
     problem is done, each distinct one once, and only those that could replace an expected output are handed on;
   - time limits: the problem's own, times the slack for solutions that may vote; where the source names none, the
     slowest right solution's worst test times the multiplier, in whole seconds (`ExecutionMatrix.time_limit_s`).

@@ -30,7 +30,7 @@ VERSION = "code_filters@3"
 STAGE = "programs"
 
 LEAST_LETTERS = 40
-"""A statement with fewer letters says too little to be solved."""
+"""A statement with fewer letters is too short to be solved."""
 
 _PICTURE = re.compile(r"<img\b|!\[[^\]]*\]\(|\\includegraphics|\[image\]|<image>", re.IGNORECASE)
 """Marks of a picture, not words that mention one."""
@@ -100,7 +100,7 @@ def _no_function(name: str, tests: list[tuple[str, str | None]], judging: dict[s
 def filter_programs(
     problems: pl.DataFrame, tests: pl.DataFrame, solutions: pl.DataFrame, judging: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return kept rows (`PROBLEM`, statements cleaned, the raw one beside) and dropped ones (`DROPPED`), in order.
+    """Return kept rows (`PROBLEM`, statements cleaned, the raw one as well) and dropped ones (`DROPPED`), in order.
 
     Args:
         judging: `JUDGING`, perhaps with a text column ``not_usable``.

@@ -3,7 +3,7 @@
 A made test is worth keeping where it tells a right program from one that is nearly right. Known wrong submissions are
 few, so right programs are changed in one place: a comparison off by one, a constant, a starting value, a branch or a
 statement left out, the wrong end of a range, arithmetic of 32 bits (mutation analysis: DeMillo, Lipton and Sayward
-1978). Which mutants say something is found out by running them, in the sandbox only.
+1978). Which mutants are useful is found out by running them, in the sandbox only.
 
 Invariants: pure; the same program, count and seed give the same mutants; no two alike, none like the program. What it
 does not do: say that a mutant is wrong; many are not, and many are caught by any input.
@@ -233,7 +233,7 @@ def _replaced(code: str, places: Sequence[Token]) -> str:
 
 
 def _between_values(before: str, after: str) -> bool:
-    """Return whether an operator stands between two values, by the tokens around it."""
+    """Return whether an operator is between two values, by the tokens around it."""
     left = before in (")", "]") or (re.fullmatch(r"[\w.]+", before) is not None and before not in _TYPES | {"return"})
     return (
         left and (after in ("(", "-", "*", "!") or re.fullmatch(r"[\w.']+", after) is not None) and after not in _TYPES

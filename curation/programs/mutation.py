@@ -322,7 +322,7 @@ def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Put a long line's tokens, or the lines behind the head, in another order."""
+    """Put a long line's tokens, or the lines after the head, in another order."""
     del ranges
     long = [row for row, line in enumerate(lines) if len(line) > HEAD]
     if long and draw.random() < 0.6:
@@ -372,7 +372,7 @@ def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rando
 
 
 def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Leave out a line behind the first, repeat one, or move one; what counts them is counted anew."""
+    """Leave out a line after the first, repeat one, or move one; what counts them is counted anew."""
     del shape, ranges
     if len(lines) < 3:
         return

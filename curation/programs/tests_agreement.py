@@ -14,7 +14,7 @@ solutions agree and none gives the expected output, the output takes its place):
     discard  too_few_votes  fewer valid runs than asked for, not all of them with the expected output
     discard  no_agreement   the most frequent output has too small a share of the valid runs
     keep     agrees         it has enough, and it is the expected output
-    discard  unproven_input it has enough, no run gives the expected output, and nothing says that the input is allowed
+    discard  unproven_input it has enough, no run gives the expected output, and nothing shows that the input is allowed
     correct  corrected      it has enough, no run gives the expected output, enough runs share it, the input is allowed
     discard  disputed       it has enough, but some run gives the expected output, or too few runs share it
 

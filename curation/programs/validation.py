@@ -55,7 +55,7 @@ class Vouching:
     """Who speaks for a problem's inputs.
 
     ``by`` is package, model, or empty where no one is believed; ``refused`` holds the given inputs that are not
-    allowed, with the validators' words; ``unsaid`` those on which one ran out of its limits, so that nothing is said of
+    allowed, with the validators' words; ``unsaid`` those on which one ran out of its limits, so nothing is known of
     them; ``aside`` states why validators are not believed.
     """
 
@@ -66,7 +66,7 @@ class Vouching:
     unsaid: frozenset[int] = frozenset()
 
     def check(self, tools: Toolbox, texts: Sequence[str]) -> list[bool]:
-        """Return whether each input is allowed, as far as the validators say so."""
+        """Return whether each input is allowed, as far as the validators decide."""
         inputs = [text.encode("utf-8", "surrogatepass") for text in texts]
         return [verdict.valid is True for verdict in check_inputs(tools, self.validators, inputs)]
 
@@ -154,7 +154,7 @@ def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
     """Return near-valid inputs that hardly any statement allows, made of short given ones.
 
     With a further line, a word or a number of forty digits in the place of a number, empty; where a number counts lines
-    or what stands on one, also without the last line and cut in half: what ends with the file may be allowed then.
+    or what is on one, also without the last line and cut in half: what ends with the file may be allowed then.
     """
     spoiled = [""]
     for text in sorted(set(inputs), key=len)[:_SPOILED_OF]:
@@ -174,7 +174,7 @@ def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
 
 
 def _is_counted(lines: Sequence[str]) -> bool:
-    """Return whether a number of an input is that of the lines behind it, or of the values or letters on the next."""
+    """Return whether a number of an input is that of the lines after it, or of the values or letters on the next."""
     for at, line in enumerate(lines[:-1]):
         following = lines[at + 1]
         counts = {str(len(lines) - at - 1), str(len(following.split())), str(len(following))}

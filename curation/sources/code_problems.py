@@ -1,6 +1,6 @@
 """Rows of code sources, and Kattis packages, as tests, solutions and limits.
 
-Beside the `PROBLEM` rows of a batch are three tables, `TEST`, `SOLUTION` and `JUDGING`, joined to them by the problem's
+With the `PROBLEM` rows of a batch are three tables, `TEST`, `SOLUTION` and `JUDGING`, joined to them by the problem's
 id. Tests are read in the forms that people publish:
 
     lists of {input, output}, an object of lists, as values or as JSON text     CodeContests, APPS, TACO, Codeforces

@@ -1,7 +1,7 @@
-"""Files of a source behind a URL (``s3://``, ``gs://``, ``hf://``, ``https://``: whatever fsspec knows).
+"""Files of a source at a URL (``s3://``, ``gs://``, ``hf://``, ``https://``: whatever fsspec knows).
 
 A file is fetched once into this machine's cache and read from there. Access is fsspec's matter: environment,
-configuration files, roles of the machine. Of a file in an archive behind a URL
+configuration files, roles of the machine. Of a file in an archive at a URL
 (``zip://rows.jsonl::https://…/rows.zip``) the archive is fetched, since few servers give out ranges of a file.
 
 Invariants:

@@ -1,4 +1,4 @@
-"""Rows of a table: files, also behind URLs, a folder or hub name that `datasets` loads, or Kattis packages.
+"""Rows of a table: files, also at URLs, a folder or hub name that `datasets` loads, or Kattis packages.
 
 Invariants: rows come in the table's order; a file or data set that is missing or broken is one `SourceError`.
 Not here: what columns mean, and which rows are taken.
@@ -70,7 +70,7 @@ def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[st
 
 
 def table_files(place: Place, folder: Path) -> list[TableFile]:
-    """Return the files that a table's path names, in order; of those behind URLs the copies.
+    """Return the files that a table's path names, in order; of those at URLs the copies.
 
     Raises:
         MissingSourceError: there are none.

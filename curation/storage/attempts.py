@@ -58,7 +58,7 @@ _REASON_LETTERS = 400
 
 
 class KeyedStore:
-    """Rows about attempts under one key, by problem and index; `AttemptStore` and `VerdictStore` say which rows.
+    """Rows about attempts under one key, by problem and index; `AttemptStore` and `VerdictStore` define which rows.
 
     Opening it reads which problem is in which part, nothing more.
 

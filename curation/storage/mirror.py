@@ -1,4 +1,4 @@
-"""Copies of a run's results at another place: finished folders, and logs, behind a URL that fsspec knows.
+"""Copies of a run's results at another place: finished folders, and logs, at a URL that fsspec knows.
 
     MIRROR/curated/5f0c…/…          a finished folder of the run, under a name that changes with its content
     MIRROR/curated/5f0c….json       its mark: its files, with their sizes, times and hashes

@@ -1,4 +1,4 @@
-"""Places behind URLs: the file system of one, and its errors as a sentence.
+"""Places at URLs: the file system of one, and its errors as a sentence.
 
 fsspec knows the file systems; those of clouds are packages of their own (s3fs, gcsfs, adlfs), with their own ways to
 credentials, of which nothing is in a recipe.

@@ -1,4 +1,4 @@
-"""Temporary folders that no killed process leaves behind for good.
+"""Temporary folders that are removed even if their process was killed.
 
 Invariants:
   - a folder is locked by the process that made it for as long as that lives; the kernel gives the lock back however it

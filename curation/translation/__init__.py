@@ -5,5 +5,5 @@ invariants    what can be checked exactly, by `digits`, `formulas` and `prose`
 questions     what the models are asked: for a translation, and whether it sets the same task
 rows          the rows of the set
 
-No rule reads what the words say: that is the reader's question.
+No rule reads what the words mean: that is the reader's question.
 """

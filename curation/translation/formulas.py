@@ -96,10 +96,10 @@ def changed_formulas(original: str, translated: str) -> str | None:
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
-    """Return whether a lone symbol of several mentions is only said once less, where a pronoun stands for it.
+    """Return whether a lone symbol of several mentions only occurs once less, where a pronoun replaces it.
 
-    Its first mention, which states what it is, and its last, which may be what is asked, stay: no formula stands before
-    or behind all mentions that did not.
+    Its first mention, which states what it is, and its last, which may be what is asked, stay: no formula is before
+    or after all mentions that did not.
     """
     said = mine.count(formula)
     if len(formula) != 1 or said < _OFTEN or others.count(formula) != said - 1:
@@ -137,7 +137,7 @@ def displayed_as_formulas(text: str) -> str:
 
 
 def _as_formula(environment: re.Match[str], text: str) -> str:
-    """Put a mathematical environment that stands outside dollars between dollars of its own."""
+    """Put a mathematical environment that is outside dollars between dollars of its own."""
     outside = text.count("$", 0, environment.start()) % 2 == 0
     return (
         f"${environment[0]}$"

@@ -1,6 +1,6 @@
 r"""Boxes in a text: ``\boxed{…}``, ``\fbox{…}``; which of them are the answer, and a text without them.
 
-Boxes that follow one another joined by "and", commas or a name ("x =", "y =") are one answer. A box that only says
+Boxes that follow one another joined by "and", commas or a name ("x =", "y =") are one answer. A box that only names
 the one before it again ("so 6 … final answer: 6") is that one, not a list of two.
 
 Every pass is linear in the length of the text.

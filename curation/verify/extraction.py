@@ -4,10 +4,10 @@ A prompt asks for an answer in some form, the response format; `ANY` is all of t
 what was asked. They are tried in this order, each named in `ExtractedAnswer.method`:
 
     boxed      the last top-level box after the last ``</think>``, and those that are one answer with it; a "final
-               answer" behind it counts more
+               answer" after it counts more
     tag        what is in the last ``<answer>…</answer>``; it counts before a box that ends before it
     hashes     the last ``#### 18``; a heading (``#### Step 2: add``) is none
-    cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", or a heading that says so
+    cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", or such a heading
     choice     the last ``Choice_C``
     bare       the whole response is one short line
     conclusion the value of the last sentence ("So the boots cost $104."), where nothing else is there

@@ -4,7 +4,7 @@ r"""References that were rewritten: what takes layout away must leave the answer
 
 The rewritten text is taken where the verifier reads both as the same answer; else the original stays, and a rewriting
 never changes a reference. An original that cannot be judged against (``4 \\ \end{array}``) is the reference check's to
-drop, which says so where it could be without its layout: a person decides then.
+drop, which reports it where it could be without its layout: a person decides then.
 
 Invariants: texts are read and nothing is computed, so that it is quick and ends in any process; what would take
 arithmetic to prove is not the same.

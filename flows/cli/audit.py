@@ -1,4 +1,4 @@
-"""`goldilocks review --audit N`: rows of the set drawn with known probabilities, and what verdicts on them tell.
+"""`goldilocks review --audit N`: rows of the set drawn with known probabilities, and what verdicts on them show.
 
 The draw is in DIR/audit.json with the references as they were; the same command goes on with it as long as the set's
 version is the same, and prints the share of wrong labels once every stratum has a verdict. Another N, or another
@@ -32,11 +32,11 @@ from flows.run.run_folder import Run, verdicts_of_people
 from flows.stages.labels import label_shards
 
 SHOWN = 20
-"""Rows that are printed; all of them lie in the file."""
+"""Rows that are printed; all of them are in the file."""
 
 
 def audit_run(run: Run, size: int, console: Console) -> None:
-    """Print the rows of an audit that wait for a verdict, and the share of wrong labels that the others tell.
+    """Print the rows of an audit that wait for a verdict, and the share of wrong labels by the others' verdicts.
 
     Raises:
         ConfigError: the run has no references to audit. StoreError: it is not finished.

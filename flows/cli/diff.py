@@ -93,9 +93,9 @@ def diff_folders(old: str, new: str, *, out: Path | None = None) -> SetDiff:
 
 
 def _compare(old: SetParts, new: SetParts, parts: int, folder: Path) -> Iterator[pl.DataFrame]:
-    """Yield the changes of each part in their order, with what tells it (`curation.publish.set_diff.with_reworded`).
+    """Yield the changes of each part in their order, with its cause (`curation.publish.set_diff.with_reworded`).
 
-    A row that another id stands for may be in any part, so all parts are gone through first.
+    A row that another id represents may be in any part, so all parts are gone through first.
     """
     came: list[pl.DataFrame] = []
     left: list[pl.DataFrame] = []
@@ -161,7 +161,7 @@ def _print_examples(console: Console, rows: pl.DataFrame, count: int, verdicts: 
 
 
 def _side(rate: float | None, reason: str | None) -> str:
-    """Return what a set says of a problem."""
+    """Return what a set holds on a problem."""
     return reason or (f"{rate:.2f}" if rate is not None else "kept")
 
 

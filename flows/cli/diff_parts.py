@@ -26,7 +26,7 @@ _BESIDE = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
 _DROPPED = {"id": pl.String(), "reason": pl.String()}
 
 _BEHIND = 1 << 40
-"""Places of dropped rows begin here, behind those of all others."""
+"""Places of dropped rows begin here, after those of all others."""
 
 
 class SetParts:

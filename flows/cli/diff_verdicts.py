@@ -1,4 +1,4 @@
-"""The verdicts behind the decisions that differ between two versions of a run's set, where two verifiers judged.
+"""The verdicts that led to the decisions that differ between two versions of a run's set, where two verifiers judged.
 
 A verifier's verdicts are stored next to those of the versions before it, so both can be read.
 """

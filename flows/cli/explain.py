@@ -1,6 +1,6 @@
 """One problem's whole way through a run: every row of it, every stage, every attempt, with the evidence.
 
-The stages are those of the pipeline; what refreshes made of the problem since stands below, version by version.
+The stages are those of the pipeline; what refreshes made of the problem since is below, version by version.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _print_filter(console: Console, run: Run, stage: Stage, name: str, before: p
 
 
 def _rows_about(folder: Path, table: str, name: str) -> pl.DataFrame:
-    """Return a problem's rows of a table, also those that stand there under another id."""
+    """Return a problem's rows of a table, also those that are there under another id."""
     rows = rows_of(folder, table, name)
     return rows if rows.height else rows_of(folder, table, name, "group")
 

@@ -1,6 +1,6 @@
 """What `goldilocks explain` shows of a problem's way through the versions of its set.
 
-Each version says what was decided on the problem, on whose attempts, of which day, and whether it was judged again for
+A version records what was decided on the problem, on whose attempts, of which day, and whether it was judged again for
 that version; nothing is decided here, the decisions are those that the versions keep.
 """
 

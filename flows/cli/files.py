@@ -38,7 +38,7 @@ def classify_file(path: Path, out: Path, columns: Sequence[str], bad_rows: int =
     """Write one JSON line per row of ``path`` with id, keep, reason, evidence, statement and answer.
 
     Up to ``bad_rows`` rows that cannot be read are set aside, as in a run: each has its line, dropped as ``bad_row``,
-    and its bytes stand in a parquet file beside ``out``.
+    and its bytes are in a parquet file next to ``out``.
     """
     aside = out.parent / f"{out.name}.quarantine.parquet"
     require_other_place(out, path)

@@ -103,7 +103,7 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
 
 
 def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
-    """Return what a rehearsal says: what would fail, a line each."""
+    """Return the result of a rehearsal: what would fail, a line each."""
     count = len(rehearsal.failures)
     what = "nothing that it tries would fail" if not count else f"{count} thing{'s' if count > 1 else ''} would fail"
     return [

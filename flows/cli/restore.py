@@ -13,10 +13,10 @@ SHOWN_ROWS = 5
 
 
 def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:
-    """Put the texts back, and say how many; those that are not what they were end it with an error that names them.
+    """Put the texts back, and print how many; those that are not what they were end it with an error that names them.
 
     Args:
-        places: `NAME=PATH` each: where a source lies here.
+        places: `NAME=PATH` each: where a source is here.
     """
     given = dict(_parted(place) for place in places)
     restored = restore(folder, home, given)

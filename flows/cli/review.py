@@ -23,7 +23,7 @@ from flows.run.training_status import is_training
 from flows.stages.judging import open_judge
 
 SHOWN = 20
-"""Disputes that are printed; all of them lie in DIR/curated/disputed."""
+"""Disputes that are printed; all of them are in DIR/curated/disputed."""
 
 SPEECH_SHOWN = 240
 """Letters of a speech that are printed; the whole of it is in DIR/debates.jsonl."""

@@ -1,5 +1,5 @@
 """Sample data that the project makes itself: problems with planted defects, and recorded attempts at them.
 
-The data files lie beside this module and are shipped. ``python -m tests.demo_data.make_data`` makes them again, byte by
+The data files are next to this module, and shipped. ``python -m tests.demo_data.make_data`` makes them again, byte by
 byte; `flows.demo.report` compares what a run did with what was planted.
 """

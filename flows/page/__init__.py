@@ -3,5 +3,5 @@
 It reads run folders through the readers that the commands use, and writes one file, ``review.jsonl``, through the
 writer of `goldilocks review` (next to it, who holds which disputed label now). No text of a row or of a model is ever
 more than text: templates escape everything, formulas come from a renderer that escapes, and are checked against a list
-of MathML's elements, and the browser is told to run no script but our own files.
+of MathML's elements, and the browser may run no script but our own files.
 """

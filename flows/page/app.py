@@ -1,4 +1,4 @@
-"""The page as an ASGI application: what stands under which address."""
+"""The page as an ASGI application: what is under which address."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Page:
     runs: OpenRuns = field(default_factory=OpenRuns)
 
     def find_runs(self) -> list[ShownRun]:
-        """Return the runs that are shown, as they lie on disk now."""
+        """Return the runs that are shown, as they are on disk now."""
         return find_runs(self.root, self.only)
 
 
@@ -89,7 +89,7 @@ async def _enter(request: Request) -> Response:
 
 
 def _sentence(request: Request, error: Exception) -> HTMLResponse:
-    """Tell an error below the tabs of its run, so that the others stay in reach."""
+    """Show an error below the tabs of its run, so that the others stay in reach."""
     name = request.path_params.get("run")
     runs: list[ShownRun] = request.app.state.page.find_runs()
     known = {"run": run, "tab": ""} if (run := next((run for run in runs if run.name == name), None)) else {}

@@ -45,7 +45,7 @@ _FORMATTER = HtmlFormatter(nowrap=True, classprefix="p-")
 
 @dataclass(frozen=True, slots=True)
 class FailedTest:
-    """The first test that a program failed. ``printed`` is None where the verdict does not tell it."""
+    """The first test that a program failed. ``printed`` is None where the verdict does not have it."""
 
     index: int
     input: str

@@ -121,7 +121,7 @@ def _blocks(moves: Mapping[tuple[str, str], int], side: int, scale: float) -> tu
 
 
 def label(value: float) -> str:
-    """Return a value as a chart tells it: three digits, none of what is nothing next to them.
+    """Return a value as a chart shows it: three digits, none of what is nothing next to them.
 
     >>> [label(value) for value in (0.66832, 1470, 5.8e-08, 0.000996)]
     ['0.668', '1,470', '0', '0.001']

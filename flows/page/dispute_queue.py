@@ -1,6 +1,6 @@
 """The disputed labels that wait for a person, one per problem, the likeliest to be wrong first.
 
-The queue is the published one; what people have settled is left out, and what the reviewer who asks has said already.
+The queue is the published one; what people have settled is left out, and the verdicts that this reviewer gave already.
 Where the run did not weigh its labels, `weigh` does from the same verdicts; it takes seconds, and no one waits for it.
 """
 
@@ -41,7 +41,7 @@ class Dispute:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the review is: problems in all, those settled, and those that this reviewer has said something of."""
+    """How far the review is: problems in all, those settled, and those that this reviewer has judged."""
 
     total: int
     settled: int
@@ -78,7 +78,7 @@ def ranked(disputes: Iterable[Dispute], chances: Mapping[str, float] | None = No
 
 
 def weigh(run: Run) -> dict[str, float]:
-    """Return the probability that each disputed problem's reference is wrong, where the attempts tell it."""
+    """Return the probability that each disputed problem's reference is wrong, where the attempts show it."""
     queue = published_queue(run)
     is_disputed = pl.col("problem").is_in([] if queue is None else queue["id"].unique().to_list())
     labels = weighed_labels(run, read_results(run, filters_of(run)), verifier_of(run), is_disputed).labels

@@ -12,7 +12,7 @@ _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def deciding_words(evidence: object, text: object) -> list[str]:
-    """Return the words that an evidence names and that stand in the text: what it quotes, and what follows its colon.
+    """Return the words that an evidence names and that are in the text: what it quotes, and what follows its colon.
 
     Example: ``deciding_words("proof: Prove that", "Prove that 2 > 1.") == ["Prove that"]``
     """

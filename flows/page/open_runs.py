@@ -74,7 +74,7 @@ class OpenRuns:
         self._stack = ExitStack()
 
     def rows(self, run: Run) -> RowIndex:
-        """Return all rows of a run as they lie on disk now."""
+        """Return all rows of a run as they are on disk now."""
         digest = made_from(run)
         with self._lock:
             reading = self._reading.setdefault(run.folder, Lock())
@@ -90,9 +90,9 @@ class OpenRuns:
             return known[1]
 
     def disputes(self, run: Run) -> list[Dispute]:
-        """Return the disputed labels of the published set, as it lies on disk now.
+        """Return the disputed labels of the published set, as it is on disk now.
 
-        They are ranked by the chance of a wrong label; where the run does not tell it, as soon as it is computed.
+        They are ranked by the chance of a wrong label; where the run does not have it, as soon as it is computed.
         """
         files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
         stamp = tuple(file.stat().st_mtime_ns for file in files)
@@ -114,12 +114,12 @@ class OpenRuns:
             return disputes
 
     def unranked(self, run: Run) -> str | None:
-        """Return why the disputes stand in their published order, where ranking them failed."""
+        """Return why the disputes are in their published order, where ranking them failed."""
         with self._lock:
             return self._unranked.get(run.folder)
 
     def evidence(self, run: Run, problem: str, gather: Callable[[], dict[str, Any]]) -> Future[dict[str, Any]]:
-        """Return the evidence on a disputed problem as it lies on disk, as far as it is gathered; begins to.
+        """Return the evidence on a disputed problem as it is on disk, as far as it is gathered; begins to.
 
         Who asks for the next problem's while a person reads finds it there when it is wanted.
         """
@@ -134,7 +134,7 @@ class OpenRuns:
             return known[1]
 
     def model(self, run: Run, fit: Callable[[Run], Anchor | None]) -> FittedModel:
-        """Return the difficulty model of a run as it lies on disk as far as it is fitted; begins the fit."""
+        """Return the difficulty model of a run as it is on disk as far as it is fitted; begins the fit."""
         digest = made_from(run)
         with self._lock:
             known = self._models.get(run.folder)
@@ -162,7 +162,7 @@ class OpenRuns:
 
 
 def _done_aside(work: Callable[[Run], _Result], run: Run) -> _Outcome[_Result]:
-    """Return what work came to; its failure is told here too, for whoever runs the server."""
+    """Return what work came to; its failure is logged here too."""
     try:
         return _Outcome(work(run), None)
     except GoldilocksError as error:

@@ -1,4 +1,4 @@
-"""One problem's whole way, as `goldilocks explain` tells it: each stage with what it kept, dropped and why.
+"""One problem's whole way, as `goldilocks explain` shows it: each stage with what it kept, dropped and why.
 
 Translations of the problem are shown next to it.
 """

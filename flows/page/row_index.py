@@ -1,6 +1,6 @@
 """All rows of a run as one table: where each ended, why, and at which pass rate; searched, sorted and counted.
 
-A row stands here once: where a filter dropped it, or as the last finished filter kept it. So rows = dropped + kept, as
+A row is here once: where a filter dropped it, or as the last finished filter kept it. So rows = dropped + kept, as
 in the funnel. It is read from the stages' parquet in one lazy query when a stage has changed, and then held in memory:
 about 0.9 kB a row, most of it the statement as it is and in small letters. Answers to a query are kept too, so that
 paging costs nothing; so are the rows that words found, so that a further word reads those alone.
@@ -305,7 +305,7 @@ def _with_rates(rows: pl.LazyFrame, result: StageResult) -> pl.LazyFrame:
 
 
 def _with_fate(rows: pl.LazyFrame, last: StageResult | None, export: StageResult | None) -> pl.LazyFrame:
-    """Say of rows that passed the filters where they ended."""
+    """Add where rows that passed the filters ended."""
     is_open = pl.col("stage").is_null()
     columns = rows.collect_schema().names()
     rates = [name for name in columns if name.startswith("pass_rate_")]

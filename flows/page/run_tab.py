@@ -43,7 +43,7 @@ class FunnelStage:
     """A stage of the funnel as it is drawn.
 
     ``seconds`` is None where its last work is not written down, ``planned`` where no one planned or it has ended: what
-    it took stands next to the plan in the run's own lines then.
+    it took is next to the plan in the run's own lines then.
     """
 
     table: dict[str, Any]

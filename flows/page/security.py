@@ -1,4 +1,4 @@
-"""Who may ask, and what the browser is told: around every request of the page.
+"""Who may ask, and what the browser may do: around every request of the page.
 
 Without a token only names of this machine are answered (``Host``), so that no other site can reach the page by a name
 that it points here. With one, every request but the door (``enter``) and the static files needs its cookie. What

@@ -43,7 +43,7 @@ _SHOWN = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "fin
 
 
 def charts_of(runs: Sequence[ShownRun]) -> list[Chart]:
-    """Return the charts of training runs; a line's name says whose it is where there are several."""
+    """Return the charts of training runs; a line's name is its run's where there are several."""
     metrics = {run.title: read_metrics(run.folder) for run in runs}
     made = []
     for title, names in CHARTS.items():

@@ -95,7 +95,7 @@ def evaluate(
         folder: of the evaluation.
         bench_folder, policy_folder: what paths in their settings are relative to.
         against: the folder of another evaluation, to compare with problem by problem.
-        trained_on: sets that the policy was trained on apart from those that its folder tells of.
+        trained_on: sets that the policy was trained on apart from those that its folder names.
         own_problems: whether the problems are meant to be those that the policy was trained on.
 
     Raises:
@@ -226,7 +226,7 @@ def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
-    """Return of which k figures are told: the bench's, or as many attempts as every problem has.
+    """Return the k of the figures: the bench's, or as many attempts as every problem has.
 
     Raises:
         ConfigError: the bench names a k that no problem has attempts for.

@@ -42,7 +42,7 @@ def find_id(run: Run, beginning: str) -> str:
 
 
 def attempt_ids_of(run: Run, name: str) -> list[str]:
-    """Return the ids under which a problem is attempted: those of its rows behind the last filter, else its own."""
+    """Return the ids under which a problem is attempted: those of its rows after the last filter, else its own."""
     ids = rows_of(filters_of(run)[-1].folder_in(run), "kept", name, "group")
     return ids["id"].to_list() if ids.height else [name]
 

@@ -2,7 +2,7 @@
 
 Every stored verdict is made anew by the run's verifier from the attempt in the store and compared; then labels,
 decisions and the set are made anew from the stored verdicts, in a temporary folder. What a verifier failed on before,
-or fails on now, is counted and not compared. No model is asked: a model's votes are taken as they lie there.
+or fails on now, is counted and not compared. No model is asked: a model's votes are taken as they are there.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class JudgedAgain:
 
 @contextmanager
 def judged_again(run: Run, filters: Results, verifier: str, version: Version) -> Iterator[JudgedAgain]:
-    """Judge and decide again; the results lie in a temporary folder until the block ends.
+    """Judge and decide again; the results are in a temporary folder until the block ends.
 
     Args:
         verifier: of the stored verdicts, which must be today's.
@@ -157,7 +157,7 @@ def _verdict(row: dict[str, object], side: str) -> str:
 
 
 def _differing_decisions(stored: pl.LazyFrame, table: pl.LazyFrame) -> Iterator[str]:
-    """Yield a sentence for each problem that is decided on otherwise than the version says, sorted by problem."""
+    """Yield a sentence for each problem that is decided on otherwise than in the version, sorted by problem."""
     columns = ("keep", "reason", "judged", "correct", "pass_rate", "policy", "published")
     for was, now in in_order(*(side.select("problem", *columns) for side in (stored, table))):
         both = was.join(now, on="problem", how="full", coalesce=True, suffix="_now").sort("problem")

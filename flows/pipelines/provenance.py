@@ -1,7 +1,7 @@
 """Whether a policy was trained on a bench: its training data, found by its folder, against the bench's problems.
 
 A model's folder of a training run leads to that run's recipe, and so to the problems that it was trained on, those of
-the model that it began from too. A bench's problem counts as trained on where its id stands among them, or a text that
+the model that it began from too. A bench's problem counts as trained on where its id is among them, or a text that
 overlaps with it by the measures of decontamination.
 """
 
@@ -42,7 +42,7 @@ class TrainedSet:
 
 
 def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ()) -> list[TrainedSet]:
-    """Return the sets that a policy was trained on, as far as its folder tells, and those that the user names.
+    """Return the sets that a policy was trained on, as far as its folder names them, and those that the user names.
 
     Args:
         folder: what the policy's model is relative to.

@@ -77,7 +77,7 @@ def anchor_result(
     rule: StoppingRule,
     settings: RefreshSettings,
 ) -> AnchorResult | None:
-    """Return what the anchor tells; None where the verifier failed on all of it.
+    """Return what the anchor shows; None where the verifier failed on all of it.
 
     Args:
         own: problem, policy, correct and judged of the policy on the anchor.

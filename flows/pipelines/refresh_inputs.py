@@ -20,7 +20,7 @@ CHECKPOINT = "checkpoint"
 """Name of the model that judges again, in the recipe of a refresh."""
 
 MODELS = ("", "model", "hf")
-"""Where in a checkpoint's folder the weights in Hugging Face format may lie."""
+"""Where in a checkpoint's folder the weights in Hugging Face format may be."""
 
 
 def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:

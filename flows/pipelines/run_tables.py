@@ -1,4 +1,4 @@
-"""What a run folder holds, as tables: what `status` and `explain` say with ``--json``, and what the page shows."""
+"""What a run folder holds, as tables: what `status` and `explain` print with ``--json``, and what the page shows."""
 
 from __future__ import annotations
 

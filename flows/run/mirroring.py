@@ -1,6 +1,6 @@
 """Copies of a run's logs and set at its mirror: after each stage, whenever a set was published, and in the end.
 
-A mirror that cannot be written for a while holds no run up: a line says so, the next copy brings what is missing, and
+A mirror that cannot be written for a while stops no run: a line reports it, the next copy brings what is missing, and
 only the end of a run fails where that cannot be done either.
 
 Not here: how copies are made so that nothing half-written counts (`curation.storage.mirror`).
@@ -40,7 +40,7 @@ def claim(run: Run) -> None:
 
 
 def copy(run: Run) -> None:
-    """Copy what is new; say so where that cannot be done now."""
+    """Copy what is new; report it if that cannot be done now."""
     try:
         _copy(run)
     except StoreError as error:

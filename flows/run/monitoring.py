@@ -37,7 +37,7 @@ _shown: ContextVar[_Shown | None] = ContextVar("monitors", default=None)
 
 @contextmanager
 def monitored(run: Run) -> Iterator[None]:
-    """Show the run of the block where its recipe says.
+    """Show the run of the block if its recipe asks for it.
 
     Raises:
         ConfigError: a package is not installed.

@@ -28,7 +28,7 @@ _loudness = Loudness.USUAL
 
 
 def be(loudness: Loudness) -> None:
-    """Say so much from here on."""
+    """Set how much is printed from here on."""
     global _loudness
     _loudness = loudness
 

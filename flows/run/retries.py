@@ -11,7 +11,7 @@ Verdicts on which the verifier failed are one kind of failure, problems that a m
 stage knows one of them (`Stage.failures`), and how many rounds there are.
 
 Invariants: a round that was killed goes on where it was, with the same limits; there are as many rounds as
-the recipe says, and then no more; a stage that is made anew has the round that was pending, or none.
+the recipe states, and then no more; a stage that is made anew has the round that was pending, or none.
 A round belongs to the set that it was planned for: a refresh takes it back (`cancel_round`), for the set is then the
 refresh's.
 """

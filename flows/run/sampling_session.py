@@ -180,7 +180,7 @@ class SamplingSession:
         self._store_learnt(learnt)
 
     def _store_learnt(self, learnt: LearntPriors) -> None:
-        """Say what was learnt, and keep it next to the stage's shards."""
+        """Print what was learnt, and keep it next to the stage's shards."""
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)

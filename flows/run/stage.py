@@ -1,6 +1,6 @@
 """A stage as one object, and its work in a run: read the tables of earlier stages, work shard by shard, keep tables.
 
-All that there is to say of a stage is in its `Stage`. Pipelines are lists of them (`flows.run.pipeline`); folders,
+All that there is to know about a stage is in its `Stage`. Pipelines are lists of them (`flows.run.pipeline`); folders,
 titles, Prefect's tasks, the plan, the funnel, `status`, `explain` and `run --dry` derive from the lists.
 
 Invariants: a stage keeps its rows in a `curation.storage.stages.StageFolder`, whose fingerprint states what they were

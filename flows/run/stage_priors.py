@@ -1,6 +1,6 @@
 """What a difficulty stage learns before it samples: priors of its problems, from an anchor and all earlier attempts.
 
-The anchor is a sample of the stage's problems at even distances, by what earlier stages say of them and by hash. Its
+The anchor is a sample of the stage's problems at even distances, by the results of earlier stages and by hash. Its
 problems are sampled first and in full; their attempts count as all others do. The other problems' priors follow from
 them and from the attempts of earlier policies (`curation.difficulty.priors`), never from their own attempts.
 """

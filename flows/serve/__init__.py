@@ -1,1 +1,1 @@
-"""Recipes that run by themselves, and the Prefect server behind a run."""
+"""Recipes that run by themselves, and the Prefect server of a run."""

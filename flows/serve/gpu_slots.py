@@ -1,6 +1,6 @@
 """Runs that hold GPUs, one by one: a lock file per slot, free as soon as its holder is gone, however it ended.
 
-The files lie in the user's cache folder, so all services and runs of a user on a machine share them.
+The files are in the user's cache folder, so all services and runs of a user on a machine share them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
 
     Args:
         slots: how many runs may hold GPUs at once.
-        say: is told once, where all are held, by whom.
+        say: is called once with the holders, if all are held.
     """
     folder = slots_folder()
     folder.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ class Pins:
 
 @dataclass(frozen=True)
 class PinnedDeployment:
-    """A deployment of the service: a pinned flow, and what Prefect is told about it."""
+    """A deployment of the service: a pinned flow, and its settings in Prefect."""
 
     flow: Flow[Any, Any]
     name: str

@@ -17,7 +17,7 @@ TOKEN = "GOLDILOCKS_SERVICE"
 """The environment variable with the service's token."""
 
 REFUSED = 3
-"""Exit status of a process of a service that cannot serve what it is asked to, and has said why."""
+"""Exit status of a process of a service that cannot serve what it is asked to, and has printed why."""
 
 
 def processes_of(token: str) -> Iterator[int]:

@@ -1,7 +1,7 @@
 """The process that registers deployments in Prefect, runs what falls due, and starts again what was lost.
 
 `flows.serve.serving` starts it and, when it ends, starts it again; it ends with that process. Before it serves, runs
-that an earlier service left as running are said to have crashed. While it serves, it looks every `LOOK_S` at what the
+that an earlier service left as running are marked as crashed. While it serves, it looks every `LOOK_S` at what the
 sets' folders still owe (`flows.serve.unfinished`) and has it run, unless such a run failed by itself.
 """
 
@@ -44,7 +44,7 @@ class ServedSet:
 
 
 def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> int:
-    """Say of the deployments' runs that an earlier service left as running that they crashed; return how many."""
+    """Mark the deployments' runs that an earlier service left as running as crashed; return how many."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId, FlowRunFilterState
     from prefect.client.schemas.objects import StateType
     from prefect.states import Crashed
@@ -103,7 +103,7 @@ def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[Flo
 
 
 def _look(sets: Sequence[ServedSet]) -> None:
-    """Start what the sets owe, again and again; what goes wrong is said once, and tried again at the next look."""
+    """Start what the sets owe, again and again; what goes wrong is reported once, and tried again at the next look."""
     import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectException
@@ -138,7 +138,7 @@ def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
 
 
 def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, ready: int) -> None:
-    """Register the recipes' deployments, say so on the pipe ``ready``, and run what falls due until ended."""
+    """Register the recipes' deployments, report it on the pipe ``ready``, and run what falls due until ended."""
     import asyncio
 
     from prefect.client.orchestration import get_client

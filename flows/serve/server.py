@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 PAGE = "/goldilocks"
-"""Where the page stands, below the address of Prefect's."""
+"""Where the page is, below the address of Prefect's."""
 
 START_S = 600.0
 """Seconds that the server may take; its first start in a PREFECT_HOME creates a database, and a busy machine is slow.

@@ -228,7 +228,7 @@ def serving_api(
     Args:
         keys: of the server; it answers no one without one.
         token: of the service that the process belongs to.
-        folders: run folders that the page beside Prefect's shows; they lie in one folder.
+        folders: run folders that the page next to Prefect's shows; they are in one folder.
 
     Raises:
         GoldilocksError: the port is taken, or the server does not come up.

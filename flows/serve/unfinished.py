@@ -35,7 +35,7 @@ class Work:
 
 
 def training_folder(folder: Path, version: int) -> Path:
-    """Return where the stage of training on a version of a set lies."""
+    """Return where the stage of training on a version of a set is."""
     return folder / "training" / f"{version:04}"
 
 
@@ -56,7 +56,7 @@ def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
 
 
 def checkpoint(folder: Path, version: int) -> dict[str, Any]:
-    """Return what a refresh is told of the model that was trained on a version."""
+    """Return the parameters of a refresh by the model that was trained on a version."""
     stage = training_folder(folder, version)
     return {
         "folder": str(folder),

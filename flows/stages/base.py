@@ -31,13 +31,13 @@ def split_rows(
 
 
 def require_not_written(run: Run, place: Place, home: Path) -> None:
-    """Refuse a table that lies where the run itself writes its stages and its set.
+    """Refuse a table that is where the run itself writes its stages and its set.
 
     Args:
         home: what the table's path is relative to.
 
     Raises:
-        SourceError: it lies there, or there is no such file.
+        SourceError: it is there, or there is no such file.
     """
     if is_url(place.path):
         return

@@ -1,6 +1,6 @@
 """The stages of an evaluation: a bench's rows as they are asked, and for programs their tests, taken as they are.
 
-No row is judged: those that stand twice, lie outside the bench's window, or have nothing to be judged by leave, with
+No row is judged: those that occur twice, are outside the bench's window, or have nothing to be judged by leave, with
 their reason. Options in columns of their own are shuffled by the bench's seed, each problem by itself, and asked for by
 their letters.
 """
@@ -85,7 +85,7 @@ def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[st
 
 
 def _as_asked(row: Mapping[str, Any], bench: Bench) -> Mapping[str, Any]:
-    """Return a row with its options, if any, shuffled behind the question, and the right one's letter as reference."""
+    """Return a row with its options, if any, shuffled after the question, and the right one's letter as reference."""
     if bench.choices is None:
         return row
     meta = json.loads(row["meta"] or "{}")

@@ -60,7 +60,7 @@ MAX_TIME_SHARE = 0.7
 """A test on which a voting solution takes more than this share of its time limit is not kept: other right programs
 could exceed the limit."""
 EXAMPLE_ORIGINS = ("sample", "public")
-"""Origins of tests whose inputs stand in the statement."""
+"""Origins of tests whose inputs are in the statement."""
 ENOUGH_TESTS = 10
 """Tests are made for problems with fewer tests, and for those that a known wrong solution passes."""
 
@@ -73,7 +73,7 @@ MIN_DOUBTS, DOUBTFUL_SHARE, DOUBTFUL_RATE = 2, 0.03, 0.25
 a way that no validator checks. Fewer doubts than this number, or than this share of all inputs, show nothing."""
 
 Execute = Callable[..., execution_matrix.ExecutionMatrix]
-"""`execution_matrix.run_execution_matrix`, or what stands in for it."""
+"""`execution_matrix.run_execution_matrix`, or what replaces it."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The solutions of a problem on its tests as a table in lines, for `goldilocks explain`.
 
 It has a line per test and a column per solution: ``=`` the output that the test expects, ``.`` another one,
-and letters for what went wrong; below it stands the meaning of those that occur.
+and letters for what went wrong; below it is the meaning of those that occur.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What hunts made tests beside known wrong submissions: mutants of the voting solutions, sweeps, and rare answers.
+"""What hunts made tests besides known wrong submissions: mutants of the voting solutions, sweeps, and rare answers.
 
-Mutants that pass every given test stand in for wrong submissions no one has: an input on which one of them fails is
+Mutants that pass every given test replace wrong submissions no one has: an input on which one of them fails is
 worth keeping. They show nothing of the problem and are never counted as solutions.
 Once all of them fail on enough tests, others are drawn, of the next voting solution, that pass the tests made so far as
 well: they are nearer to right.

@@ -78,7 +78,7 @@ class Weighing:
 def weighing(
     run: Run, verdicts: Sequence[Path], accepted: Sequence[str], others: pl.DataFrame | None
 ) -> Iterator[Weighing]:
-    """Learn what everyone's answers say of references, and whether that decides; votes lie in files until the end.
+    """Learn what all answers show about references, and whether that decides; votes are in files until the end.
 
     By the rule `posterior`, where planted wrong references show that votes do better, those that votes accuse reach
     `drop_above`, and no other (`curation.difficulty.label_trust`). By `auto` votes themselves decide then.

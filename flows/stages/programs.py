@@ -9,7 +9,7 @@ from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 
 
 def filter_programs(job: StageRun) -> StageResult:
-    """Keep what can be asked, drop the rest with its reason. Reads the sources' tables, so it stands right after."""
+    """Keep what can be asked, drop the rest with its reason. Reads the sources' tables, so it is right after."""
     problems = job.problems.folder
 
     def work(index: int) -> Shard:

@@ -26,7 +26,7 @@ _ROW, _DEFECT = ("source", "row"), ("reason", "evidence")
 
 
 def check_references(job: StageRun) -> StageResult:
-    """Drop what the verifier cannot judge against, and say why; also where it could without layout, for a person.
+    """Drop what the verifier cannot judge against, with the reason; also where it could without layout, for a person.
 
     A reference on which the verifier failed is checked again by the next run (`flows.run.retries`).
     """

@@ -60,7 +60,7 @@ STATES = "sources.json"
 
 
 def write_states(folder: Path, states: Mapping[str, TableState], counts: Mapping[str, SelectionCounts]) -> None:
-    """Write, for each source, its commit and digest, and its rows behind each step of the selection."""
+    """Write, for each source, its commit and digest, and its rows after each step of the selection."""
     table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
     write_json(folder / STATES, table)
 

@@ -182,7 +182,7 @@ class _Work:
 
 
 def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[str, int]:
-    """Return the counts of a shard: by language, what the reader said over all tries, and why the last ones failed."""
+    """Return the counts of a shard: by language, the reader's answers over all tries, and why the last ones failed."""
     said = Counter[str]()
     for name in proposals["id"]:
         said.update(tools.said.get(name, Counter()))

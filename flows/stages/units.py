@@ -1,6 +1,6 @@
 """Problems of code, one at a time, with all that judging them takes: what the matrix and the tests' stages work on.
 
-Shards keep their numbers from the sources on, so the tests and solutions of a shard's problems lie in the sources'
+Shards keep their numbers from the sources on, so the tests and solutions of a shard's problems are in the sources'
 shard of the same number.
 """
 

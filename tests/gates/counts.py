@@ -159,19 +159,19 @@ def _per_ten_thousand(pattern: str) -> Measured:
     return Measured(10_000 * found.total() / _docstring_words(), note=note)
 
 
-@gate("dialect-told", Limit("<=", 5, "per 10,000 docstring words"), until="part 7")
+@gate("dialect-told", Limit("<=", 5, "per 10,000 docstring words"))
 def told_tells() -> Measured:
     """Count *told* and *tells*."""
     return _per_ten_thousand("told|tells?")
 
 
-@gate("dialect-says", Limit("<=", 5, "per 10,000 docstring words"), until="part 7")
+@gate("dialect-says", Limit("<=", 5, "per 10,000 docstring words"))
 def says() -> Measured:
     """Count *says* and *said*."""
     return _per_ten_thousand("says?|said")
 
 
-@gate("dialect-behind", Limit("<=", 5, "per 10,000 docstring words"), until="part 7")
+@gate("dialect-behind", Limit("<=", 5, "per 10,000 docstring words"))
 def behind() -> Measured:
     """Count *behind*, *beside*, *stands* and *lies*."""
     return _per_ten_thousand("behind|beside|stands?|lies?")

@@ -1,7 +1,7 @@
 """Generator = trainer: the log-probabilities that come with generated tokens are those that the trainer finds.
 
 First with the weights that both loaded from the model's folder. Then *after an update*: some weights of the trainer
-change, the generators get them as they get every step's, and must say what the changed trainer says; an update that
+change, the generators get them as they get every step's, and must give what the changed trainer gives; an update that
 does not reach a tensor shows, which it would not with the weights that are there already. At last they get the first
 weights back, and the trainer has them again, to the bit.
 

@@ -1,4 +1,4 @@
-"""Packed = unpacked: a response has the log-probabilities that it has alone, whatever lies next to it.
+"""Packed = unpacked: a response has the log-probabilities that it has alone, whatever is next to it.
 
 Two figures. *Packed = unpacked* compares what a step computes with each sequence alone through transformers' own
 forward pass: attention, positions, boundaries and output layer are all in it, and in half precision so is rounding.
@@ -26,12 +26,12 @@ _PROMPT = 20
 """Of a rendered prompt so many last tokens are taken."""
 
 _DRAWN = (3, 2, 1)
-"""Further tokens of each prompt; only the first prompt has rendered ones behind them. The others are as short as can
+"""Further tokens of each prompt; only the first prompt has rendered ones after them. The others are as short as can
 be, so that what leaks into a prompt is still there where its response begins."""
 
 _RESPONSES = ((20, 16), (24, 20), (12, 9))
 """Tokens of the responses, by prompt. So the sequences have 43, 39, 26, 22, 13 and 10 tokens, and every packing has the
-second of a prompt directly behind the first."""
+second of a prompt directly after the first."""
 
 _LONGEST_WINDOW = 1024
 """A window of attention is tried with a sequence that is longer where it has at most so many tokens."""

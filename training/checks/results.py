@@ -1,4 +1,4 @@
-"""What a check of a model found, and how far two computations of one log-probability may lie apart.
+"""What a check of a model found, and how far two computations of one log-probability may be apart.
 
 Every figure is a mean of absolute differences of log-probabilities, in nats a token, over some hundred tokens: a mean
 is a steady number where a maximum is chance, and one token that is off by thousands moves it all the same.
@@ -21,7 +21,7 @@ mixtures of experts: 1e-7 to 3e-6, between packed and plain as between engines."
 
 ROUNDED, ISOLATED = 0.05, 0.01
 """Tolerances where the trainer computes in half precision, for packed against plain, and for one packing computed
-twice with other tokens beside, where next to nothing rounds differently. Measured in bf16: 2e-4 to 1e-2, and 0; state
+twice with other tokens as well, where next to nothing rounds differently. Measured in bf16: 2e-4 to 1e-2, and 0; state
 that runs on from one sequence into the next is 0.05 to 1."""
 
 ENGINES, ROUTED = 0.1, 0.25
@@ -32,12 +32,12 @@ arrive are 0.5 to 5."""
 
 
 class ModelCheckError(GoldilocksError):
-    """A model that would be trained wrongly as the recipe stands."""
+    """A model that would be trained wrongly by the recipe as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: what was measured, how much is allowed (both None where there is no number), and what to say of it.
+    """One check: what was measured, how much is allowed (both None where there is no number), and the advice.
 
     ``advice`` states what to set; it is empty where the check passed.
 

@@ -115,7 +115,7 @@ ANSWERS: Mapping[str, str] = {
     "zh": "答案是 \\boxed{{{answer}}}。",
     "ru": "Ответ: \\boxed{{{answer}}}.",
 }
-"""The summary behind the thoughts."""
+"""The summary after the thoughts."""
 
 GUESSES: Mapping[str, str] = {
     "en": "Maybe {answer}?",

@@ -1,7 +1,7 @@
-"""Copies of a training run's checkpoints, model and logs at its mirror, made by a thread beside training.
+"""Copies of a training run's checkpoints, model and logs at its mirror, made by a thread during training.
 
 Invariants: training never waits for a copy; a mirror that cannot be written for a while is a line, and the next copy
-brings what is missing; a run that ends well has everything there, or says in a sentence why not.
+brings what is missing; a run that ends well has everything there, or reports in a sentence why not.
 
 Not here: how copies are made so that nothing half-written counts (`curation.storage.mirror`).
 """

@@ -33,7 +33,7 @@ class EmbeddedPlacement:
     """Where the embedded engine trains: so many processes, the GPUs that they see, and those of each generator server.
 
     No GPU: one process on the CPU. No servers: rank 0 generates, or servers that someone else has started. ``why``
-    says in a line how GPUs were shared out, and is empty where they were not.
+    explains in a line how GPUs were shared out, and is empty where they were not.
 
     Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on GPUs 0 and 1, vLLM on each of 2 and 3.
     """
@@ -78,7 +78,7 @@ def place_embedded(
 
     Args:
         gpus: names of the GPUs that may be used, as `CUDA_VISIBLE_DEVICES` takes them.
-        trainers: how many of them train, where someone says so.
+        trainers: how many of them train, if it is given.
         shape: the model's sizes, by which memory is estimated; if missing any number of GPUs holds it.
 
     Raises:

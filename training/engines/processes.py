@@ -1,7 +1,7 @@
-"""An engine in processes of its own: started, followed while it runs, and a failure told by the rank that failed first.
+"""An engine in processes of its own: started, followed while it runs, and a failure reported by the rank that failed first.
 
-Invariants: the processes end with the one that started them (`training.engines.child_process`); all that they say is
-in one log; a failure is an `EngineError` with the rank and the last lines that it said.
+Invariants: the processes end with the one that started them (`training.engines.child_process`); their output is
+in one log; a failure is an `EngineError` with the rank and its last lines.
 
 Not here: what is started (`training.engines.embedded.ranks`, `training.engines.verl.run`).
 """
@@ -19,7 +19,7 @@ from curation.records import GoldilocksError
 from training.engines import child_process
 
 LAST_LINES = 12
-"""Of a process that failed, so many lines are told."""
+"""Of a process that failed, that many lines are shown."""
 
 GRACE_S = 20.0
 """Seconds between asking processes to end and killing them."""
@@ -60,9 +60,9 @@ def run_processes(
     """Run a command to its end, and return its exit status.
 
     Args:
-        log: everything that it says is added to this file.
+        log: its output is added to this file.
         watch: called every `POLL_S` seconds, and once at the end.
-        say: told each line.
+        say: called with each line.
         folder: where it runs; here if missing.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ def supervised(command: Sequence[str]) -> list[str]:
 
 
 def said_since(log: Path, begun: int) -> str:
-    """Return what a log holds behind its first bytes, which are an earlier start's; empty where there is none."""
+    """Return what a log holds after its first bytes, which are an earlier start's; empty where there is none."""
     return log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
 
 
@@ -115,9 +115,9 @@ def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
 
 
 def first_failure(text: str) -> tuple[str, list[str]]:
-    """Return which process failed first, as far as the text of all says it, and the last lines of that one.
+    """Return which process failed first, as far as the text of all shows it, and the last lines of that one.
 
-    Ranks of torchrun are known by its account of the root cause, actors of Ray by the last one that told an error.
+    Ranks of torchrun are known by its account of the root cause, actors of Ray by the last one that reported an error.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     cause = _ROOT_CAUSE.search(text)

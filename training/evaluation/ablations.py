@@ -1,4 +1,4 @@
-"""Ablations: axes of changes to one training recipe, crossed with seeds, and what their evaluations say.
+"""Ablations: axes of changes to one training recipe, crossed with seeds, and what their evaluations show.
 
 An arm is one value of each axis; the first value of every axis together is the base, to which all other arms are
 compared: seed by seed and problem by problem, with an interval over both. Invariant: a verdict is given only where the
@@ -100,7 +100,7 @@ class Arm:
 
     @property
     def after(self) -> str | None:
-        """Return the arm whose model it starts from: this one with the value that a value stands after."""
+        """Return the arm whose model it starts from: this one with the value that a value comes after."""
         if all(value.after is None for value in self.values):
             return None
         return "-".join(value.after or value.name for value in self.values)
@@ -138,7 +138,7 @@ class ArmResult:
     dropped_share: float
 
     def table(self) -> dict[str, Any]:
-        """Return the result as JSON holds it; an interval that cannot be told is null."""
+        """Return the result as JSON holds it; a missing interval is null."""
         return {name: json_value(value) for name, value in asdict(self).items()}
 
 

@@ -1,4 +1,4 @@
-"""What attempts say of a policy: pass@k, maj@k, means with intervals, paired differences. Pure numbers, no tables.
+"""What attempts show about a policy: pass@k, maj@k, means with intervals, paired differences. Pure numbers, no tables.
 
 Problems are what a benchmark samples, so intervals are over problems; attempts of one problem are no independent
 evidence. Two policies are compared on the problems that both were asked, by their differences there. Training's own
@@ -31,7 +31,7 @@ STUDENT = (
 class Estimate:
     """A mean with its 95 % interval, and over how many it was taken.
 
-    ``low`` and ``high`` are NaN where the values tell no interval: none, one, or all the same.
+    ``low`` and ``high`` are NaN where the values give no interval: none, one, or all the same.
 
     Example: ``Estimate(mean=0.42, low=0.36, high=0.48, count=100)``
     """
@@ -43,7 +43,7 @@ class Estimate:
 
     @property
     def excludes_zero(self) -> bool:
-        """Return whether the interval lies on one side of 0."""
+        """Return whether the interval is on one side of 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -89,7 +89,7 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
     The variance of the mean is that over seeds, plus that over problems, minus that of single values (two-way
     clusters), and at least the larger of the first two; Student's t has one degree less than the smaller of the counts.
-    Of one seed, the interval is over problems alone. Differences that are all the same tell no interval.
+    Of one seed, the interval is over problems alone. Differences that are all the same give no interval.
 
     Args:
         differences: [seeds][problems], each row as long as the first.
@@ -134,7 +134,7 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
     """Return the probability that a plurality vote of k attempts, drawn without putting back, is right; ties are split.
 
     Counted over all subsets: for j votes of the right class, the ways to draw the other k - j attempts with no other
-    class above j, by how many classes stand at j too. Attempts without an answer do not vote.
+    class above j, by how many classes are at j too. Attempts without an answer do not vote.
 
     Args:
         attempts: all of them, n.

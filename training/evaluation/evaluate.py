@@ -43,7 +43,7 @@ class EvaluationResult:
 
     @property
     def phrase(self) -> str:
-        """Return the figures as a line says them."""
+        """Return the figures as a line of text."""
         return (
             f"held-out pass@1 {self.pass_rate:.3f} ({self.low:.3f} to {self.high:.3f}), {self.problems} problems, "
             f"{self.rollouts} attempts of {self.mean_tokens:.0f} tokens"
@@ -60,7 +60,7 @@ async def ask_held_out(
 ) -> list[list[Rollout | None]]:
     """Ask each task ``rollouts_per_problem`` times, under the seeds of every evaluation; return the rollouts by task.
 
-    None stands for a rollout whose prompt was refused.
+    None represents a rollout whose prompt was refused.
 
     Args:
         record: is shown every rollout at the end, in order, with the number of its group and its index there.
@@ -88,7 +88,7 @@ async def ask_held_out(
 def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> EvaluationResult:
     """Return the figures of rollouts, grouped by problem. A broken form is a wrong rollout.
 
-    None stands for a rollout that was refused.
+    None represents a rollout that was refused.
     """
     rates: list[float] = []
     groups = [[one for one in group if one is not None] for group in rollouts_by_problem if None not in group]

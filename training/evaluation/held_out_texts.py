@@ -1,7 +1,7 @@
 """What thoughts make of reference texts that are not trained on: log pi(text | problem, thoughts), a mean per token.
 
 Of problems that no verifier can judge (objective `jepo`). Thoughts are drawn as in every evaluation, under the same
-seeds; the trainer scores the text behind them. Thoughts that never end have no text behind them: they are counted, and
+seeds; the trainer scores the text after them. Thoughts that never end have no text after them: they are counted, and
 are in no mean. The interval is over problems.
 """
 
@@ -33,7 +33,7 @@ class TextEvaluation:
 
     @property
     def phrase(self) -> str:
-        """Return the figures as a line says them."""
+        """Return the figures as a line of text."""
         return (
             f"held-out texts {self.answer_logprob:.3f} nats a token ({self.low:.3f} to {self.high:.3f}), "
             f"{self.problems} problems, {self.endless} of {self.rollouts} thoughts without an end"
@@ -41,7 +41,7 @@ class TextEvaluation:
 
 
 def text_samples(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> list[list[TrainingSample]]:
-    """Return what is scored of each problem: the chains that ended, with the text behind them."""
+    """Return what is scored of each problem: the chains that ended, with the text after them."""
     return [
         [
             TrainingSample(

@@ -1,6 +1,6 @@
 """What is seen of a run: ``metrics.jsonl``, TensorBoard, a line on the terminal, a few rollouts as text, plots.
 
-A step's row holds one number per name; names have a group before the slash, and the same names stand in TensorBoard.
+A step's row holds one number per name; names have a group before the slash, and the same names are in TensorBoard.
 `STEP_METRICS` lists those that every step has.
 
 Invariants: rows are whole lines, in the order of steps, each step once, also over kills and resumes; a number that is
@@ -41,7 +41,7 @@ STEP_METRICS = (
     *(f"speed/{name}" for name in ("padding_share", "shared_share", "collation_wait_s")),
     *(f"queue/{name}" for name in ("running", "judging", "waiting", "ready", "admitted", "trained", "dropped")),
 )
-"""What every step's row has; an objective's own statistics stand next to them, below ``policy/``, and the distance of
+"""What every step's row has; an objective's own statistics are next to them, below ``policy/``, and the distance of
 trainer and generator at equal weights (``policy/mismatch_…``) and at older ones (``policy/stale_…``), where a batch has
 such tokens (`training.objectives.step_statistics`)."""
 
@@ -74,7 +74,7 @@ class Timer:
         """Return the idle shares of the interval so far, of the generators' slots and of the trainer.
 
         A slot is idle unless it decodes: also while it waits for a request, and while an update holds its engine, whose
-        share is told too. Where ``wanted`` rollouts at once (n_async) are fewer than the slots, the rest do not count.
+        share is reported too. Where ``wanted`` rollouts at once (n_async) are fewer than the slots, the rest do not count.
 
         Args:
             capacity: requests that all generators decode together.
@@ -151,7 +151,7 @@ def is_limited(rollout: Rollout) -> bool:
 class MetricsLogger:
     """Where the numbers go. ``start`` is the first step that will be written; ``monitors`` show them elsewhere too.
 
-    ``total`` is the number of steps that a line tells; it may change, as when stored attempts end a run before.
+    ``total`` is the number of steps in a line; it may change, as when stored attempts end a run before.
     """
 
     def __init__(self, folder: Path, log: JsonlLog, total: int, start: int, monitors: Sequence[Monitor] = ()) -> None:

@@ -69,7 +69,7 @@ def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
 
 
 def verdict(estimate: Estimate, better: str = "better", worse: str = "worse") -> str:
-    """Return what a difference says: a word where its interval excludes 0, else that it shows nothing."""
+    """Return what a difference shows: a word where its interval excludes 0, else that it shows nothing."""
     if not estimate.excludes_zero:
         return "no difference shown"
     return better if estimate.mean > 0 else worse

@@ -2,7 +2,7 @@
 
 Invariants: an attempt that the verifier failed on (TIMEOUT, BROKEN) counts neither for nor against, and is counted; a
 problem with fewer judged attempts than k is left out of pass@k and maj@k, and counted; what a file of recorded attempts
-does not say (lengths, how they ended, texts) is told as unknown, never as 0.
+does not hold (lengths, how they ended, texts) is reported as unknown, never as 0.
 
 Not here: asking and judging (`flows.pipelines.evaluate`), and the page (`training.evaluation.report`).
 """
@@ -74,7 +74,7 @@ class LanguageScore:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The figures of an evaluation. Shares and lengths are None where attempts do not tell them.
+    """The figures of an evaluation. Shares and lengths are None where attempts do not have them.
 
     ``skipped`` counts, by k, the problems with too few judged attempts.
     """
@@ -177,7 +177,7 @@ def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
     """Return the figures of `SCORES` rows.
 
     Args:
-        k: of which pass@k and maj@k are told; each above 1.
+        k: of pass@k and maj@k; each above 1.
     """
     judged = scores.filter(pl.col("attempts") > 0)
     enough = {size: judged.filter(pl.col("attempts") >= size) for size in k}

@@ -138,7 +138,7 @@ class DecodingEngine:
         return logits
 
     def _prefill(self, joining: Sequence[DecodingRequest]) -> Tensor:
-        """Add requests behind those under way; return logits [request, vocabulary] of their prompts' last tokens."""
+        """Add requests after those under way; return logits [request, vocabulary] of their prompts' last tokens."""
         start = len(self.active)
         logits: dict[int, Tensor] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -211,7 +211,7 @@ class DecodingEngine:
 
 
 class _PromptCache:
-    """Prompts run lately, in rows of the cache behind the slots: a group's rollouts join one by one.
+    """Prompts run lately, in rows of the cache after the slots: a group's rollouts join one by one.
 
     Forgotten when the weights change, and when nothing is under way: so a synchronous wave never depends on what was
     made before it.

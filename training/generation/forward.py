@@ -144,7 +144,7 @@ class ModelForwardPass:
         return KVCache(rows)
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """Run prompts, see `ForwardPass.prefill`. The padding is behind every token that counts."""
+        """Run prompts, see `ForwardPass.prefill`. The padding is after every token that counts."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
@@ -226,7 +226,7 @@ class LlamaForwardPass:
         )
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """Run prompts, see `ForwardPass.prefill`. The padding is behind every token that counts."""
+        """Run prompts, see `ForwardPass.prefill`. The padding is after every token that counts."""
         count, length = ids.shape
         example = torch.zeros(1, self._kv_heads, 1, self._head_size)
         cache.allocate([(example, example)] * len(self._layers), self._longest)
@@ -346,7 +346,7 @@ def _read_span(positions: Tensor, longest: int) -> int:
 
 
 def _attention_mask(positions: Tensor, span: int, dtype: torch.dtype) -> Tensor:
-    """Return the mask [row, span] to add to attention scores: 0 up to each row's position, the least number behind."""
+    """Return the mask [row, span] to add to attention scores: 0 up to each row's position, the least number after."""
     allowed = torch.arange(span, device=positions.device) <= positions[:, None]
     mask = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
     return mask.masked_fill_(~allowed, torch.finfo(dtype).min)

@@ -1,6 +1,6 @@
 """Generators: engines that go on generating while training runs, and take new weights between two tokens.
 
-The loop needs what `Generator` says and nothing else. Here is the one over torch, in this process on a thread of its
+The loop needs the methods of `Generator` alone. Here is the one over torch, in this process on a thread of its
 own (`TorchGenerator`), and a pool of several (`GeneratorPool`); the one over vLLM is
 `training.generation.vllm_generators`.
 

@@ -51,7 +51,7 @@ class TrainingVllmClient(ServerClient):
 
     Args:
         folder, version: the weights that servers get when they are met first.
-        meter: is told of requests, and of servers that pause for new weights.
+        meter: counts requests, and of servers that pause for new weights.
         handed_out: serves the folders of the weights, for servers that fetch them; None where all read them.
         broadcast: sends weights that are no folder to the servers that can join it; None where all come as folders.
 

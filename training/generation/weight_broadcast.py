@@ -6,7 +6,7 @@
 
 Invariants:
   - a server has a group of its own, so one that dies breaks no other's; a broken group is closed and opened anew at the
-    next exchange, and a server whose group could not be opened, or broke twice, gets folders from then on: a line says
+    next exchange, and a server whose group could not be opened, or broke twice, gets folders from then on: a line has
     why;
   - tensors go to one server at a time, each once, in the order that the server was told.
 
@@ -141,7 +141,7 @@ async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run on a thread that no one has to wait for: an end whose others never come may be left behind."""
+    """Run on a thread that no one has to wait for: an end whose others never come may be left running."""
     future: Future[T] = Future()
 
     def run() -> None:

@@ -50,7 +50,7 @@ class WeightVersion:
         return self._folder
 
     def sizes(self) -> dict[str, list[object]]:
-        """Return names, types and shapes of the tensors, as a server is told of those that are broadcast."""
+        """Return names, types and shapes of the tensors, as a server gets those that are broadcast."""
         rows = [(name, str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in self.tensors()]
         return {
             "names": [row[0] for row in rows],

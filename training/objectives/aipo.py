@@ -41,7 +41,7 @@ class AipoSettings(PresetSettings):
 def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return the loss of one micro-batch (to be minimised, 0-d), the share of its tokens whose weight is capped, and
     the means of the capped weights and of their squares: `weight_mean`² / `weight_square_mean` is the share of the
-    sample that counts with the cap, beside ``ess`` without it (`training.objectives.step_statistics`).
+    sample that counts with the cap, next to ``ess`` without it (`training.objectives.step_statistics`).
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too

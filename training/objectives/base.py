@@ -47,7 +47,7 @@ class ObjectiveInputs:
     drawn: Tensor | None = None
     """[tokens] bool: whether `generator_logprobs` is known; None: of all. Where it is not, it is at 0."""
     answer: Tensor | None = None
-    """[tokens] bool: those of a reference text that was put behind what was drawn; None: there is none."""
+    """[tokens] bool: those of a reference text that was put after what was drawn; None: there is none."""
     answer_weights: Tensor | None = None
     """[sequences] of the reference text's tokens, from a second pass."""
     rewards: Tensor | None = None
@@ -72,7 +72,7 @@ class CreditInputs:
     max_tokens: int | None = None
     """The most tokens of a rollout of the run (`rewards.max_length`); None: not known."""
     has_text: Sequence[bool] = ()
-    """[sequences] whether a reference text lies behind it; empty: there is none at all."""
+    """[sequences] whether a reference text follows it; empty: there is none at all."""
 
 
 @dataclass(frozen=True, slots=True)

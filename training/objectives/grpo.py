@@ -6,7 +6,7 @@ rho is the ratio to the probability under which the generator sampled the token,
 entropy terms are for ablations. If A < 0 the printed objective has no bound: its gradient grows as rho. With
 `max_log_ratio` = m it is at most e^m times that at rho = 1, and 0 beyond: the dual clip at e^m.
 
-Invariants: those of `training.objectives.base`. A sequence must lie whole within one micro-batch.
+Invariants: those of `training.objectives.base`. A sequence must be whole within one micro-batch.
 """
 
 from __future__ import annotations

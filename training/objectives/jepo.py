@@ -1,6 +1,6 @@
 """JEPO: thoughts are credited with how likely they make a reference text; no verifier (arXiv 2503.19618).
 
-n chains of thought c_i are drawn, each up to its closing tag; the reference text a is scored behind each, not drawn:
+n chains of thought c_i are drawn, each up to its closing tag; the reference text a is scored after each, not drawn:
 
     L_i   = log pi(a | x, c_i)                      not divided by the text's length
     f     = log (1/n) sum_i e^(L_i)                 a lower bound of log pi(a | x), tighter with n
@@ -8,7 +8,7 @@ n chains of thought c_i are drawn, each up to its closing tag; the reference tex
     loss  = - sum_i w_i log pi(c_i) - supervised · f
 
 and over the groups of a minibatch the mean. grad f is sum_i softmax(L)_i grad L_i, so one pass without gradient gives
-all weights (`jepo_weights`), and chains of a group may lie in several micro-batches. The sum over i is right; a mean
+all weights (`jepo_weights`), and chains of a group may be in several micro-batches. The sum over i is right; a mean
 would change the ratio of the two terms. In practice (paper, appendix B) w is divided by its deviation and clipped to
 [-1, 1]; chains that do not keep the form get a penalty by itself and no reference text. The chain's tokens have GRPO's
 ratio to the generator and its clip. A KL term holds the chains near a reference.
@@ -77,7 +77,7 @@ def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:
 
 
 def jepo_credit(sequences: CreditInputs, _: JepoSettings) -> GroupCredit:
-    """Return 1 for chains that have a text behind them and 0 for others, and for every sequence 1 over the number of
+    """Return 1 for chains that have a text after them and 0 for others, and for every sequence 1 over the number of
     groups.
     """
     gains = torch.tensor([float(has) for has in sequences.has_text], dtype=torch.float64)

@@ -43,7 +43,7 @@ def per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
 
 
 def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] the sum of the sequence's values from each token to its end; its tokens lie side by side."""
+    """Return [tokens] the sum of the sequence's values from each token to its end; its tokens are adjacent."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
     starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Numbers of a gradient step: each says itself how micro-batches, ranks and steps add up to one number.
+"""Numbers of a gradient step: each defines how micro-batches, ranks and steps add up to one number.
 
     micro-batches and ranks   `Statistic` (tensors): added up, or the larger kept
     steps of a batch          `Measure` (floats): means weighted by what they count, sums added, maxima kept
@@ -24,7 +24,7 @@ from training.objectives.base import ObjectiveInputs, Reduction, Statistic
 from training.optimisation.distributed import DistributedContext
 
 STEP_NAMES = frozenset({"loss", "gradient_norm", "learning_rate"})
-"""Names of the optimiser step's own numbers, which stand next to the statistics in the metrics."""
+"""Names of the optimiser step's own numbers, which are next to the statistics in the metrics."""
 
 LARGEST_MEASURED = 20.0
 """Log-ratios count as at most this in measured ratios (4.9e8), so that one token does not make a mean infinite."""

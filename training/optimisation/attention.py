@@ -1,6 +1,6 @@
 """Attention over packed sequences: causal, and never from one sequence into another.
 
-`register_packed_attention` puts it beside the attentions that transformers knows, under `PACKED_ATTENTION`. On a GPU in
+`register_packed_attention` adds it to the attentions that transformers knows, under `PACKED_ATTENTION`. On a GPU in
 half precision it is torch's variable-length flash attention; elsewhere sequences of nearly one length have a call of
 scaled dot-product attention together. No mask of tokens x tokens is ever made, and no work is done between sequences.
 Windows, sinks and soft-capping are computed in blocks (`training.optimisation.block_attention`), windows on a GPU by
@@ -38,7 +38,7 @@ _HARMLESS = frozenset(
     "cu_seq_lens_k max_length_k position_ids use_cache is_causal output_attentions output_router_logits "
     "position_embeddings".split()
 )
-"""What models hand to their attention beside, and what means nothing here."""
+"""What models hand to their attention as well, and what means nothing here."""
 
 _LARGEST_HEAD = 256
 """Features of a head that flash attention takes."""
@@ -57,9 +57,9 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttentionCalls:
-    """The sequences in an order in which each call, of attention or another layer, takes some that lie side by side.
+    """The sequences in an order in which each call, of attention or another layer, takes some that are adjacent.
 
-    Those of a call are padded to one length by repetitions of their last token. Nothing attends to a token behind it,
+    Those of a call are padded to one length by repetitions of their last token. Nothing attends to a token after it,
     so the padding changes no output and gets no gradient.
     """
 

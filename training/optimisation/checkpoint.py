@@ -203,7 +203,7 @@ class JsonlLog:
         return self._file.tell()
 
     def truncate(self, offset: int) -> None:
-        """Remove everything behind this offset.
+        """Remove everything after this offset.
 
         Raises:
             StoreError: the file is shorter.

@@ -6,7 +6,7 @@ these, in torch's operations alone.
 
 Invariant: a micro-batch depends on its samples and their order, on nothing else.
 
-Not here: which samples lie together (`training.optimisation.packing`); when and where micro-batches are made
+Not here: which samples are together (`training.optimisation.packing`); when and where micro-batches are made
 (`training.optimisation.look_ahead`).
 """
 
@@ -88,7 +88,7 @@ class SampleArrays:
         )
 
     def _whole(self) -> MicroBatch:
-        """Return a micro-batch in which whole sequences lie one after another, no prompt shared."""
+        """Return a micro-batch in which whole sequences are one after another, no prompt shared."""
         prompt_lengths, response_lengths = map(torch.from_numpy, (self.prompt_lengths, self.response_lengths))
         lengths = prompt_lengths + response_lengths
         starts = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])

@@ -47,7 +47,7 @@ class RankRounds(Protocol):
     def __len__(self) -> int: ...
 
     def made(self) -> AbstractContextManager[Iterator[list[Any]]]:
-        """Return the rounds' shares, which may be made while they are taken; nothing goes on behind the block."""
+        """Return the rounds' shares, which may be made while they are taken; nothing goes on after the block."""
 
 
 class ShareNotMade(GoldilocksError):

@@ -1,9 +1,9 @@
-"""A rank that hangs ends its run within minutes, and says where it was.
+"""A rank that hangs ends its run within minutes, and reports where it was.
 
 Ranks wait for one another in collectives, for days where they must: rank 0 may wait for a slow batch before it
 announces the next task. Within a task no one has a reason to wait that long. So each rank watches itself there: where
 it has not moved on for ``limit_s`` (a micro-batch done, a task ended), it prints its rank, the task, how far it came
-and the stack of every thread, and ends with `HUNG`. torchrun then ends the others. All ranks that waited for it say the
+and the stack of every thread, and ends with `HUNG`. torchrun then ends the others. Ranks that waited for it report the
 same at about that time; the one that hangs is the one that came least far, and whose stack is in no collective.
 
 Not here: waiting between tasks, which has no limit.
@@ -64,7 +64,7 @@ class HangWatch:
             self._note("", 0)
 
     def moved_on(self) -> None:
-        """Say that a part of the task is done."""
+        """Note that a part of the task is done."""
         if self._task:
             self._note(self._task, self._count + 1)
 

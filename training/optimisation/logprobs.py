@@ -6,7 +6,7 @@ one of chunk x vocabulary, and prompts cost no logits at all. On a CPU a chunk i
 cache, and the gradient with respect to logits is written out (`_Scored`): it takes fewer passes than autograd's.
 
 Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32.
-What a family does to its logits behind the output layer is done here too (`training.optimisation.text_part.logits_of`).
+What a family does to its logits after the output layer is done here too (`training.optimisation.text_part.logits_of`).
 
 Not here: the loss (`training.objectives`), and sharding. `PackedPolicy` is the module to shard: its ``forward`` is the
 only way in, so that hooks on it see every use of the weights.

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _BASE, _NAME = ".base_layer.", "default"
-"""How peft calls the layer that an adapter stands beside, and the one adapter that there is."""
+"""How peft calls the layer that an adapter is added to, and the one adapter that there is."""
 
 
 ALPHA_PER_RANK = 2
 """alpha / rank, by which what an adapter adds is multiplied."""
 
 _OF_EXPERTS = frozenset(("gate", "gate_proj", "up_proj", "down_proj", "w1", "w2", "w3"))
-"""Names that peft takes for the experts and the router of a mixture, wherever they stand in it."""
+"""Names that peft takes for the experts and the router of a mixture, wherever they are in it."""
 
 
 class Adapters:

@@ -78,7 +78,7 @@ class ModelShape:
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
     def adapter_parameters(self, rank: int) -> int:
-        """Return the number of parameters of adapters of this rank beside linear layers of all layers."""
+        """Return the number of parameters of adapters of this rank next to linear layers of all layers."""
         queries, kv = self.hidden_size + self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
         mlp = self.hidden_size + self.intermediate_size
         return self.num_layers * rank * (2 * queries + 2 * (self.hidden_size + kv) + 3 * mlp)

@@ -1,4 +1,4 @@
-"""Why a gradient is no finite number, told from the step's own statistics, so that the advice fits the cause.
+"""Why a gradient is no finite number, from the step's own statistics, so that the advice fits the cause.
 
 Impossible log-probabilities of the generator do not come here: they are left out (`training.rollouts.impossible`).
 """

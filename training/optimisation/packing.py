@@ -7,7 +7,7 @@ The rollouts of a group have one prompt. The model reads it once in a micro-batc
 from that copy: only the attention sees whole sequences (`MicroBatch.unrolled`). `plan_micro_batches` keeps groups
 together where that pays. Room is measured in whole sequences, since that is what the attention holds.
 
-Invariants: a sequence is never split; every sample is in exactly one micro-batch; within a micro-batch sequences lie
+Invariants: a sequence is never split; every sample is in exactly one micro-batch; within a micro-batch sequences are
 one after another, positions start at 0 in each, and `MicroBatch.cu_seqlens` tells the attention where they end. There
 are no padding tokens: "padding" is the room that stays empty, which a trainer with fixed shapes would fill.
 

@@ -104,7 +104,7 @@ def _announcement(root: nn.Module) -> dict[str, _Announced]:
 
 
 def _places(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield where tensors stand in a module: their names, and the dictionaries and keys that hold them.
+    """Yield where tensors are in a module: their names, and the dictionaries and keys that hold them.
 
     Also those that a family keeps as a plain attribute.
     """

@@ -33,7 +33,7 @@ _KNOWN = frozenset({"linear_attention", "conv", "mamba", "hybrid"})
 
 
 def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[PackingSettings, str | None]:
-    """Return how sequences of this model are packed, and a sentence where that is not as the recipe says."""
+    """Return how sequences of this model are packed, and a sentence where that is not as the recipe states."""
     config: Any = model.config
     kinds = set(getattr(config, "layer_types", None) or ())
     known = any(_mixers(layer) for layer in _layers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})

@@ -1,4 +1,4 @@
-"""The reference policy of an objective that needs one: what it says of the tokens that the policy is trained on.
+"""The reference policy of an objective that needs one: log-probabilities of the tokens that are trained on.
 
 It scores the same packed micro-batches with the same code (`PackedPolicy`), at the sampler's temperature, without
 gradient: its logits exist in chunks only, and it keeps no activations. Over several ranks its weights are sharded as
@@ -8,7 +8,7 @@ It is frozen, or with ``ema`` follows the policy: after every optimiser step its
 (1 - ema) · the policy's, in fp32, and every checkpoint holds them.
 
 Invariants: frozen weights never change; a run that is resumed has the same reference (`ReferencePolicy.revision`, held
-in every checkpoint). Before the first step of a run whose reference is its initial model, both say exactly the same.
+in every checkpoint). Before the first step of a run whose reference is its initial model, both give exactly the same.
 
 Where the objective needs none (`training.objectives.base.ObjectiveNeeds`), as in the paper, there is no such model, and
 nothing here is called. Not here: what an objective makes of it.
@@ -36,7 +36,7 @@ class ReferencePolicy:
     """A frozen model, or a mean of the policy's past, on every rank.
 
     Args:
-        folder: where it lies.
+        folder: where it is.
         recipe: temperature, packing, precision.
         ranks: the processes over which it is sharded.
         vocabulary: tokens that the policy knows; the reference must know the same. None: a teacher's, whose

@@ -1,4 +1,4 @@
-"""What the policy in training says of given responses, as a step computes it or as transformers alone does.
+"""Log-probabilities of given responses by the policy in training, as a step or as transformers alone computes them.
 
 For the checks at load and for held-out texts. Ranks share the work as in a step.
 

@@ -41,7 +41,7 @@ def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made
 
 
 def far_share(samples: Sequence[TrainingSample]) -> Measure:
-    """Return which share of the stored samples of a minibatch weigh nothing, behind the second pass; NaN of none."""
+    """Return which share of the stored samples of a minibatch weigh nothing, after the second pass; NaN of none."""
     weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
     share = weighs.count(False) / len(weighs) if weighs else math.nan
     return Measure("mean", share, float(len(weighs)))

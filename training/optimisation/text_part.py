@@ -5,7 +5,7 @@ decoder's own family, which is what is trained and sampled, and the rest is let 
 the class, the configuration and the names under which a trained model is saved
 (`training.optimisation.checkpoint_names`).
 
-Also here: what a causal language model does to its logits behind the output layer.
+Also here: what a causal language model does to its logits after the output layer.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def active_parameters(model: PreTrainedModel) -> int:
 
 
 def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
-    """Return the map from hidden states to logits: the output layer, and what the family does behind it.
+    """Return the map from hidden states to logits: the output layer, and what the family does after it.
 
     Args:
         head: what computes in the place of the model's output layer; that layer itself where None.

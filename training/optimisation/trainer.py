@@ -159,7 +159,7 @@ class Trainer:
         self._work |= self.teacher.tasks
 
     def follow(self) -> None:
-        """Do as rank 0 says until it is done; for the other ranks."""
+        """Follow rank 0 until it is done; for the other ranks."""
         self.ranks.follow(self._work)
         wait([self._saving])
 

@@ -1,4 +1,4 @@
-"""The weights of a model in training as whole tensors, whatever they are in training: shards, or beside adapters.
+"""The weights of a model in training as whole tensors, whatever they are in training: shards, or next to adapters.
 
 Invariant: all ranks gather the same tensors in the same order.
 """

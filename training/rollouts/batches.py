@@ -116,7 +116,7 @@ def build_minibatches(
 
 
 def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> dict[str, list[float]]:
-    """Return what the steps of a batch say of its problems' values, one estimate per group, in the groups' order."""
+    """Return the estimates of a batch's problems' values, one per group, in the groups' order."""
     found = {number: value for result in results for number, value in result.estimates.items()}
     estimates: dict[str, list[float]] = {}
     for group in batch.groups:

@@ -1,7 +1,7 @@
 """Log-probabilities with which no token can have been drawn: found, left out, counted.
 
 A token that was drawn had a probability: one that is not 0 in fp32, in which engines draw, and not above 1. Impossible
-are NaN, infinities, -9999.0 (vLLM's floor, which stands for -inf, NaN, or nothing known of the token), any other floor
+are NaN, infinities, -9999.0 (vLLM's floor, which represents -inf, NaN, or nothing known of the token), any other floor
 below the logarithm of fp32's smallest number, and what is above 0 beyond rounding.
 
 Such a token's ratio means nothing, so the token is left out of the loss and of its denominators. The rollout stays: its

@@ -25,7 +25,7 @@ class RefusedProblems:
     Args:
         problems: how many there are.
         draw: draws the next problem.
-        say: prints a line for whoever watches; called once for each of them.
+        say: prints a line; called once for each of them.
     """
 
     def __init__(self, problems: int, draw: Callable[[], str], say: Callable[[str], None]) -> None:

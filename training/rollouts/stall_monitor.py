@@ -1,4 +1,4 @@
-"""What became of the attempts since there was last a group to train on: a run that learns nothing says so, and ends.
+"""What became of the attempts since there was last a group to train on: a run that learns nothing reports it, and ends.
 
 Every finished attempt has one fate: its generation failed, its verdict excluded it, it was cut off, it broke the
 format (in one of several ways), it was wrong, or it was correct. `StallMonitor` counts fates until a group can be
@@ -24,7 +24,7 @@ FORMAT, CUT_OFF, EXCLUDED, FAILED = "format: ", "cut off", "verifier: ", "genera
 CORRECT, WRONG = "correct", "wrong"
 
 STALLED = "stalled.json"
-"""In the folder of a run that ended so: the step, and what was said; gone once the run is resumed."""
+"""In the folder of a run that ended so: the step and the message; gone once the run is resumed."""
 
 _SHOWN_FATES = 5
 """Kinds of fates that a sentence lists; the rest is summed up."""

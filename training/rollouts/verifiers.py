@@ -1,6 +1,6 @@
 """Verifiers as the loop calls them: a rollout's text in, a verdict out, without holding up the event loop.
 
-The judges are those that measure difficulty, `MathJudge` and `ProgramJudge`, behind their common face
+The judges are those that measure difficulty, `MathJudge` and `ProgramJudge`, with their common interface
 (`curation.verify.math_judge.Judge`); this module only waits for them. A rollout is curation's attempt.
 
 Invariants: a verifier's own failure is a verdict of its own (TIMEOUT, BROKEN), never "wrong"; all rollouts of a group

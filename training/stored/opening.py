@@ -30,7 +30,7 @@ async def open_stored(
 
     Args:
         recipe_folder: what the recipe's relative paths refer to.
-        say: tells the counts to whoever watches.
+        say: is called with the counts.
 
     Raises:
         SourceError: what the recipe names is not there, or teaches nothing.

@@ -10,7 +10,7 @@ from curation.config.base import Settings
 
 
 class StoredSettings(Settings):
-    """Training on attempts that are stored: at first on these alone, then beside those that the run samples."""
+    """Training on attempts that are stored: at first on these alone, then together with those that the run samples."""
 
     runs: tuple[str, ...] = Field(
         (),

@@ -1,6 +1,6 @@
 """Stored attempts, judged by the run's verifiers of today, and the groups of them that each step trains on.
 
-All attempts at the run's problems are judged once, before the first step. The objective then says which of a problem's
+All attempts at its problems are judged once, before the first step. The objective then chooses which of a problem's
 attempts teach (`Objective.decide`: for `sft` the correct ones); a text counts once; of more than `per_problem` the seed
 chooses. What is left of a problem is in chunks of at most a group's size, and an epoch has every chunk once, or, with
 `hardness`, in proportion to (1 - pass rate) ** hardness, in an order drawn anew.
@@ -9,7 +9,7 @@ Invariants: which groups a step trains on follows from the seed and the step alo
 reward but today's verifier's and today's settings'. Memory holds rewards and no texts: those of a step are read when it
 comes. Every attempt that is not used is counted under its reason.
 
-Not here: where attempts lie (`training.stored.sources`), and how texts become tokens (`training.stored.tokens`).
+Not here: where attempts are (`training.stored.sources`), and how texts become tokens (`training.stored.tokens`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "sam
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """A stored attempt that has been judged: where it lies, and its rollout without its tokens and text."""
+    """A stored attempt that has been judged: where it is, and its rollout without its tokens and text."""
 
     source: int
     index: int

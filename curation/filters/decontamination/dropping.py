@@ -16,7 +16,7 @@ from curation.records import DROPPED, DropReason
 STAGE = "decontamination"
 
 REFUSED = pl.Schema({"row": pl.Int64(), "kind": pl.String(), "reason": pl.String()})
-"""Problems that servers refused to embed: the position in the frame, what it is counted as, and what was said."""
+"""Problems that servers refused to embed: the position in the frame, how it counts, and the server's message."""
 
 
 def drop_contaminated(

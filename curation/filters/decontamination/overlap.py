@@ -8,7 +8,7 @@
                  out, and words count by how they begin. In running text each of up to five figures that both have
                  adds a little.
   ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
-                 row is embedded; of programs all, by what they say in words (`programs`).
+                 row is embedded; of programs all, by what they mean in words (`programs`).
 
 Each hit also states how far the figures agree, and the wording without them (`figures`). Figures are compared with
 those of the text that is in the other one if runs are shared: a numbering in front or an instruction after a problem

@@ -1,15 +1,15 @@
-r"""What a program says in words: the name of its first function, and the text of its docstring and comments.
+r"""What a program means in words: the name of its first function, and the text of its docstring and comments.
 
-A rewritten or ported program shares neither its code nor its names with the original, but still says the same. So
+A rewritten or ported program shares neither its code nor its names with the original, but still means the same. So
 programs are compared by that text: a statement that is prose is left as it is, and of one with code stay
 
   the name    of the first function, in words: ``has_close_elements`` and ``hasCloseElements`` are "has close elements";
   the text    of docstrings and block comments up to their examples; where there is next to none, line comments, and
-              what stands around fenced code.
+              what is around fenced code.
 
 Examples are left out: their values change freely.
 
-Not here: whether two such texts say the same (`overlap`).
+Not here: whether two such texts mean the same (`overlap`).
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _EXAMPLES = re.compile(r"\b(?:Examples?|For example|For instance)\b\s*:?", re.IG
 
 
 def program_texts(statements: pl.Series) -> pl.Series:
-    """Return what each statement says in words; nulls stay."""
+    """Return what each statement means in words; nulls stay."""
     said = [None if text is None else program_text(text) for text in statements]
     return pl.Series(statements.name, said, dtype=pl.String)
 
 
 def program_text(statement: str) -> str:
-    """Return what one statement says in words; prose, and code that shows nothing, as it stands.
+    """Return what one statement means in words; prose, and code that shows nothing, as it is.
 
     >>> program_text("int hasClose(int *xs) { /* Are two numbers near each other? */")
     'has close. Are two numbers near each other?'

@@ -1,10 +1,10 @@
-"""How rare words and runs of tokens are in a corpus: what is in many problems says little about any two of them.
+"""How rare words and runs of tokens are in a corpus: what is in many problems shows little about any two of them.
 
 Each benchmark row counts as a row of the corpus. The weight of what is in ``df`` of ``n`` rows is
 ``log((n + 2) / (df + 1))``, the inverse document frequency (Spärck Jones 1972), smoothed so that it is never 0.
 
 Invariants: counts do not depend on the order of rows; memory does not grow with the corpus: words are counted in
-`SLOTS` slots by their hash, where a rare word may lie together with another one; runs only if a benchmark has them.
+`SLOTS` slots by their hash, where a rare word may be together with another one; runs only if a benchmark has them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Rarity:
         np.add.at(self._run_rows, once % count, 1)
 
     def is_known(self, runs: pl.Series) -> pl.Series:
-        """Return which runs stand in a benchmark."""
+        """Return which runs are in a benchmark."""
         return pl.Series("is_known", self._places(runs.to_numpy())[1])
 
     def word_frequency(self, words: pl.Series) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ first, then source order, then row); a row stays unless a row that already stays
 
 Invariants:
   - the result depends on the rows, not on the order or the shards in which they come;
-  - memory: shards are read one at a time, what they are compared by lies on disk (`sketches`); in memory stand about
+  - memory: shards are read one at a time, what they are compared by is on disk (`sketches`); in memory are about
     20 bytes a row, 20 a similar pair, and the rows that go (some 250 bytes each);
   - similarities are kept (`PAIR`), so a threshold above the floor is changed without reading a statement again;
   - a member whose reference is not equal to that of the row that stays is disputed: it leaves with another reason and
@@ -81,7 +81,7 @@ class NearDuplicateSplit:
 
 
 class ProblemShards(Protocol):
-    """Problems as they lie on disk, a shard at a time."""
+    """Problems as they are on disk, a shard at a time."""
 
     def __len__(self) -> int:
         """Return the number of shards."""

@@ -2,7 +2,7 @@
 
 A shard's sketch is three arrays: the band keys (bands × rows), the shingles of all rows, and where each row's begin.
 Language and figures are mixed into the keys, so that rows which differ in them never meet. 10 million problems of 60
-tokens take about 7 GB on disk; in memory stand 8 bytes a row, and 10 more while pairs are looked for.
+tokens take about 7 GB on disk; in memory are 8 bytes a row, and 10 more while pairs are looked for.
 
     00000.keys.npy  00000.shingles.npy  00000.starts.npy     one of each per shard; the last is written last
 

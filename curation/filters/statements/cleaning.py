@@ -4,7 +4,7 @@ Invariants:
   - only marks that carry no mathematics are touched: environment tails, spacing commands, HTML tags and entities,
     text-mode symbol names, invisible characters; a formula keeps its meaning;
   - a text without debris comes back unchanged, byte for byte, so nothing is marked as rewritten in vain;
-  - the number, the points and the contest that stand before or behind a problem go (clutter.py);
+  - the number, the points and the contest that are before or after a problem go (clutter.py);
   - cleaning twice equals cleaning once.
 
 It does not repair broken formulas, and does not judge: that is for the rules.

@@ -1,4 +1,4 @@
-"""What stands before and behind a problem on a page: its number, its heading, its points, the contest it is from.
+"""What is before and after a problem on a page: its number, its heading, its points, the contest it is from.
 
     12. …   Problem 7. [5 points] …   ### Question …   (Autumn Cup 2014, Problem 3) …   例3 …   … (3 marks)   …（5 分）
 

@@ -1,6 +1,6 @@
 """Figures and tables that a statement holds as code: Asymptote, TikZ, SVG, tabular. Whoever reads the code has them.
 
-Before any rule looks, each piece of code is replaced by one sign, `FIGURE`, and put back behind the rules: what it says
+Before any rule looks, each piece of code is replaced by one sign, `FIGURE`, and put back after the rules: what it means
 is no prose ("label(B)" is no option, "for" asks nothing), and a statement that points at a figure has one.
 
 Invariants: what is put back is what was taken out, byte for byte; code that only loads a picture stays where it is, and
@@ -15,7 +15,7 @@ import re
 import polars as pl
 
 FIGURE = "\ue000"
-"""Stands for a figure's code while the rules look; of the private use area, so that no text holds it."""
+"""Represents a figure's code while the rules look; of the private use area, so that no text holds it."""
 
 NEEDLES = ("[asy]", "\\begin{asy}", "picture}", "\\begin{circuitikz}", "\\begin{tikzcd}", "\\begin{tabular", "<svg")
 LEAST_CODE = 20

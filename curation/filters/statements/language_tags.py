@@ -1,4 +1,4 @@
-"""Whether a statement is in the language that its row says: common words where they settle it, else identification.
+"""Whether a statement is in the language of its row's tag: common words where they settle it, else identification.
 
 A text that holds words of two kinds that only its tag's language has in common use is not looked at further: that is
 read off literals, and settles most rows. The others are identified (`curation.languages`, thousands a second), and a

@@ -175,7 +175,7 @@ _HAN_ORDERS = f"(?:{one_of(lambda lang: lang.statements.orders, spaced=False)})"
 # Anything between the first part and the second: no bracket that opens the second.
 _UNTIL_2 = r"(?:[^（(]|[（(]\s*[^\s2２Ⅱi二])*?"
 _MARK = r"(?:^|[^A-Za-z0-9_}\\)\]])"
-"""What stands before the bracket of a part: f(1) and (a)(b) are no parts."""
+"""What is before the bracket of a part: f(1) and (a)(b) are no parts."""
 # (a) … (b) …, each of them asking; a. … b. …; i) … ii) …; Part A … Part B; numbered questions; （1）求…（2）求…
 MULTI_PART = either(
     rf"{_MARK}\(\s*a\s*\)[\s,:$]*{_ASKS}[\s\S]*\(\s*b\s*\)",

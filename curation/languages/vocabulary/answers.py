@@ -39,7 +39,7 @@ class Answers:
     list_joiners: tuple[str, ...]
     """Words between the items of a list of words."""
     list_leads: tuple[str, ...]
-    """Words behind a comma of such a list."""
+    """Words after a comma of such a list."""
     scales: dict[str, tuple[str, ...]]
     """Value → words that multiply the number before them."""
     cues: tuple[str, ...]
@@ -47,7 +47,7 @@ class Answers:
     headings: tuple[str, ...]
     """Expressions of a line of its own that a final answer follows on the next, without marks of a heading."""
     judgements: tuple[str, ...]
-    """Expressions behind a cue that say how an answer is, not what it is."""
+    """Expressions after a cue that say how an answer is, not what it is."""
     value_words: tuple[str, ...]
     """Words next to a number, besides numerals, that make it another one or leave it open."""
     weak_cues: tuple[str, ...]
@@ -67,7 +67,7 @@ class Answers:
     negations: tuple[str, ...]
     """Expressions before a letter that is not the answer."""
     tails: tuple[str, ...]
-    """Expressions of words that begin a condition behind a formula."""
+    """Expressions of words that begin a condition after a formula."""
     tail_words: tuple[str, ...]
     """Of these, single words that do so outside of text commands."""
     condition_words: tuple[str, ...]

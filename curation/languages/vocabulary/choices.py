@@ -13,11 +13,11 @@ class Choices:
     """The table ``choices`` of a language's file."""
 
     points: tuple[str, ...]
-    """Expressions of words that point at options: a question with one does not stand alone."""
+    """Expressions of words that point at options: a question with one is not complete without them."""
     headers: tuple[str, ...]
     """Expressions of headings before options."""
     leads_after_options: tuple[str, ...]
-    """Expressions that an instruction behind the options begins with."""
+    """Expressions that an instruction after the options begins with."""
     sends: tuple[str, ...]
     """Expressions of questions that send the reader to options."""
     answer_leads: tuple[str, ...]

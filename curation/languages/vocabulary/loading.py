@@ -56,7 +56,7 @@ class Language:
 
     @property
     def spaced(self) -> bool:
-        """Return whether words stand apart; Chinese ones do not, so their expressions have no boundaries."""
+        """Return whether words are separated; Chinese ones are not, so their expressions have no boundaries."""
         return self.script != "han"
 
 
@@ -128,7 +128,7 @@ def one_of(pick: Callable[[Language], Iterable[str]], *, spaced: bool | None = N
 
     Args:
         pick: as in `every`.
-        spaced: only languages whose words stand apart (True) or run together (False); None for all.
+        spaced: only languages whose words are separated (True) or run together (False); None for all.
     """
     selected = (lang for lang in languages() if spaced is None or lang.spaced is spaced)
     return "|".join(dict.fromkeys(item for lang in selected for item in pick(lang)))

@@ -38,13 +38,13 @@ class Numerals:
     tens: tuple[str, ...]
     """The words for 20, 30 … 90."""
     scales: dict[str, tuple[str, ...]]
-    """Value → words that multiply what stands before them."""
+    """Value → words that multiply what is before them."""
     parts: dict[str, tuple[str, ...]]
     """Value → words for a half, a third …, as denominators and alone."""
     more: dict[str, tuple[str, ...]]
     """Value → further words: other cases and genders, doublings, dozens. Ordinals are left out."""
     joiners: tuple[str, ...]
-    """Words that may stand inside a numeral."""
+    """Words that may be inside a numeral."""
     behind_digits: dict[str, tuple[str, ...]]
     """Value → expressions that multiply digits before them: 3 million, 3万."""
 
@@ -54,15 +54,15 @@ class Dates:
     """Names of months, and dates as they are written out."""
 
     months: tuple[str, ...]
-    """Twelve: the month's name as dates write it, and its short forms behind it; empty where months are numbers."""
+    """Twelve: the month's name as dates write it, and its short forms after it; empty where months are numbers."""
     day_suffixes: tuple[str, ...]
-    """Expressions behind a day's number: 3rd, 1er, 3."""
+    """Expressions after a day's number: 3rd, 1er, 3."""
     before_month: tuple[str, ...]
     """Words between day and month."""
     before_year: tuple[str, ...]
     """Words between month and year."""
     after_year: tuple[str, ...]
-    """Words behind the year."""
+    """Words after the year."""
     in_digits: str
     """Expression of a date in digits, with groups for year, month and day; empty for none but ISO's."""
 
@@ -76,9 +76,9 @@ class Units:
     written: dict[str, tuple[str, ...]]
     """Unit (of `curation.verify.answers.units`) → words that an answer may name it with."""
     powers: dict[str, tuple[str, ...]]
-    """2 or 3 → words for it before or behind a unit."""
+    """2 or 3 → words for it before or after a unit."""
     empty: tuple[str, ...]
-    """Words behind a number that show nothing about it."""
+    """Words after a number that show nothing about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ class Questions:
     nearest: tuple[str, ...]
     """Expressions with ``<place>`` or ``<step>`` that the answer is rounded to."""
     places: dict[str, tuple[str, ...]]
-    """Digits behind the decimal point, negative before it → expressions of that place."""
+    """Digits after the decimal point, negative before it → expressions of that place."""
     exact: tuple[str, ...]
     """Expressions that ask for an exact value: as a fraction, in terms of π, in radicals."""
     percent: tuple[str, ...]

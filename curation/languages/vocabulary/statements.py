@@ -1,7 +1,7 @@
 """What the format filter looks for in statements and answers.
 
 Expressions are in Rust's syntax, without look-around. Letters match in any case, and ``\\b`` is a boundary of ASCII
-words (see `curation.filters.statements.words.cheap`), so none stands next to an accented letter. All are tried on every
+words (see `curation.filters.statements.words.cheap`), so none is next to an accented letter. All are tried on every
 row, since a row's tag may be wrong.
 """
 
@@ -25,7 +25,7 @@ class Statements:
     asks: tuple[str, ...]
     """Expressions of verbs and question words that ask for something, right after the mark of a part."""
     orders: tuple[str, ...]
-    """The same for parts that stand behind a condition of their own."""
+    """The same for parts that follow a condition of their own."""
     also_asked_needles: tuple[str, ...]
     """Literals of which one is in every text that ``also_asked`` finds, but for those with two question marks."""
     also_asked: tuple[str, ...]
@@ -63,7 +63,7 @@ class Statements:
     label_starts: tuple[str, ...]
     """Expressions of what such labels begin with, where no number and no label word does."""
     points: tuple[str, ...]
-    """Expressions of points behind their number."""
+    """Expressions of points after their number."""
     before_points: tuple[str, ...]
     """Expressions before the number of points."""
     points_needles: tuple[str, ...]

@@ -4,14 +4,14 @@
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
     computed    integrals, limits, derivatives and symbolic sums, carried out by sympy
-    question    what the statement, where it is known, says about the form of the answer; `asked` decides by it
+    question    what the statement, where it is known, shows about the form of the answer; `asked` decides by it
     values      balls of growing precision refute; exact arithmetic, separation bounds and identities prove
 
 `quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
 `math_judge.MathJudge` for input that no one has vouched for. Nothing is ever evaluated as Python.
 
 Two expressions are proved equal, refuted, or neither: what is unproved is not equal, and marked doubtful. So is an
-answer of which something could not be read, unless the reference says the same there. What counts as an approximation
+answer of which something could not be read, unless the reference has the same there. What counts as an approximation
 is `policy.ApproximationPolicy`.
 """
 

@@ -1,4 +1,4 @@
-r"""Proofs that two constants are the same number; balls alone can only show that they lie near one another.
+r"""Proofs that two constants are the same number; balls alone can only show that they are near one another.
 
 Three ways:
 

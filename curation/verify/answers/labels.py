@@ -193,7 +193,7 @@ def _is_equation(form: Form) -> bool:
 
 
 def is_condition(form: Form) -> bool:
-    """Return whether a form says where something is: an inequality, an interval, a union."""
+    """Return whether a form states where something is: an inequality, an interval, a union."""
     if isinstance(form, Relation):
         return form.ops[0] not in ("=", ":", "~=") and (form.ops[0] != "in" or is_condition(form.items[-1]))
     return isinstance(form, Union)

@@ -37,7 +37,7 @@ _SIGNS = tuple(
         "m/s km/h kmh km/s cm/s m/min ft/s mi/h m/s^2 g/cm^3 kg/m^3 mph"
     ).split()
 )
-"""Signs of units that are read wherever a unit may stand; single letters only in brackets and after a blank."""
+"""Signs of units that are read wherever a unit may be; single letters only in brackets and after a blank."""
 
 _LETTERS = ("m", "s", "g", "h", "L")
 _IN_FORMULAS = r"(?<![A-Za-z\\])<names>\s*\\in\s*\\mathbb\s*\{?\s*[ZN]"
@@ -420,7 +420,7 @@ def _is_percent(words: QuestionWords, asking: str, statement: str) -> bool | Non
 
 
 def _rounding(words: QuestionWords, asking: str) -> Rounding | None:
-    """Return the rounding asked for; None where two different ones are, or an exact value beside."""
+    """Return the rounding asked for; None where two different ones are, or an exact value as well."""
     roundings = {
         *(Rounding(places=_number(words, match)) for match in words.matches("decimals", asking)),
         *(Rounding(digits=_number(words, match)) for match in words.matches("digits", asking)),

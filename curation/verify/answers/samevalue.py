@@ -1,7 +1,7 @@
 r"""Are two expressions the same number, or the same function? Proved equal, refuted, or unproved.
 
   - Rational numbers are compared exactly.
-  - Balls refute: where the ball of the difference lies off zero, at a precision that grows until it tells, the two are
+  - Balls refute: where the ball of the difference is off zero, at a precision that grows until it tells, the two are
     different. This is a proof.
   - Constants whose balls agree are equal where `constants` proves it, else unproved: agreement to many digits is none.
   - Functions that agree at all of `trial_points` are taken for equal. For polynomials, quotients and roots the

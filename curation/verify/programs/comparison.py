@@ -7,7 +7,7 @@ reads as a number in the expected output must read as a number in the program's 
 the two measures, absolute or relative.
 
 Invariants: everything is bytes, so NUL and invalid UTF-8 are ordinary content that must match; white space is what
-C's isspace says in the C locale; garbage behind the right answer, or a right beginning alone, is wrong; nothing of
+C's isspace says in the C locale; garbage after the right answer, or a right beginning alone, is wrong; nothing of
 either output is executed or interpreted. Memory stays near the size of the outputs: they are read block by block.
 
 What it does not do: problems with several right outputs need a checker (`curation.verify.programs.checkers`).

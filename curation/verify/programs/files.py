@@ -5,7 +5,7 @@ is asked for), ``time_limit_s``, ``memory_mb``, ``processes`` (true: programs ma
 ``checker`` and ``function``. A comparison is
 {"case_sensitive", "space_change_sensitive", "absolute", "relative"}; outputs are compared by tokens and with their case
 where there is none. A checker is either the flags of Kattis's default output validator ("case_sensitive float_tolerance
-1e-6"), where case does not matter unless they say so, or a program: {"kind": "kattis" or "testlib", "lang": "python" or
+1e-6"), where case does not matter unless they set it, or a program: {"kind": "kattis" or "testlib", "lang": "python" or
 "cpp", "sources": {name: text}, "main": [name], "args": []}. A function is {"entry", "calls": [{"args", "kwargs",
 "expected"}]} or {"entry", "program", "setup"}.
 

@@ -41,7 +41,7 @@ TESTS_A_GROUP = 20
 """Tests drawn at random for one group of responses (the recipe's number)."""
 
 SCRIPT_FILE = "checker_script.py"
-"""Among a checker's sources: a script that is given three files and prints 1 or 0, beside the program that calls it."""
+"""Among a checker's sources: a script that is given three files and prints 1 or 0, with the program that calls it."""
 
 
 class CodeVerdict(StrEnum):
@@ -180,7 +180,7 @@ class CodeProblem:
     answer; None where any judged language will do. ``id`` seeds the draw of tests, so language variants share it. Where
     ``refused`` states why a problem cannot be judged (it is interactive, its checker is in a language that is not run),
     each submission is BROKEN with that reason. ``processes``: programs may start processes of their own, all of which
-    count; what a program's text says gives no right.
+    count; a program's text gives no right.
 
     Example: ``CodeProblem("two-sum", (CodeTest(b"1 2\\n", b"3\\n"),))``
     """

@@ -26,7 +26,7 @@ CPP_FLAGS = (f"-std={STANDARDS[0]}", "-O2")
 PRECOMPILE_LIMITS = Limits(cpu_s=120.0, memory_mb=4096, output_bytes=16 << 20, file_mb=512, processes=32)
 OUTPUT = "a.out"
 _INCLUDE = "include"
-"""Where the compiler looks: nothing but the header lies there, for whatever does would be found as ``<its name>``."""
+"""Where the compiler looks: nothing but the header is there, for whatever does would be found as ``<its name>``."""
 _OBJECT = "threads.o"
 _THREADS = b"""#define _GNU_SOURCE
 #include <pthread.h>

@@ -2,10 +2,10 @@
 
 Kattis' convention: the input on standard input, flags as arguments, exit code 42 where it is allowed. An assertion
 that fails, an exception, an abort are refusals too; a validator that runs out of its limits or whose box breaks has
-said nothing. Grammars of checktestdata are converted to Python by the package `checktestdata`, within the sandbox: its
+printed nothing. Grammars of checktestdata are converted to Python by the package `checktestdata`, in the sandbox: its
 arithmetic is evaluated while it is parsed.
 
-Invariants: whatever is not said to be allowed is not accepted; what a validator refuses carries its own words.
+Invariants: whatever is not shown to be allowed is not accepted; what a validator refuses carries its own words.
 
 What it does not do: run validators in other languages, which are refused with the reason; decide whether a validator
 is to be believed (`curation.programs.validation`).

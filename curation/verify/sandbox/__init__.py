@@ -1,6 +1,6 @@
 """The only place where foreign code runs: real processes with real descriptors, in an isolated environment.
 
-`Sandbox` is the face; `Limits` goes in, `RunResult` and `CompileResult` come out. It says how a program ended and what
+`Sandbox` is the face; `Limits` goes in, `RunResult` and `CompileResult` come out: how a program ended and what
 it wrote; what that is worth (AC, WA, TLE …) is decided by the caller, in the caller's process: expected outputs never
 come here.
 

@@ -56,7 +56,7 @@ WORDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("ready", "done", "written", "proc", "alone", "forks", "owns"), (bool,)),
     **dict.fromkeys(("ran", "sizes"), (list,)),
 }
-"""What a supervisor's message may say, and of which kind it is."""
+"""What a supervisor's message may contain, and of which kind it is."""
 MOST = 1 << 53
 
 
@@ -65,7 +65,7 @@ class SlotError(Exception):
 
 
 class Answer(dict[str, Any]):
-    """A supervisor's message; who asks it for a word that it lacks is told so."""
+    """A supervisor's message; who asks it for a word that it lacks gets an error."""
 
     def __missing__(self, word: str) -> Any:
         raise SlotError(f"the supervisor's answer lacks {word!r}")
@@ -259,7 +259,7 @@ def _preloaded(rung: str, library: str) -> dict[str, str]:
 
 
 def _empty_later(path: str) -> None:
-    """Have a folder removed by a process of its own, which no one waits for, whatever lies there."""
+    """Have a folder removed by a process of its own, which no one waits for, whatever is there."""
     words = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
     none = subprocess.DEVNULL
     subprocess.run(

@@ -1,4 +1,4 @@
-"""Evaluations of a loop, beside training: held-out rollouts are generated and judged while it goes on.
+"""Evaluations of a loop, during training: held-out rollouts are generated and judged while it goes on.
 
 Where generators never stop, an evaluation begins once they have a step's weights, among the rollouts of the next
 batches. In a synchronous run it begins when the next batch is complete, while the trainer computes: nothing else is
@@ -6,7 +6,7 @@ being generated then, so its rollouts are those of an evaluation that stops trai
 
 Invariants:
   - an evaluation's tokens are made by one version of the weights, that of its step: the generators get the next one
-    when it is done, and results say which version it was;
+    when it is done, and results name the version;
   - a step's row is logged once, with its evaluation in it, before the next step's; a checkpoint between the two has the
     row, and a run that goes on evaluates again, under the same seeds;
   - with `evaluation.keep_best`, and for texts that the trainer scores, its weights stay those of the step until it is
@@ -90,7 +90,7 @@ class Evaluations:
         return bool(self._components.held_out_tasks) and (step % self._settings.every == 0 or last)
 
     async def add(self, row: EvaluatedRow, *, last: bool = False) -> None:
-        """Take a step's row; evaluate at once where that is not done beside training, or nothing comes behind it."""
+        """Take a step's row; evaluate at once where that is not done during training, or nothing comes after it."""
         self._row = row
         if last or not self.is_beside:
             await self.settle()
@@ -174,7 +174,7 @@ class Evaluations:
         return result
 
     async def _texts(self, asked: Sequence[Sequence[Rollout | None]]) -> TextEvaluation:
-        """Have the trainer score the texts behind the thoughts."""
+        """Have the trainer score the texts after the thoughts."""
         samples = text_samples(asked)
         every = [one for group in samples for one in group]
         scored = await self._on_trainer(self._components.trainer.scorer.logprobs, every) if every else []

@@ -1,7 +1,7 @@
-"""A line for whoever watches a run in which nothing else was said for a while: what it does, for how long, how far.
+"""A line for whoever watches a run in which nothing else was printed for a while: what it does, for how long, how far.
 
 A step may take half an hour, an evaluation or an engine's start too, and a generator may never answer; each of them is
-said, with what is waited for.
+printed, with what is waited for.
 
 Not here: attempts from which nothing can be learned (`training.rollouts.stall_monitor`).
 """
@@ -29,7 +29,7 @@ _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
 
 class Heartbeat:
-    """What the run does, and the line that says it. An asynchronous context manager: inside it speaks.
+    """What the run does, and the line that reports it. An asynchronous context manager: inside it speaks.
 
     Args:
         interval_s: seconds without a line after which one is due.
@@ -51,7 +51,7 @@ class Heartbeat:
         self._task.cancel()
 
     def follow(self, ledger: Callable[[], RolloutLedger]) -> None:
-        """Say from now on where all rollouts are, as this returns it."""
+        """Report from now on where all rollouts are, as this returns it."""
         self._ledger = ledger
 
     def begin(self, step: int, phase: str) -> None:
@@ -60,7 +60,7 @@ class Heartbeat:
         self._since, self._finished_before = time.monotonic(), self._rollouts.generated
 
     async def _run(self) -> None:
-        """Speak whenever nothing was said for the interval, until cancelled."""
+        """Speak whenever nothing was printed for the interval, until cancelled."""
         while True:
             silent_s = time.monotonic() - self._logger.last_line_at
             if silent_s >= self._interval_s:

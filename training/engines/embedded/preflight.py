@@ -37,7 +37,7 @@ _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_exp
 
 
 _SAID = (TEMPLATE, ROOM)
-"""Checks whose remarks a run prints; the others' stand in the table only."""
+"""Checks whose remarks a run prints; the others' are in the table only."""
 
 
 def context_of(recipe: TrainRecipe, config: Any) -> int:
@@ -93,7 +93,7 @@ class Preflight:
         return self._keep(await checks.run(), begun)
 
     def lines(self) -> list[str]:
-        """Return what a run says of its checks: one line, and one for each that passed and has something to say."""
+        """Return what a run prints of its checks: one line, and one for each that passed and has a remark."""
         figures = ", ".join(
             f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
         )

@@ -12,7 +12,7 @@ from training.engines.placement import EmbeddedPlacement
 from training.engines.processes import failure, run_processes
 
 LOG = "ranks.txt"
-"""In the run's folder: all that its processes said."""
+"""In the run's folder: the output of its processes."""
 
 
 def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
@@ -47,8 +47,8 @@ def train_in_ranks(
     """Train in processes of their own, and return when they have ended.
 
     Args:
-        out: the run's folder; what they said is added to its `LOG`.
-        say: told each line.
+        out: the run's folder; their output is added to its `LOG`.
+        say: called with each line.
 
     Raises:
         EngineError: one failed; the text names it and its last lines.

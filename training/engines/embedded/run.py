@@ -325,7 +325,7 @@ def _leave_out_long(
 def _remarks(
     recipe: TrainRecipe, stops: StopTokens, tokenizer: PreTrainedTokenizerBase, trainer: Trainer
 ) -> Iterator[str]:
-    """Yield what a run says before its first step."""
+    """Yield what a run prints before its first step."""
     yield from (f"warning: {warning}" for warning in recipe.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)

@@ -3,7 +3,7 @@
 Invariants:
   - a server and all its processes end with the run, however that ends (`training.engines.child_process`);
   - one that dies, or that shows nothing of its health for `SILENT_S`, is started again under the same address, at most
-    `MOST_STARTS` times in a row without becoming healthy; where none is left, `lost` is told why, once.
+    `MOST_STARTS` times in a row without becoming healthy; where none is left, `lost` is called with the reason, once.
 
 Not here: asking them (`training.generation.vllm_client`).
 """
@@ -79,7 +79,7 @@ class ServerProcesses:
         model: what errors call it.
         shares: the GPUs of each.
         command: makes the command of a server from its port.
-        lost: is told why, once no server is left that could be started again.
+        lost: is called with the reason, once no server is left that could be started again.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ def generator_servers(
     """Start a generator server for each share of GPUs, and yield their addresses; where there are no shares, none.
 
     Args:
-        say: told why no server is left, once none is.
+        say: called with the reason why no server is left, once none is.
 
     Raises:
         PolicyError: vLLM is not installed, or no server can be started.

@@ -19,7 +19,7 @@ def problem_values(
     none.
 
     Raises:
-        ConfigError: the data do not say what it needs.
+        ConfigError: the data do not hold what it needs.
     """
     objective, settings = objective_of(recipe.objective), recipe.objective
     if objective.values is None or reference is None:

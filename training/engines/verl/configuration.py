@@ -59,7 +59,7 @@ _ENTROPY_MEANS = {
 
 @dataclass(frozen=True, slots=True)
 class VerlFiles:
-    """Where a run's files lie, absolute, seen by all nodes."""
+    """Where a run's files are, absolute, seen by all nodes."""
 
     model: Path
     out: Path

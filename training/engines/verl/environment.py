@@ -1,7 +1,7 @@
 """verl's own environment: where its interpreter is, and how it is made.
 
     python -m training.engines.verl.environment        make it (`make setup-verl` does this), or say that it is there
-    python -m training.engines.verl.environment --list  only say
+    python -m training.engines.verl.environment --list  only print what is missing
 
 verl needs Python below 3.13, transformers below 5.11 and tensordict up to 0.10, so it cannot share this project's. The
 project itself is installed there too, without torch of its own: our plugin runs there. On a machine with an NVIDIA
@@ -129,7 +129,7 @@ def _indexes(python: Path) -> Sequence[str]:
 
 
 def main() -> int:
-    """Make the environment where it is not there, and say where it is; return the exit status."""
+    """Make the environment where it is not there, and print where it is; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="only say what is there")
     options = parser.parse_args()

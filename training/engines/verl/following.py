@@ -112,7 +112,7 @@ class MetricsFollower:
 
 
 def _cut_rows(path: Path, step: int) -> int:
-    """Remove the rows of steps behind a checkpoint, and return the last that is left; -1 where none is."""
+    """Remove the rows of steps after a checkpoint, and return the last that is left; -1 where none is."""
     if not path.exists():
         return -1
     rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]

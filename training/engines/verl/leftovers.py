@@ -40,7 +40,7 @@ def await_leftovers(out: Path, say: Callable[[str], None], patience_s: float = P
 
     Args:
         out: the run's folder, absolute; no one else starts it meanwhile.
-        say: told in a sentence what is waited for, and what is killed.
+        say: called with a sentence on what is waited for, and what is killed.
     """
     left, ends = processes_of(out), time.monotonic() + patience_s
     if left:

@@ -2,7 +2,7 @@
 
 Ray takes a token from ``RAY_AUTH_TOKEN``, the file ``RAY_AUTH_TOKEN_PATH`` or ~/.ray/auth_token, and sends it where
 ``RAY_AUTH_MODE`` is ``token``; an explicit address alone never turns that on, and a cluster that gets no token is told
-of as one that cannot be reached. Here whoever names a token has said that it is to be sent. Seen with Ray 2.60.
+of as one that cannot be reached. Here a token that is named is to be sent. Seen with Ray 2.60.
 
 Not here: the cluster (`verl.ray_address`), and what verl does on it.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 MODE, TOKENS = "RAY_AUTH_MODE", ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 
 _REFUSED = ("InvalidAuthToken", "AuthenticationError")
-"""What Ray's processes say where a token is missing or wrong."""
+"""What Ray's processes print where a token is missing or wrong."""
 
 
 def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
@@ -26,7 +26,7 @@ def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[s
 
 
 def refusal(address: str | None, said: str, log: Path) -> str:
-    """Return, in a sentence, that the cluster at ``address`` refused the token; empty where nothing said so."""
+    """Return, in a sentence, that the cluster at ``address`` refused the token; empty if no output shows it."""
     if address is None or not any(words in said for words in _REFUSED):
         return ""
     return (

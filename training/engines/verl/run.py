@@ -6,10 +6,10 @@
     OUT/verl/train.parquet    the problems, as verl's dataset reads them; held_out.parquet too
     OUT/verl/job.json         what verl is started with, of the present stage; config.yaml: all that it composed
     OUT/verl/differences.txt  what verl does otherwise than the embedded engine in this run
-    OUT/verl/steps-N.jsonl    verl's own metrics of a process that went on after step N; log.txt: all that it said
+    OUT/verl/steps-N.jsonl    verl's own metrics of a process that went on after step N; log.txt: its output
     OUT/verl/checkpoints/     verl's checkpoints, with our curriculum's state in each
 
-On a cluster the run's folder, the model and the data lie where all nodes see them, and the project is installed in
+On a cluster the run's folder, the model and the data are where all nodes see them, and the project is installed in
 verl's environment on each.
 
 Not here: what is trained how (`training.engines.verl.configuration`, `.plugin`), and which stage a folder is in
@@ -146,7 +146,7 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
     """Claim the run's folder and write into it all that verl is started with; return that.
 
     Raises:
-        ConfigError: the GPUs cannot be shared out as the recipe says.
+        ConfigError: the GPUs cannot be shared out as the recipe states.
         StoreError: the folder holds another run, or none to resume.
     """
     require_model(resolve_model(recipe.trained.model, recipe_folder))
@@ -191,7 +191,7 @@ def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
     """Return which GPUs train and which generate.
 
     Raises:
-        ConfigError: they cannot be shared out as the recipe says, or the sizes of its model, by which memory is
+        ConfigError: they cannot be shared out as the recipe states, or the sizes of its model, by which memory is
             estimated, are not to be read.
     """
     experts, costs = has_experts(resolve_model(recipe.trained.model, recipe_folder)), recipe.costs
@@ -240,7 +240,7 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
 
 
 def gpus_per_node(recipe: TrainRecipe) -> int:
-    """Return how many GPUs each node has: as the recipe says, or this machine; 1 where none is to be seen."""
+    """Return how many GPUs each node has: as the recipe states, or this machine; 1 where none is to be seen."""
     if recipe.verl.gpus_per_node != "auto":
         return recipe.verl.gpus_per_node
     return max(len(visible_gpus()), 1)

@@ -39,7 +39,7 @@ _OF_ONE_STAGE = ("transfer_queue", "data.pt")
 
 @dataclass(frozen=True, slots=True)
 class VerlStage:
-    """A stage as verl runs it: the recipe as the stage changes it, its steps, and the problems' curriculum behind it.
+    """A stage as verl runs it: the recipe as the stage changes it, its steps, and the problems' curriculum after it.
 
     ``begun_at`` is the step of the checkpoint it goes on from, ``ends_at`` its last step at the latest.
 

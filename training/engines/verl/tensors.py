@@ -1,6 +1,6 @@
 """verl's padded tensors as the arguments of our objectives, and back: advantages, token weights, the loss.
 
-verl's loss takes one number a token beside log-probabilities and a mask, so the weight that a token has in the
+verl's loss takes one number a token next to log-probabilities and a mask, so the weight that a token has in the
 minibatch's loss is multiplied into its advantage: for a weight w ≥ 0,
 w · min(r A, clip(r) A) = min(r w A, clip(r) w A), and a weighted log-probability is linear in it. Signs stay, so the
 statistics of clipping do.

@@ -130,7 +130,7 @@ class CurriculumController:
             length: mean length of the same rollouts, in tokens.
             pass_rate: share of them that are correct.
             limited: share of them that reached the length penalty or were cut.
-            may_end_stage: whether a stage may end here; an engine that changes sizes at checkpoints alone says no.
+            may_end_stage: whether a stage may end here; False if sizes change at checkpoints alone.
         """
         settings = self._settings
         if settings is None:

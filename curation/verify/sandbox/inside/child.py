@@ -176,7 +176,7 @@ def _finalise(space: dict[str, Any]) -> None:
 
 
 def _finish_badly(space: dict[str, Any], finalises: bool) -> NoReturn:
-    """End by the exception that is being handled: the code as sys.exit(3) says, or a report and 1."""
+    """End by the exception that is being handled: the code of sys.exit(3), or a report and 1."""
     kind, value, trace = sys.exc_info()
     assert kind is not None
     assert value is not None

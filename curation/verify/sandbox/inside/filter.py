@@ -1,7 +1,7 @@
 """The allow-list of system calls, as a seccomp filter in classic BPF (seccomp(2), x86_64 and aarch64).
 
 Three lists: a Python program (no exec), a binary (exec of one descriptor, whose number is above what the program may
-open, so that nothing else can ever stand there), and a compiler (may fork and exec: it is the toolchain that runs, not
+open, so that nothing else can ever be there), and a compiler (may fork and exec: it is the toolchain that runs, not
 the foreign code). All refuse sockets but a connected pair, ptrace, memfd, shared memory segments, namespaces, mounts,
 keys, io_uring, BPF and whatever else is not named. A program that was promised processes (``spared``) may fork and
 signal besides, but neither the processes with the spared numbers, which serve it, nor a whole group of others.
@@ -13,7 +13,7 @@ to a word: an allow-list as a search tree takes 412 instructions instead of some
 
 A refused call returns EPERM, or what makes the C library or Python go on without it (`ANSWERS`): ``clone3`` ENOSYS, so
 that ``clone`` is called, whose flags can be looked at. A call of another machine (32 bit) kills the process; the
-numbers of x32 lie beyond the set.
+numbers of x32 are beyond the set.
 
 Attributes of files (modes, times, owners) are the kernel's to allow where a slot has a user id of its own, so that what
 belongs to it was made by its programs. Elsewhere they are never changed, for Landlock has no rule for them, and
@@ -103,7 +103,7 @@ PRCTLS = (3, 15, 16, 0x53564D41)
 """PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_SET_VMA (the allocator names its maps)."""
 VFORK = kernel.CLONE_VM | kernel.CLONE_VFORK | signal.SIGCHLD
 OWN, *SECRET = range(0x7EADBEEF, 0x7EADBEEF + 3)
-"""Stand in a filter for what is known only later (`start.c`): the number of a process or thread, a secret's halves."""
+"""Placeholders for what is known only later (`start.c`): the number of a process or thread, a secret's halves."""
 
 
 def _one_of(argument: int, values: tuple[int, ...], inside: int, outside: int) -> Code:
@@ -209,7 +209,7 @@ def _rules(kind: str, pid: int, spared: tuple[int, ...], owns: bool, secret: tup
 
 
 def _in_set(numbers: set[int]) -> Code:
-    """Allow the call where its number, which is loaded, is in the set. Else go on behind."""
+    """Allow the call where its number, which is loaded, is in the set. Else go on after it."""
     words = [0] * (max(numbers) // WORD + 1)
     for number in numbers:
         words[number // WORD] |= 1 << number % WORD

@@ -1,7 +1,7 @@
 """Free memory of the interpreter taken out of use, so that whatever a fork asks for later is new.
 
-What lies free in a process is shared with its forks, and a page of it that a fork puts to use is copied first, which
-takes more than twice as long as a new page. So the holes that importing and compiling left behind are filled, for
+What is free in a process is shared with its forks, and a page of it that a fork puts to use is copied first, which
+takes more than twice as long as a new page. So the holes that importing and compiling left are filled, for
 good, with blocks (up to 512 bytes, which the interpreter's own allocator gives) that no one writes to: 4 to 9 % of the
 CPU time of typical tests (November 2026).
 

@@ -69,7 +69,7 @@ def clone(flags: int) -> int:
 
 
 def words(texts: list[bytes]) -> ctypes.Array[ctypes.c_char_p]:
-    """Return texts as exec(3) takes them, with a null pointer behind the last."""
+    """Return texts as exec(3) takes them, with a null pointer after the last."""
     return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
 
 

@@ -100,7 +100,7 @@ def _own_user_namespace(plan: Plan) -> tuple[bool, bool]:
 
 
 def _unshare_with(ids: str) -> None:
-    """Enter a user namespace with several user and group ids, which a process outside of it must say."""
+    """Enter a user namespace with several user and group ids, which a process outside of it must write."""
     (source, target), parent = os.pipe(), os.getpid()
     child = os.fork()
     if child == 0:

@@ -123,7 +123,7 @@ class Supervisor:
 
         Where there is an outer /proc there are no rules.
 
-        At 0, 1 and 2 stand empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
+        At 0, 1 and 2 are empty files, over which the streams of programs are made ready; at 3 the report pipe's end.
         """
         source, target = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         numbers = [number for number in (target, self.plan.control, source, ruleset, outer) if number >= 0]
@@ -139,7 +139,7 @@ class Supervisor:
         return _socket.socket(fileno=low[1]), low[2], low[3] if ruleset >= 0 else -1
 
     def leave(self) -> NoReturn:
-        """End this process when the judge is gone, and leave nothing behind."""
+        """End this process when the judge is gone, and leave nothing."""
         watch.kill_rest(self.whole)
         if not self.plan.apart:
             with contextlib.suppress(OSError):
@@ -282,7 +282,7 @@ class Supervisor:
                 return False
 
     def _clean(self, ran: list[dict[str, Any]]) -> None:
-        """Empty /tmp; where that fails report what ran, and end: with this process goes whatever lies there."""
+        """Empty /tmp; where that fails report what ran, and end: with this process goes whatever is there."""
         try:
             folder.empty(self.folder)
         except OSError:

@@ -128,7 +128,7 @@ def sees_children() -> bool:
 
 
 def kill_rest(whole: bool, spare: int = 0) -> None:
-    """Kill whatever a program left behind, and collect it; all of the slot's processes but this and ``spare``.
+    """Kill whatever a program left running, and collect it; all of the slot's processes but this and ``spare``.
 
     Those below ``spare`` are none of the program's. ``whole``: this process may signal none but the slot's.
     """

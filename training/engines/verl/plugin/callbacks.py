@@ -22,7 +22,7 @@ class CurriculumCheckpoint(CheckpointCallback):
     def on_save(
         self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **kwargs: Any
     ) -> None:
-        """Write it, and keep as many checkpoints as the recipe says."""
+        """Write it, and keep as many checkpoints as the recipe states."""
         if save_state(global_step, Path(checkpoint_dir)):
             trainer.total_training_steps = global_step
         remove_old(Path(checkpoint_dir).parent, run_facts().recipe.checkpoints.keep)

@@ -38,7 +38,7 @@ class _OurGroups(ReplayBuffer):
         self._now = 0
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """Return the next batch as verl does, and what was sampled for it beside verl's own metrics."""
+        """Return the next batch as verl does, and what was sampled for it next to verl's own metrics."""
         self._now = global_steps
         closed = the_ledger().after_step(global_steps - 1) if partition_id == TRAINING else {}
         batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)

@@ -21,7 +21,7 @@ from training.engines.verl.run_facts import run_facts
 class GoldilocksRewards(RewardManagerBase):
     """The paper's reward of a rollout, by the record of its row.
 
-    A rollout on which the verifier failed is told as excluded; its score is 0, and our replay buffer takes it out.
+    A rollout on which the verifier failed is reported as excluded; its score is 0, and our replay buffer takes it out.
     """
 
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_others: Any) -> None:

@@ -1,6 +1,6 @@
 """In the box of a judged function: load the submission, make the calls it is asked for, send back what it returned.
 
-Not run in this process: `curation.verify.programs.functions` sends its text, behind that of `values`,
+Not run in this process: `curation.verify.programs.functions` sends its text, after that of `values`,
 into the sandbox. Nothing here is secret and no expected value is present: what
 the submission could forge is its own return value, which it is free to choose anyhow.
 
@@ -23,7 +23,7 @@ from .values import NotData, decode, encode
 
 
 def main_callee() -> None:
-    """Answer the request on standard input. Ends the process: nothing the submission left behind runs afterwards."""
+    """Answer the request on standard input. Ends the process: nothing that the submission left runs afterwards."""
     leave = os._exit
     write = os.write
     channel = os.dup(1)

@@ -1,9 +1,9 @@
 """In the box of a test program: run its assertions against results that were obtained in another box.
 
-Not run in this process: `curation.verify.programs.functions` sends its text, behind that of `values`,
+Not run in this process: `curation.verify.programs.functions` sends its text, after that of `values`,
 into the sandbox. The judged function never comes here; calls of it are answered
 from a table of what it returned. A call that is not in the table yet is noted and answered with something unknown,
-whose every use abandons the statement; the statements behind it still run, so one pass gathers most calls. The
+whose every use abandons the statement; the statements after it still run, so one pass gathers most calls. The
 caller fetches the noted calls and starts this again, until a pass meets nothing unknown. Only such a pass passes
 judgement, or a failure that was met before anything unknown, or a result that cannot be read.
 
