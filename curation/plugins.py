@@ -38,7 +38,7 @@ class Plugin:
 class PluginRef:
     """A plug-in by its name, the folder that the name is relative to, and its digest; it travels between processes.
 
-    Example: ``PluginRef("chem.py:FORMULA", "/work/recipes", "5e1c…")``
+    Example: ``PluginRef("chem.py:FORMULA", "recipes", "5e1c…")``
     """
 
     name: str

@@ -158,7 +158,7 @@ def export(
         typer.Option(
             "--format",
             help="verl, trl, open-r1, verifiers, nemo-rl, nemo-gym, areal, openrlhf, slime, open-instruct, roll, "
-            "skyrl, tinker, art; or `all`, each in a folder of its own.",
+            "skyrl, tinker, art.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
@@ -167,7 +167,7 @@ def export(
         typer.Option("--check", help="Leave out rows whose reference earns no reward, or whose near miss earns one."),
     ] = False,
 ) -> None:
-    """Write a curated set in the schema that another trainer reads."""
+    """Write a curated set in the schema that another trainer reads; `--format all` writes a folder for each."""
     from flows.cli.files import export_folder
 
     export_folder(folder, form, out, check=check)

@@ -74,7 +74,7 @@ class Timer:
         """Return the idle shares of the interval so far, of the generators' slots and of the trainer.
 
         A slot is idle unless it decodes: also while it waits for a request, and while an update holds its engine, whose
-        share is reported too. Where ``wanted`` rollouts at once (n_async) are fewer than the slots, the rest do not count.
+        share is reported too. If ``wanted`` rollouts at once (n_async) are fewer than the slots, the rest do not count.
 
         Args:
             capacity: requests that all generators decode together.
