@@ -1,5 +1,4 @@
-"""An engine in processes of its own: started, followed while it runs, and a failure reported by the rank that
-failed first.
+"""An engine in processes of its own: started, followed while it runs; a failure names the rank that failed first.
 
 Invariants: the processes end with the one that started them (`training.engines.child_process`); their output is
 in one log; a failure is an `EngineError` with the rank and its last lines.
