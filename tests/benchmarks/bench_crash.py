@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,14 +60,18 @@ decoding = {{ temperature = 1.0, max_tokens = 112 }}
 
 GRADER = """
 [grader]
-recipe = {recipe}
-band = {{ attempts = 8 }}
-set = [
-    "steps=3",
-    "collector={{ group_size = 8, n_async = 32, n_batch = 32, max_staleness = 0 }}",
-    "checkpoints.every=1",
-]
+recipe = "grader.toml"
+band = { attempts = 8 }
 """
+
+SMALLER = {
+    r"steps = 24": "steps = 3",
+    r"n_async = \d+": "n_async = 32",
+    r"n_batch = \d+": "n_batch = 32",
+    r"max_staleness = \d+": "max_staleness = 0",
+    r"every = 8": "every = 1",
+}
+"""What is changed in the recipe of the demo's grader, which is written next to the recipe."""
 
 
 def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Path:
@@ -77,8 +82,13 @@ def write_recipe(folder: Path, problems: int = 24, *, grader: bool = True) -> Pa
         {"problem": exercise.statement, "answer": str(exercise.answer), "lang": exercise.lang} for exercise in drawn
     )
     (folder / "problems.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    trained = GRADER.format(recipe=json.dumps(str(ROOT / "flows" / "recipes" / "train_demo_grader.toml")))
-    text = RECIPE.format(model=json.dumps(str(WEIGHTS.resolve()))) + (trained if grader else "")
+    if grader:
+        training = (ROOT / "flows" / "recipes" / "train_demo_grader.toml").read_text()
+        for setting, value in SMALLER.items():
+            training, count = re.subn(rf"(?m)^{setting}$", value, training)
+            assert count == 1, setting
+        (folder / "grader.toml").write_text(training)
+    text = RECIPE.format(model=json.dumps(str(WEIGHTS.resolve()))) + (GRADER if grader else "")
     (folder / "recipe.toml").write_text(text)
     return folder / "recipe.toml"
 

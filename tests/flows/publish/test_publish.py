@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tomllib
@@ -18,7 +19,7 @@ from flows.publish import curated_set
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
-from tests.flows.conftest import OPTIONAL, STAGES, TINY, Tiny, goldilocks
+from tests.flows.conftest import OPTIONAL, ROOT, STAGES, TINY, Tiny, goldilocks
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -142,6 +143,8 @@ def test_no_file_that_is_published_names_a_folder_of_the_machine(tiny_run: Tiny)
 
 def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: Path) -> None:
     path = write_recipe(tmp_path / "inputs", problems=2)
+    shipped = ROOT / "flows" / "recipes" / "train_demo_grader.toml"
+    path.write_text(path.read_text().replace('"grader.toml"', json.dumps(str(shipped))))
     one, other = (new_run(path, [], tmp_path / name / "run") for name in ("a", "b"))
     assert one.recipe != other.recipe  # each has its own model in stage 2
     assert curated_set.recipe_text(one) == curated_set.recipe_text(other)
