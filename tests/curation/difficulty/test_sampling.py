@@ -137,7 +137,7 @@ def test_an_older_rule_that_stopped_too_early_is_told_from_a_decision(tmp_path: 
     unsettled = found.filter(found["skipped"].is_null())
     assert 0 < unsettled.height < 40
     assert set(unsettled["reason"]) == {"too_few_attempts"}
-    assert unsettled["evidence"].str.contains("run the recipe again").all()
+    assert unsettled["evidence"].str.contains("`goldilocks run` samples it further").all()
 
 
 def test_progress_says_what_is_left() -> None:
