@@ -13,6 +13,7 @@ import sys
 import traceback
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,10 +23,48 @@ from curation.records import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A loaded object, and the hexadecimal digest of the file that defines it."""
+    """A loaded object, the hexadecimal digest of the file that defines it, and that file."""
 
     value: Any
     digest: str
+    path: Path
+
+    def failure(self, error: Exception) -> str:
+        """Return what the user's code raised, as one line: `chem.py:12: ValueError: no atom`."""
+        return f"{_location(error, self.path)}: {type(error).__name__}: {error}"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRef:
+    """A plug-in by its name, the folder that the name is relative to, and its digest; it travels between processes.
+
+    Example: ``PluginRef("chem.py:FORMULA", "recipes", "5e1c…")``
+    """
+
+    name: str
+    folder: str
+    digest: str
+
+    @property
+    def label(self) -> str:
+        """Return the name without folders, with the digest: `chem.py:FORMULA@5e1c…`."""
+        return f"{self.name.rpartition('/')[2]}@{self.digest}"
+
+    def load(self) -> Plugin:
+        """Return the plug-in, which a process loads once.
+
+        Raises:
+            ConfigError: its file has changed since it was named.
+        """
+        return _loaded(self)
+
+
+@cache
+def _loaded(named: PluginRef) -> Plugin:
+    plugin = load_plugin(named.name, Path(named.folder))
+    if plugin.digest != named.digest:
+        raise ConfigError(f"the file of {named.name} has changed since this run started; start again.")
+    return plugin
 
 
 def load_plugin(name: str, folder: Path) -> Plugin:
@@ -49,7 +88,7 @@ def load_plugin(name: str, folder: Path) -> Plugin:
         near = get_close_matches(attribute, [one for one in vars(module) if not one.startswith("_")], 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise ConfigError(f"{name}: {path} does not define {attribute}{hint}")
-    return Plugin(getattr(module, attribute), hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest())
+    return Plugin(getattr(module, attribute), hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest(), path)
 
 
 def _from_file(name: str, place: str, folder: Path) -> tuple[ModuleType, Path]:

@@ -117,6 +117,7 @@ class DropReason(StrEnum):
     TEXTUAL_ANSWER = "textual_answer"
     ANSWER_IN_STATEMENT = "answer_in_statement"
     WRONG_LANGUAGE = "wrong_language"
+    OWN_RULE = "own_rule"  # a rule of the user's own, `statements.rules`
     UNUSABLE = "unusable"  # votes of a model: incomplete, asks nothing, or its reference cannot be compared
     MULTIPLE_CHOICE = "multiple_choice"  # and no model wrote it again as an open question
     # references

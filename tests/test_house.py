@@ -86,6 +86,9 @@ SHARED_ROOMS = {
 BROAD_EXCEPTS: dict[str, str] = {
     "curation/plugins.py::_from_file": "whatever the user's file raises is a sentence with file and line",
     "curation/plugins.py::_from_module": "whatever the user's module raises is a sentence with file and line",
+    "curation/filters/statements/own_rules.py::_first": "whatever the user's rule raises is a sentence with its line",
+    "curation/verify/own_judges.py::claims": "whatever the user's judge raises is broken, with file and line",
+    "curation/verify/own_judges.py::verdict": "whatever the user's judge raises is broken, with file and line",
     "curation/sources/hub.py::_loaded": "the hub's client raises errors of whichever HTTP library it uses",
     "curation/sources/procedural.py::_made": "whatever a generator raises is a sentence with file and line",
     "flows/publish/hub.py::_told": "the hub's client raises errors of whichever HTTP library it uses",

@@ -48,7 +48,16 @@ class RewardSettings(Settings):
 
 
 class DoubtSettings(Settings):
-    """A model that is asked about doubtful verdicts during training, as `[questions.doubtful_verdicts]` in curation."""
+    """How answers are judged: the user's own judges, and a model that is asked about doubtful verdicts.
+
+    The model is asked as by `[questions.doubtful_verdicts]` in curation.
+    """
+
+    judges: tuple[str, ...] = Field(
+        (),
+        description="Judges of your own that the sets were measured with, as `chem.py:FORMULA`. They run with your "
+        "rights. A set that needs a judge is refused without it.",
+    )
 
     model: str | None = Field(
         None, min_length=1, description="A model of the kind `endpoint`; if missing, doubtful answers count as wrong."

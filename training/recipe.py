@@ -151,7 +151,9 @@ class TrainRecipe(NamedModels):
     data: DataSettings = Field(description="The problems to train on.")
     collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches.")
     rewards: RewardSettings = Field(default_factory=RewardSettings, description="What a rollout is worth.")
-    verify: DoubtSettings = Field(default_factory=DoubtSettings, description="Doubtful verdicts.")
+    verify: DoubtSettings = Field(
+        default_factory=DoubtSettings, description="The user's own judges, and doubtful verdicts."
+    )
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
     optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")

@@ -26,6 +26,10 @@ class StatementSettings(Settings):
     languages: tuple[str, ...] = Field(
         (), description="ISO 639-1 codes that are kept, all if empty. A row without a language is kept."
     )
+    rules: tuple[str, ...] = Field(
+        (),
+        description="Rules of your own, as `own.py:RULE`, which see what the others keep. They run with your rights.",
+    )
 
 
 RETRY_FACTOR = 4.0
@@ -45,6 +49,11 @@ class VerifySettings(Settings):
     response_format: ResponseFormat = Field(
         ANY,
         description=f"How responses give their answers: {MEANING}. Other responses have no answer. Paper: `boxed`.",
+    )
+    judges: tuple[str, ...] = Field(
+        (),
+        description="Judges of your own, as `chem.py:FORMULA`: each decides the answers to the problems that it "
+        "claims, before the built-in kinds. They run with your rights.",
     )
     limit_s: float = Field(
         2.0, gt=0, description="Seconds for one comparison, then the worker is killed; two later runs allow more."

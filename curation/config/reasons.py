@@ -31,6 +31,7 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
         _RULES,
     ),
     DropReason.WRONG_LANGUAGE: ("statements.languages",),
+    DropReason.OWN_RULE: ("statements.rules",),
     DropReason.UNUSABLE: ("questions.NAME.threshold",),
     DropReason.MULTIPLE_CHOICE: ("statements.disabled", "questions.NAME.model"),
     DropReason.UNVERIFIABLE_ANSWER: (),

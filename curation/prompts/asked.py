@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from curation.prompts.solving import SOLVE, solving_prompt
 from curation.records import SourceError
 from curation.response_formats import ANY, checked_format
 from curation.thinking import OPEN, ThinkingTags
+from curation.verify.own_judges import needed_judges
 
 FILE = "asked.json"
 
@@ -33,11 +34,15 @@ _ADDED = re.compile(r"{#- system message of the training -#}.*?{#- end -#}", re.
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The prompt of a set, the tags that its policy thinks in, and the form in which its answers are read."""
+    """The prompt of a set, the tags that its policy thinks in, and the form in which its answers are read.
+
+    ``judges`` are the labels of the user's own judges that its problems were measured with.
+    """
 
     prompt: Prompt = SOLVE
     thinking: str | tuple[str, str] = OPEN
     response_format: str = ANY
+    judges: tuple[str, ...] = ()
 
 
 def asked_by(policy: LiveModel, response_format: str) -> str:
@@ -54,11 +59,11 @@ def read_asked(folder: Path) -> Asked:
     Raises:
         SourceError: the file is damaged.
     """
-    path = folder / FILE
+    path, judges = folder / FILE, needed_judges(folder)
     try:
-        return _asked(json.loads(path.read_text(encoding="utf-8")))
+        return replace(_asked(json.loads(path.read_text(encoding="utf-8"))), judges=judges)
     except FileNotFoundError:
-        return Asked()
+        return Asked(judges=judges)
     except (KeyError, TypeError, ValueError) as error:
         raise SourceError(f"{path} does not state how problems were asked ({error}); publish it again.") from error
 

@@ -6,7 +6,8 @@
 ``program`` is a problem of `curation.verify.programs.files`: tests, limits, checker, function, language. ``letter`` is
 the right option's, where a multiple choice was opened; ``accepted`` are answers that a model took for the reference as
 the problem was measured, each as good as ``answer``; ``thinking`` and ``response_format`` are how responses were read
-as the problem was measured, where that is not the default.
+as the problem was measured, where that is not the default; ``judges`` are the labels of the user's own judges
+(`curation.verify.own_judges`) that the problem was measured with, without which it is not judged.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
         how["thinking"] = asked.thinking
     if asked is not None and asked.response_format != ANY:
         how["response_format"] = asked.response_format
+    if asked is not None and asked.judges and program is None:
+        how["judges"] = list(asked.judges)
     return json.dumps({MARK: VERSION, **told, **how}, ensure_ascii=False)
 
 
@@ -71,9 +74,10 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
         ):
             if not isinstance(table.get(name), kind):
                 raise TypeError(f"{name} is {brief(table.get(name))}")
-        accepted = table.get("accepted", [])
-        if not isinstance(accepted, list) or not all(isinstance(one, str) for one in accepted):
-            raise TypeError(f"accepted is {brief(accepted)}")
+        for name in ("accepted", "judges"):
+            texts = table.get(name, [])
+            if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+                raise TypeError(f"{name} is {brief(texts)}")
         ThinkingTags.of(table.get("thinking", OPEN))
         checked_format(table.get("response_format", ANY))
     except (KeyError, TypeError, ValueError) as error:

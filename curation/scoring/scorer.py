@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
@@ -18,12 +19,14 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
+from curation.plugins import PluginRef
 from curation.records import Domain, Outcome, RequestRefused
 from curation.response_formats import ANY
 from curation.scoring.record import read_record
 from curation.storage.attempts import without_surrogates
 from curation.thinking import OPEN, ThinkingTags, response_text
 from curation.verify.math_judge import JudgeTask, MathJudge, Response, Verdict, final_answer
+from curation.verify.own_judges import VARIABLE, chosen_judges, judge_at
 from curation.verify.programs.files import problem_of_row
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
@@ -45,6 +48,9 @@ class ScoringSettings:
         tests_run: of a program, how many of its tests are run; None: all, as it was measured.
         limit_s: CPU seconds of one comparison of answers.
         all_tests: those tests are run to the last, also after a failure, so that the share passed is known.
+        judges: the files of the user's own judges that rows were measured with, as `path/to/chem.py:FORMULA`, relative
+            to the working directory; if empty, those of the environment variable `GOLDILOCKS_JUDGES`. A row that was
+            measured with a judge that is missing is refused.
     """
 
     thinking: str | tuple[str, str] | None = None
@@ -53,6 +59,7 @@ class ScoringSettings:
     tests_run: int | None = None
     limit_s: float = 2.0
     all_tests: bool = False
+    judges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,10 @@ class Scorer:
         if self.settings.thinking is not None:
             ThinkingTags.of(self.settings.thinking)  # a mistake is told before anything is judged
         self._programs: dict[str, CodeProblem] = {}
-        self._math = MathJudge(self.settings.workers, self.settings.limit_s)
+        named = self.settings.judges or tuple(filter(None, os.environ.get(VARIABLE, "").split(",")))
+        self._own = [judge_at(name.strip()) for name in named]
+        self._math: dict[tuple[PluginRef, ...], MathJudge] = {}
+        self._math[()] = MathJudge(self.settings.workers, self.settings.limit_s)
         self._code = ProgramJudge(
             self._programs.__getitem__,
             0,
@@ -93,20 +103,21 @@ class Scorer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._math.__exit__(kind, error, trace)
+        for judge in self._math.values():
+            judge.__exit__(kind, error, trace)
         if self._code_is_open:
             self._code.__exit__(kind, error, trace)
 
     @property
     def versions(self) -> dict[str, str]:
         """Return name and version of the verifier of each domain."""
-        return {Domain.MATH: self._math.version, Domain.CODE: self._code.version}
+        return {Domain.MATH: self._math[()].version, Domain.CODE: self._code.version}
 
     def score(self, responses: Sequence[tuple[str | Mapping[str, Any], Any]]) -> list[Score]:
         """Return the scores of (record, response) pairs, in order; a response is what `response_text` reads.
 
         Raises:
-            SourceError: a record is none.
+            SourceError: a record is none, or needs a judge of the user's own that the settings do not name.
             VerifierError: programs cannot be run here.
         """
         futures = [self.submit(record, response) for record, response in responses]
@@ -139,7 +150,15 @@ class Scorer:
         form = self.settings.response_format or table.get("response_format", ANY)
         accepted = tuple(table.get("accepted", ()))
         task = JudgeTask(name, table["answer"], lang, (), table.get("letter"), statement=statement, admissible=accepted)
-        return self._math.submit(task, [final_answer(answers[0], form)])
+        math = self._math_judge(chosen_judges(table.get("judges", ()), self._own, name))
+        return math.submit(task, [final_answer(answers[0], form)])
+
+    def _math_judge(self, judges: tuple[PluginRef, ...]) -> MathJudge:
+        """Return the verifier with these judges of the user's own."""
+        with self._lock:
+            if judges not in self._math:
+                self._math[judges] = MathJudge(self.settings.workers, self.settings.limit_s, judges=judges)
+            return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
         """Keep what a problem's programs are judged by, and open the sandbox for the first; return its name here.

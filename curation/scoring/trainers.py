@@ -133,4 +133,6 @@ def _scored(pairs: Sequence[tuple[Any, Any]], settings: Mapping[str, Any]) -> li
             f"a row has no `{MARK}` record, by which it would be judged; export the set again with `goldilocks "
             "export`, and keep that column."
         )
+    if "judges" in settings:  # a list, as trainers hand it on
+        settings = {**settings, "judges": tuple(settings["judges"])}
     return shared_scorer(ScoringSettings(**settings)).score(list(pairs))

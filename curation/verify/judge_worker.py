@@ -3,7 +3,8 @@
 Runs inside a worker process only. A job is ``{"do": "judge" | "check", "reference": …, "lang": …}`` with ``answers``
 (distinct strings), perhaps ``admissible`` (further references), ``letter`` and the problem's ``statement`` for "judge";
 the values are JSON.
-``engine`` names whose comparison counts: our own where it is absent, or one of `curation.verify.engines`.
+``engine`` names whose comparison counts: our own where it is absent, or one of `curation.verify.engines`. ``judges``
+are those of the user's own (`curation.verify.own_judges`), which decide the references that they claim.
 
 Invariant: the value of a job is a function of the job and of the written-off steps, but for the milliseconds; nothing
 is kept between jobs but caches of pure functions.
@@ -13,11 +14,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from curation.plugins import PluginRef
 from curation.records import Outcome
-from curation.verify import answers
+from curation.verify import answers, own_judges
 from curation.verify.classes import answer_classes
 from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.worker import Guard
@@ -30,14 +32,23 @@ def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     """Run one job. What a comparison needs is imported before the first step, so it does not count for its limit."""
     engine = job.get("engine", OWN_ENGINE)
     (answers if engine == OWN_ENGINE else ENGINES[engine]).load()
+    judges = [PluginRef(*fields) for fields in job.get("judges", ())]
+    for judge in judges:
+        judge.load()
+    comparer = _GuardedComparison(job["lang"], engine, job.get("statement"), guard, judges)
     if job["do"] == "check":
-        return _check(job["reference"], job["lang"], guard, engine)
-    comparer = _GuardedComparison(job["lang"], engine, job.get("statement"), guard)
+        return _check(job["reference"], comparer)
     references = [job["reference"], *job.get("admissible", ())]
     return {"verdicts": _judge(references, job.get("letter"), job["answers"], comparer)}
 
 
-def _check(reference: str, lang: str, guard: Guard, engine: str) -> dict[str, Any]:
+def _check(reference: str, compare: _GuardedComparison) -> dict[str, Any]:
+    claimed = compare.claimant(reference)
+    if claimed is not None:
+        outcome, method = compare.by_own(claimed, "reference", reference, reference)
+        why = None if outcome is Outcome.CORRECT else f"judged by itself it is {outcome.value}: {method}"
+        return {"failed": None if outcome in (Outcome.CORRECT, Outcome.WRONG) else outcome.value, "why": why}
+    lang, engine, guard = compare.lang, compare.engine, compare.guard
     failed = guard.enter("reference")
     if failed is not None:
         return {"failed": failed.value, "why": f"verifying the reference against itself ended as {failed.value}"}
@@ -61,14 +72,18 @@ def _judge(
             [compare(f"reference:{position}:{number}", one, answer) for number, one in enumerate(references)]
         )
         if outcome is Outcome.WRONG and letter is not None:
-            letter_outcome, letter_method = compare(f"letter:{position}", letter, answer)
+            letter_outcome, letter_method = compare.built_in(f"letter:{position}", letter, answer)
             if letter_outcome is Outcome.CORRECT:
                 outcome, method = letter_outcome, f"names the option: {letter_method}"
         verdicts[answer] = outcome, method, round((time.perf_counter() - start) * 1000, 3)
     places = {answer: position for position, answer in enumerate(distinct)}
+    claimed = compare.claimant(references[0])
 
     def are_equal(one: str, other: str) -> bool:
-        return compare(f"classes:{places[one]}:{places[other]}", one, other)[0] is Outcome.CORRECT
+        step = f"classes:{places[one]}:{places[other]}"
+        if claimed is not None:
+            return compare.by_own(claimed, step, one, other)[0] is Outcome.CORRECT
+        return compare.built_in(step, one, other)[0] is Outcome.CORRECT
 
     wrong_answers = [answer for answer, (outcome, _, _) in verdicts.items() if outcome is Outcome.WRONG]
     classes = answer_classes(wrong_answers, are_equal)
@@ -87,6 +102,10 @@ def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]
     return min(verdicts, key=lambda verdict: (order.index(verdict[0]), not verdict[1].endswith(DOUBTFUL)))
 
 
+_Claimant = PluginRef | tuple[Outcome, str]
+"""The user's judge that decides a reference, or the verdict that its failure to state so leaves."""
+
+
 @dataclass(frozen=True, slots=True)
 class _GuardedComparison:
     """One comparison as one announced step."""
@@ -95,8 +114,49 @@ class _GuardedComparison:
     engine: str
     statement: str | None
     guard: Guard
+    judges: Sequence[PluginRef] = ()
+    claimants: dict[str, _Claimant | None] = field(default_factory=dict)
 
     def __call__(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
+        claimed = self.claimant(reference)
+        if claimed is not None:
+            return self.by_own(claimed, step, reference, answer)
+        return self.built_in(step, reference, answer)
+
+    def claimant(self, reference: str) -> _Claimant | None:
+        """Return the first of the user's judges that claims a reference; each is asked in a step of its own."""
+        if reference not in self.claimants:
+            self.claimants[reference] = self._find_claimant(reference)
+        return self.claimants[reference]
+
+    def _find_claimant(self, reference: str) -> _Claimant | None:
+        for number, judge in enumerate(self.judges):
+            failed = self.guard.enter(f"claims:{number}:{reference}")
+            if failed is not None:
+                return failed, f"{judge.name} {_failure_reason(failed)} (claiming {reference!r})"
+            found = own_judges.claims(judge, reference, self.statement)
+            self.guard.leave()
+            if isinstance(found, str):
+                return Outcome.BROKEN, found
+            if found:
+                return judge
+        return None
+
+    def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
+        """Return the verdict of the user's judge that claimed the problem."""
+        if not isinstance(claimed, PluginRef):
+            return claimed
+        failed = self.guard.enter(step)
+        if failed is not None:
+            return failed, f"{claimed.name} {_failure_reason(failed)} (judging {answer!r} by {reference!r})"
+        found = own_judges.verdict(claimed, answer, reference, self.statement)
+        self.guard.leave()
+        if isinstance(found, str):
+            return Outcome.BROKEN, found
+        return (Outcome.CORRECT if found else Outcome.WRONG), claimed.name + (DOUBTFUL if found is None else "")
+
+    def built_in(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
+        """Return the verdict of the engine."""
         if self.engine == OWN_ENGINE:
             quick = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)
             if quick is not None:

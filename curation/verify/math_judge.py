@@ -22,10 +22,11 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from curation.plugins import PluginRef
 from curation.records import Outcome
 from curation.response_formats import ANY
 from curation.verify import answers
@@ -116,6 +117,10 @@ class ReferenceCheck:
     reason: str
 
 
+Reference = tuple[str, str] | tuple[str, str, str | None]
+"""A reference with its language, and the problem's statement if it is known."""
+
+
 class Judge(Protocol):
     """A verifier of answers or of programs, as sampling and the difficulty stages use it. A context manager."""
 
@@ -139,8 +144,8 @@ class Judge(Protocol):
         """Return the verdicts on one task's responses, or on these final answers, as a future."""
         ...
 
-    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
-        """Yield whether each (reference, language) can be verified against."""
+    def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
+        """Yield whether each reference can be verified against."""
         ...
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
@@ -161,6 +166,7 @@ class MathJudge:
 
     Args:
         response_format: the form in which responses give their answers (`curation.response_formats`).
+        judges: the user's own, each of which decides the references that it claims; workers then make every verdict.
     """
 
     def __init__(
@@ -170,12 +176,15 @@ class MathJudge:
         memory_mb: int = 2048,
         engine: str = OWN_ENGINE,
         response_format: str = ANY,
+        judges: Sequence[PluginRef] = (),
     ) -> None:
-        self.engine, self.response_format = engine, response_format
-        self.version = answers.VERSION if engine == OWN_ENGINE else ENGINES[engine].engine_version()
+        self.engine, self.response_format, self.judges = engine, response_format, tuple(judges)
+        version = answers.VERSION if engine == OWN_ENGINE else ENGINES[engine].engine_version()
+        self.version = " ".join([version, *(judge.label for judge in judges)])
+        self._is_quick = engine == OWN_ENGINE and not judges
         self.limits = WorkerLimits(limit_s, memory_mb)
         self._pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, self.limits)
-        self._job = {"engine": engine}
+        self._job = {"engine": engine, "judges": [astuple(judge) for judge in judges]}
         self._open = False
 
     def __enter__(self) -> Self:
@@ -199,7 +208,7 @@ class MathJudge:
                 final_answers = [self.final_answer(response) for response in task.responses]
                 waiting.append((task, final_answers))
                 distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
-                quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
+                quick_verdicts = _quick_verdicts(task, distinct) if self._is_quick else None
                 if quick_verdicts is not None:
                     yield quick_verdicts, None
                 else:
@@ -244,7 +253,7 @@ class MathJudge:
     def at_once(self, task: JudgeTask, final_answers: Sequence[str | None]) -> tuple[Verdict, ...] | None:
         """Return the verdicts on these final answers where no worker is needed for them, else None."""
         distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
-        quick_verdicts = _quick_verdicts(task, distinct) if self.engine == OWN_ENGINE else None
+        quick_verdicts = _quick_verdicts(task, distinct) if self._is_quick else None
         if quick_verdicts is None and distinct:
             return None
         return tuple(_verdict_on(answer, quick_verdicts or {}) for answer in final_answers)
@@ -267,15 +276,16 @@ class MathJudge:
             self._open = True
         return self._pool
 
-    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
-        """Yield whether each (reference, language) can be verified against."""
+    def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
+        """Yield whether each reference can be verified against."""
 
         def prepared() -> Iterator[tuple[Any, Any]]:
-            for reference, lang in references:
-                if self.engine == OWN_ENGINE and answers.is_plain(reference, lang=lang):
+            for reference, lang, *rest in references:
+                if self._is_quick and answers.is_plain(reference, lang=lang):
                     yield ReferenceCheck(True, None, ""), None
                 else:
-                    yield None, {"do": "check", "reference": reference, "lang": lang, **self._job}
+                    asked = {"reference": reference, "lang": lang, "statement": rest[0] if rest else None}
+                    yield None, {"do": "check", **asked, **self._job}
 
         reply: JobReply  # named, so that the types see a field that is renamed
         for ready, reply in self._in_order(prepared()):
@@ -293,7 +303,7 @@ class MathJudge:
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, answer in pairs:
-                quick = answers.quick_compare(reference, answer, lang=lang) if self.engine == OWN_ENGINE else None
+                quick = answers.quick_compare(reference, answer, lang=lang) if self._is_quick else None
                 if quick is not None:
                     yield quick.outcome, None
                 else:

@@ -13,7 +13,7 @@ from curation.config import Source
 from curation.embeddings.minilm import require_embeddings
 from curation.filters.decontamination import METHODS, OverlapSettings, contamination_file
 from curation.filters.statements import classify
-from curation.publish.export_formats import export_set
+from curation.publish.export_formats import FORMATS, export_set
 from curation.records import ConfigError
 from curation.response_formats import LOOSE, checked_format
 from curation.sources.files import kind_of, raw_rows
@@ -139,16 +139,38 @@ def decontaminate_file(
     _print_line(f"{report.rows:,} rows, {report.hit_rows:,} overlap ({by_method}){made}: {out}")
 
 
-def export_folder(folder: Path, form: str, out: Path) -> None:
-    """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out."""
+ALL = "all"
+"""Instead of a format: every format, each in a folder of its name."""
+
+
+def export_folder(folder: Path, form: str, out: Path, *, check: bool = False) -> None:
+    """Write the set of a run, or a set, for another trainer; print how many problems it has, and what is left out.
+
+    Args:
+        check: prove each row (`curation.scoring.checking`), and leave out those that fail.
+    """
     curated = published_folder(folder)
     require_outside(out, curated)
-    written = export_set(curated, form, out)
+    if form == ALL:
+        for name in FORMATS:
+            _export(curated, name, out / name, check=check)
+    else:
+        _export(curated, form, out, check=check)
+
+
+def _export(curated: Path, form: str, out: Path, *, check: bool) -> None:
+    from curation.scoring.checking import check_rows
+
+    written = export_set(curated, form, out, check_rows if check else None)
     prompt_file = f", {written.system_prompt}" if written.system_prompt else ""
     _print_line(f"{written.rows:,} problems: {written.file}{prompt_file}")
     if written.left_out:
         reasons = ", ".join(f"{reason} ({count:,})" for reason, count in written.left_out.items())
         _print_line(f"{sum(written.left_out.values()):,} problems left out, which {form} cannot carry: {reasons}")
+    if written.failed:
+        _print_line(f"{len(written.failed):,} problems left out of {form}, which fail their proof:")
+        for name, why in written.failed.items():
+            _print_line(f"  {name}: {why}")
 
 
 def _print_line(line: str) -> None:

@@ -162,11 +162,15 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")],
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Leave out rows whose reference earns no reward, or whose near miss earns one."),
+    ] = False,
 ) -> None:
-    """Write a curated set in the schema that another trainer reads."""
+    """Write a curated set in the schema that another trainer reads; `--format all` writes a folder for each."""
     from flows.cli.files import export_folder
 
-    export_folder(folder, form, out)
+    export_folder(folder, form, out, check=check)
 
 
 @tools.command(

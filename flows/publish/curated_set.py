@@ -24,6 +24,7 @@ from curation.public_urls import public_url
 from curation.publish import cards, review
 from curation.records import StoreError
 from curation.storage.stages import atomic_write, read_shard, write_parquet
+from curation.verify.own_judges import NEEDED
 from flows.publish import code_publish, disputes, receipts, versions
 from flows.publish.card_facts import card_facts
 from flows.publish.mark import altered_files, read_mark, write_mark
@@ -36,6 +37,7 @@ from flows.run.run_folder import PARTS, Run, as_written, stage_model
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.attempts import measured_on
 from flows.stages.export import EXPORT, PUBLISHED
+from flows.stages.judging import own_judges
 from flows.stages.labels import keep_labels
 from flows.stages.sources import SOURCES, read_states
 
@@ -129,6 +131,8 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
     atomic_write(staging / "ATTRIBUTION.md", text)
     if asked is not None:
         atomic_write(staging / ASKED, asked)
+    if judges := own_judges(run):
+        atomic_write(staging / NEEDED, json.dumps([judge.label for judge in judges], indent=1) + "\n")
     atomic_write(staging / versions.CHANGELOG, versions.changelog(run.folder))
     _finish(run, version, results, staging, made_from)
     if target.exists():

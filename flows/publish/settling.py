@@ -24,7 +24,7 @@ def settle(run: Run, verdict: review.ReviewVerdict, judge: Judge | None) -> None
     if verdict.answer is not None:
         assert judge is not None, verdict
         rows = rows_of(SOURCES.folder_in(run), "kept", verdict.problem)
-        (check,) = judge.check([(verdict.answer, rows["lang"][0])])
+        (check,) = judge.check([(verdict.answer, rows["lang"][0], rows["statement"][0])])
         if not check.usable:
             raise ConfigError(
                 f"--answer {verdict.answer}: the verifier cannot judge against it ({check.reason}); write it plainly."

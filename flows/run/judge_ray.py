@@ -13,7 +13,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from curation.records import Outcome
-from curation.verify.math_judge import Judge, JudgeResult, JudgeTask, MathJudge, ReferenceCheck, Response, Verdict
+from curation.verify.math_judge import (
+    Judge,
+    JudgeResult,
+    JudgeTask,
+    MathJudge,
+    Reference,
+    ReferenceCheck,
+    Response,
+    Verdict,
+)
 
 
 class SpreadJudge:
@@ -46,7 +55,7 @@ class SpreadJudge:
         """Yield the verdicts on each task's responses, in order; made here."""
         return self._judge.judge(tasks)
 
-    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+    def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
         """Yield whether each (reference, language) can be verified against; found out here."""
         return self._judge.check(references)
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.config import Recipe
+from curation.plugins import PluginRef
 from curation.records import AttemptKey, ConfigError
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import Judge, MathJudge
@@ -137,13 +138,15 @@ def ray_runner() -> Iterator[RayRunner]:
 
 
 def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
-    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.engine, judge.response_format)
+    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.engine, judge.response_format, judge.judges)
 
 
 @lru_cache(maxsize=4)
-def _judge(limit_s: float, memory_mb: int, engine: str, response_format: str) -> MathJudge:
+def _judge(
+    limit_s: float, memory_mb: int, engine: str, response_format: str, judges: tuple[PluginRef, ...]
+) -> MathJudge:
     """Return the verifier of this worker process; its own process ends with it."""
-    return MathJudge(1, limit_s, memory_mb, engine, response_format)
+    return MathJudge(1, limit_s, memory_mb, engine, response_format, judges)
 
 
 @cache

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from curation.plugins import PluginRef
 from curation.programs import language_variants
 from curation.storage.stages import read_shard
 from curation.verify.math_judge import Judge, MathJudge
+from curation.verify.own_judges import find_judge
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.judge import VERSION as PROGRAMS
 from curation.verify.programs.judge import ProgramJudge
@@ -31,7 +33,17 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
         tests = None if isinstance(run, BenchRun) else TESTS_A_GROUP
         return ProgramJudge(VariantProblems(run), run.recipe.seed, run.recipe.workers, tests)
     settings = run.recipe.verify
-    return MathJudge(run.recipe.workers, *settings.limits(tries), settings.engine, settings.response_format)
+    limits, judges = settings.limits(tries), own_judges(run)
+    return MathJudge(run.recipe.workers, *limits, settings.engine, settings.response_format, judges)
+
+
+def own_judges(run: Run) -> list[PluginRef]:
+    """Return the user's own judges of answers that the recipe names.
+
+    Raises:
+        ConfigError: one of them cannot be loaded.
+    """
+    return [find_judge(name, run.recipe_folder) for name in run.recipe.verify.judges]
 
 
 def verifier_version(run: Run) -> str:

@@ -63,7 +63,7 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
     Args:
         made: names of the procedural sources, some of whose rows only their generator can judge.
     """
-    checks = judge.check(problems.select("answer", "lang").iter_rows())
+    checks = judge.check(problems.select("answer", "lang", "statement").iter_rows())
     defects: list[_Defect] = [
         (None if check.usable else _UNVERIFIABLE if check.failure is None else _FAILED, f"{check.reason}: {answer}")
         for check, answer in zip(checks, problems["answer"], strict=True)
@@ -73,7 +73,7 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
     changed = [
         (place, text) for place, text in zip(unusable, rewritten, strict=True) if text != problems["answer"][place]
     ]
-    again = judge.check((text, problems["lang"][place]) for place, text in changed)
+    again = judge.check((text, problems["lang"][place], problems["statement"][place]) for place, text in changed)
     for (place, text), check in zip(changed, again, strict=True):
         if check.usable:
             why = f"{defects[place][1]}; without its layout it would be {text}, which nothing proves to be the same"

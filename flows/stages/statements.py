@@ -22,10 +22,12 @@ GROUP_ROWS = 40_000
 def filter_statements(job: StageRun) -> StageResult:
     """Keep complete open problems with one answer, and drop the others with reason and evidence."""
     settings, problems = job.recipe.statements, job.problems.folder
+    rules = [statements.find_rule(name, job.run.recipe_folder) for name in settings.rules]
 
     def work(indices: Sequence[int]) -> list[Shard]:
         frames = [read_shard(problems, "kept", index) for index in indices]
-        judged = statements.apply_rules(pl.concat(frames), settings)
+        rows = pl.concat(frames)
+        judged = statements.apply_own_rules(statements.apply_rules(rows, settings), rows, rules)
         shards, start = [], 0
         for frame in frames:
             parts = statements.split_rows(frame, judged.slice(start, frame.height))
@@ -33,7 +35,8 @@ def filter_statements(job: StageRun) -> StageResult:
             start += frame.height
         return shards
 
-    return job.by_groups(job.open(statements.VERSION, settings.digest(), job.problems), work, GROUP_ROWS)
+    version = " ".join([statements.VERSION, *(rule.label for rule in rules)])
+    return job.by_groups(job.open(version, settings.digest(), job.problems), work, GROUP_ROWS)
 
 
 STATEMENTS = Stage(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -107,3 +108,64 @@ def test_the_wheel_has_what_a_recipe_may_name(elsewhere: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert any(name.startswith("training/embedded_model/weights/") for name in names)
     assert not [name for name in names if name.startswith("tests/")]
+
+
+@pytest.mark.slow
+def test_the_files_of_the_page_plug_in_from_a_folder_outside(elsewhere: Path) -> None:
+    page = (ROOT / "docs" / "how-to" / "plug-ins.md").read_text(encoding="utf-8")
+    question = (ROOT / "docs" / "how-to" / "questions.md").read_text(encoding="utf-8")
+    for name, text in re.findall(r'^```python title="(\w+\.py)"\n(.*?)^```', page, re.MULTILINE | re.DOTALL):
+        (elsewhere / name).write_text(text)
+    (vote,) = re.findall(r"^```python\n(.*?)^```", question, re.MULTILINE | re.DOTALL)
+    (elsewhere / "own.py").write_text(vote)
+    problems = {
+        "Which formula has ethanol, a liquid at room temperature?": "C2H6O",
+        "What is 17 plus 25, as a number?": "42",
+        "word " * 401 + "What is the sum of 4 and 7, as a number?": "11",
+    }
+    finals = ["CH3CH2OH CO2 CO2 CH4", "42 1 2 3", "11 1 2 3"]
+    rows = [{"question": text, "answer": answer} for text, answer in problems.items()]
+    tried = [
+        {**row, "samples": [{"text": f"\\boxed{{{final}}}"} for final in given.split()]}
+        for row, given in zip(rows, finals, strict=True)
+    ]
+    votes = [{"question": row["question"], "text": "VERDICT: YES"} for row in rows[:2]]
+    for name, lines in (("problems", rows), ("attempts", tried), ("votes", votes)):
+        (elsewhere / f"{name}.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    own = """
+[verify]
+judges = ["chem.py:FORMULA"]
+[statements]
+rules = ["rules.py:LONG"]
+[questions.algebra]
+use = "own.py:ALGEBRA"
+model = "judge"
+[models.judge]
+kind = "recorded"
+name = "judge@1"
+path = "votes.jsonl"
+columns = { problem = "question", text = "text" }
+"""
+    band = 'model = "student"\nband = { attempts = 4, min_correct = 1 }'
+    recipe = RECIPE.replace('"elsewhere"', '"plugged"').replace('model = "student"', band, 1) + own
+    (elsewhere / "plugged.toml").write_text(recipe)
+    run(elsewhere, "-m", "flows.cli", "run", "plugged.toml")
+    import polars as pl
+
+    curated = elsewhere / "runs" / "plugged" / "curated"
+    assert dict(pl.read_parquet(curated / "data" / "*.parquet").select("answer", "pass_rate").rows()) == {
+        "C2H6O": 0.25,
+        "42": 0.25,
+    }
+    assert pl.read_parquet(curated / "dropped" / "*.parquet")["reason"].to_list() == ["own_rule"]
+    out = run(elsewhere, "-c", OBJECTIVE)
+    assert out == "my_loss.py:MyLoss 0.5\n"
+
+
+OBJECTIVE = """
+from pathlib import Path
+from training.objectives.registry import objective_of, own_settings
+settings = own_settings({"kind": "my_loss.py:MyLoss", "bound": 0.5}, Path())
+assert objective_of(settings).settings is type(settings)
+print(settings.kind.partition("@")[0], settings.bound)
+"""

@@ -20,6 +20,7 @@ import polars as pl
 from curation.prompts.solving import FENCE
 from curation.records import Domain, DropReason, PromptRequest, SourceError
 from curation.storage.stages import read_json, require_hash
+from curation.verify.own_judges import needed_judges
 from training.embedded_model.problems import Split, generate_exercises
 from training.recipe import CuratedData, DataSettings, EmbeddedData
 
@@ -40,8 +41,8 @@ class TrainingTask:
 
     ``correct`` of ``judged`` attempts of ``policy`` are what its set measured; ``deferred``: its set dropped it as too
     hard. ``raw_answer`` is the source's reference, and ``accepted`` are answers that a model took for the reference as
-    the set was made. A problem that no rule can judge has a ``reference_text``, a proof or an answer in words, and no
-    verifier.
+    the set was made; ``judges`` are the labels of the user's own judges that it was measured with.
+    A problem that no rule can judge has a ``reference_text``, a proof or an answer in words, and no verifier.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -56,6 +57,7 @@ class TrainingTask:
     policy: str | None = None
     raw_answer: str | None = None
     accepted: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -103,6 +105,7 @@ def _curated_tasks(data: CuratedData, split: Split, folder: Path) -> Iterator[Tr
             raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
         if split is not Split.HELD_OUT:
             _refuse_prefixes(files)
+        judges = needed_judges(curated)
         frames = {file: _with_statements(_read(file, _DROPPED, _MEASURED), file) for file in files}
         code = [
             (file, row)
@@ -112,9 +115,9 @@ def _curated_tasks(data: CuratedData, split: Split, folder: Path) -> Iterator[Tr
         programs = _code_problems(curated, code) if code else {}
         for file, frame in frames.items():
             for row in frame.iter_rows(named=True):
-                yield _task_from_row(row, programs.get(row["id"]), file)
+                yield replace(_task_from_row(row, programs.get(row["id"]), file), judges=judges)
         if data.hard:
-            yield from _hard_tasks(curated)
+            yield from (replace(task, judges=judges) for task in _hard_tasks(curated))
 
 
 def _refuse_prefixes(files: Sequence[Path]) -> None:

@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
 from curation.option_letters import option_letter
+from curation.plugins import PluginRef
 from curation.records import Domain, SourceError
 from curation.response_formats import BOXED
 from curation.verify.math_judge import Judge, JudgeTask, MathJudge, Response, Verdict
+from curation.verify.own_judges import chosen_judges
 from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import CodeProblem
 from training.config import RewardSettings
@@ -46,38 +48,46 @@ class Verifiers:
         tasks: what will be judged.
         workers: processes for each domain.
         rewards: whether programs are worth the share of tests they pass.
+        judges: the user's own; each problem is judged with those that its set was measured with.
 
     Raises:
-        SourceError: two tasks have the same id but other tests.
+        SourceError: two tasks have the same id but other tests, or a task needs a judge that is not given.
 
     ``questions`` decides doubtful verdicts, if a run asks a model about them.
     """
 
-    def __init__(self, tasks: Iterable[TrainingTask], workers: int, rewards: RewardSettings) -> None:
+    def __init__(
+        self, tasks: Iterable[TrainingTask], workers: int, rewards: RewardSettings, judges: Sequence[PluginRef] = ()
+    ) -> None:
         self._programs: dict[str, CodeProblem] = {}
+        self._own: dict[tuple[str, ...], tuple[PluginRef, ...]] = {}
         self._domains: set[Domain] = set()
         for task in tasks:
             self._domains.add(task.request.domain)
+            if task.request.domain is Domain.MATH:
+                self._own[task.judges] = chosen_judges(task.judges, judges, task.id)
             if (
                 task.code_problem is not None
                 and self._programs.setdefault(task.id, task.code_problem) != task.code_problem
             ):
                 raise SourceError(f"problem {task.id} is trained on and held out under different tests; leave one out")
         self._workers, self._rewards = workers, rewards
-        self._judges: dict[Domain, Judge] = {}
+        self._code: Judge | None = None
+        self._math: dict[tuple[str, ...], Judge] = {}
         self.questions: DoubtfulVerdicts | None = None
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._threads = stack.enter_context(ThreadPoolExecutor(self._workers, "verifier"))
-            if Domain.MATH in self._domains:
-                self._judges[Domain.MATH] = stack.enter_context(MathJudge(self._workers, response_format=BOXED))
+            for labels, own in self._own.items():
+                math = MathJudge(self._workers, response_format=BOXED, judges=own)
+                self._math[labels] = stack.enter_context(math)
             if Domain.CODE in self._domains:
                 all_tests = self._rewards.code == "proportional"
                 programs = self._programs.__getitem__
                 judge = ProgramJudge(programs, 0, self._workers, TESTS_PER_GROUP, every=all_tests)
                 stack.enter_context(judge).runner.open()
-                self._judges[Domain.CODE] = judge
+                self._code = judge
             self._stack = stack.pop_all()
         return self
 
@@ -88,7 +98,16 @@ class Verifiers:
 
     def version(self, domain: Domain) -> str:
         """Return name and version of the verifier of a domain."""
-        return self._judges[domain].version
+        if domain is Domain.CODE:
+            assert self._code is not None
+            return self._code.version
+        return "; ".join(judge.version for judge in self._math.values())
+
+    def _judge(self, task: TrainingTask) -> Judge:
+        if task.request.domain is Domain.CODE:
+            assert self._code is not None
+            return self._code
+        return self._math[task.judges]
 
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
         """Judge one rollout, in the house's form; ``seed`` is that of its group and draws a program's tests.
@@ -106,7 +125,7 @@ class Verifiers:
             statement=request.statement,
             admissible=task.accepted,
         )
-        submit = self._judges[request.domain].submit  # extracts the answer, which takes its time
+        submit = self._judge(task).submit  # extracts the answer, which takes its time
         future = await asyncio.get_running_loop().run_in_executor(self._threads, submit, judge_task)
         (verdict,) = await asyncio.wrap_future(future)
         return await self.questions.decide(task, verdict) if self.questions is not None else verdict

@@ -7,7 +7,7 @@
 Debris is removed first (cleaning.py, clutter.py), code of figures is set aside (figures.py), then multiple choice is
 taken out (`curation.filters.multiple_choice`), then the rules run in order of precedence (rules.py). A rule drops what
 it finds with a precision of .95 or more; what needs judgement is a question to a model
-(`curation.questions.doubtful_rows`).
+(`curation.questions.doubtful_rows`). Rules of the user's own run last (own_rules.py).
 """
 
 from curation.config import StatementSettings
@@ -20,6 +20,7 @@ from curation.filters.statements.filtering import (
     find_choices,
     split_rows,
 )
+from curation.filters.statements.own_rules import apply_own_rules, find_rule
 from curation.filters.statements.rules import RULES
 
 VERSION = "statements@16"
@@ -31,9 +32,11 @@ __all__ = [
     "FilterResult",
     "StatementRule",
     "StatementSettings",
+    "apply_own_rules",
     "apply_rules",
     "classify",
     "filter_statements",
     "find_choices",
+    "find_rule",
     "split_rows",
 ]

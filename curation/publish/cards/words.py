@@ -24,6 +24,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.TEXTUAL_ANSWER: "answer in words",
     DropReason.ANSWER_IN_STATEMENT: "statement gives the answer away",
     DropReason.WRONG_LANGUAGE: "another language",
+    DropReason.OWN_RULE: "a rule of the set's maker",
     DropReason.UNUSABLE: "cannot be used as it is, by a model's votes",
     DropReason.MULTIPLE_CHOICE: "multiple choice",
     DropReason.UNVERIFIABLE_ANSWER: "answer the verifier cannot read",

@@ -9,6 +9,7 @@ from curation.prompts.asked import Asked
 from curation.publish.export_formats.modules import nemo_gym_license
 from curation.response_formats import ANY
 from curation.thinking import OPEN
+from curation.verify.own_judges import VARIABLE
 
 _ASK = """Start the judge where programs may be run, and let the trainer ask it at the address that it prints:
 
@@ -56,7 +57,7 @@ prime-rl trains on it, its environment servers with the same PYTHONPATH:
 `taskset.file` names another exported `train.parquet`. Before 0.4: `vf.Rubric(funcs=[verifiers_reward])` of
 `curation.scoring.trainers`; hand `info` on as an object (`row["info"] = json.loads(row["info"])`).
 """,
-    "areal": """The folder `train` is a set as `datasets.load_from_disk` reads it. Every row's column `goldilocks`
+    "areal": """`datasets.load_from_disk` reads the folder `train`, and this one. Every row's column `goldilocks`
 is the record by which it is judged, and reaches the reward function of the workflow:
 
     from curation.scoring.trainers import areal_reward
@@ -183,4 +184,15 @@ def _how_asked(asked: Asked) -> str:
     said = f"\nRows ask as the problems were measured: by the prompt `{asked.prompt.version}`{examples}."
     read = {"thinking": (asked.thinking, OPEN), "response_format": (asked.response_format, ANY)}
     other = [f"`{name} = {value!r}`" for name, (value, usual) in read.items() if value != usual]
-    return f"{said} Their records have responses read by {' and '.join(other)}.\n" if other else f"{said}\n"
+    text = f"{said} Their records have responses read by {' and '.join(other)}.\n" if other else f"{said}\n"
+    return text + _judges(asked) if asked.judges else text
+
+
+def _judges(asked: Asked) -> str:
+    names = [label.partition("@")[0] for label in asked.judges]
+    return (
+        f"\nThey were measured with judges of its maker's own, and are not judged without: {', '.join(names)}. Get "
+        "these files from the maker, read them, for they run with your rights, and name them to the trainer's "
+        f"processes:\n\n    export {VARIABLE}={','.join('path/to/' + name for name in names)}\n\n"
+        f"The records name the digests that the files must have: {', '.join(asked.judges)}.\n"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -42,22 +42,32 @@ ON_DISK = frozenset({"areal"})
 class ExportResult:
     """What was written: rows in ``file``, and ``system_prompt`` if the trainer reads it from a file of its own.
 
-    ``left_out`` counts, by what judging them takes, the problems that the format cannot carry.
+    ``left_out`` counts, by what judging them takes, the problems that the format cannot carry; ``failed`` holds what
+    failed in the proof of a problem, by its id.
     """
 
     file: Path
     rows: int
     system_prompt: Path | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
-def export_set(curated: Path, form: str, out: Path) -> ExportResult:
+RowCheck = Callable[[str, Sequence[tuple[ExportedProblem, Row]]], Sequence[str | None]]
+"""The proof of some rows of a format: for each what fails, None if nothing does (`curation.scoring.checking`)."""
+
+CHECKED_AT_ONCE = 200
+"""Rows that are proved together."""
+
+
+def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = None) -> ExportResult:
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
         curated: folder with ``data/*.parquet`` in the `CURATED` schema.
         form: one of `FORMATS`.
         out: folder to write to; made where it is missing.
+        check: the proof of each row; a row that fails it is left out.
 
     Raises:
         SourceError: no such format, no set there, or a problem that the format cannot carry.
@@ -65,6 +75,7 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     if form not in FORMATS:
         raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
     left_out: Counter[str] = Counter()
+    failed: dict[str, str] = {}
     asked = read_asked(curated)
     if form == "nemo-rl" and asked.prompt.examples:
         raise SourceError(
@@ -73,7 +84,7 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
         )
     domains, count, carried = set[str](), 0, CARRIES.get(form, ANYTHING)
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[tuple[ExportedProblem, Row]]:
         nonlocal count
         for problem in _problems(curated):
             count += 1
@@ -82,11 +93,12 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
             if unmet_needs:
                 left_out[next(need for need in Need if need in unmet_needs).value] += 1
             else:
-                yield FORMATS[form](problem)
+                yield problem, FORMATS[form](problem)
 
-    made = rows()
+    made = _proved(rows(), form, check, failed)
     if (first := next(made, None)) is None:
-        why = ", ".join(f"{reason} ({number})" for reason, number in left_out.items())
+        reasons = left_out + Counter(failed.values())
+        why = ", ".join(f"{reason} ({number})" for reason, number in reasons.items())
         raise SourceError(f"{curated}: {form} can carry none of its {count} problems: {why}.")
     file = _write(chain([first], made), form, out)
     facts = SetFacts(curated.absolute().parent.name, str(out), card_license(curated), frozenset(domains), asked)
@@ -97,7 +109,22 @@ def export_set(curated: Path, form: str, out: Path) -> ExportResult:
     prompt = out / "system_prompt.txt" if form == "nemo-rl" and asked.prompt.system else None
     if prompt is not None:
         atomic_write(prompt, asked.prompt.system)
-    return ExportResult(file, count - left_out.total(), prompt, left_out=left_out)
+    return ExportResult(file, count - left_out.total() - len(failed), prompt, left_out, failed)
+
+
+def _proved(
+    rows: Iterator[tuple[ExportedProblem, Row]], form: str, check: RowCheck | None, failed: dict[str, str]
+) -> Iterator[Row]:
+    """Yield the rows that pass the proof, and note in ``failed`` what the others fail on."""
+    if check is None:
+        yield from (row for _, row in rows)
+        return
+    while held := list(islice(rows, CHECKED_AT_ONCE)):
+        for (problem, row), why in zip(held, check(form, held), strict=True):
+            if why is None:
+                yield row
+            else:
+                failed[str(problem.row["id"])] = why
 
 
 def set_records(curated: Path) -> dict[str, str]:
@@ -162,6 +189,7 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
             disable_progress_bars()
             shutil.rmtree(out / "train", ignore_errors=True)
             Dataset(table.lazy().collect().to_arrow()).save_to_disk(out / "train")
+            atomic_write(out / "dataset_dict.json", json.dumps({"splits": ["train"]}))  # `load_from_disk(out)` too
             return out / "train"
         file = out / "train.parquet"
         if isinstance(table, pl.DataFrame):
@@ -189,7 +217,7 @@ def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
 
 def _read(file: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "accepted", "meta"], glob=False)
+        return pl.read_parquet(file, columns=[*NEEDED, "raw_answer", "accepted", "solution", "meta"], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
 

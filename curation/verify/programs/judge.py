@@ -34,7 +34,7 @@ from types import TracebackType
 from typing import Self
 
 from curation.records import Outcome, VerifierError
-from curation.verify.math_judge import JudgeResult, JudgeTask, ReferenceCheck, Response, Verdict
+from curation.verify.math_judge import JudgeResult, JudgeTask, Reference, ReferenceCheck, Response, Verdict
 from curation.verify.programs.extraction import (
     CodeLang,
     FoundCode,
@@ -180,7 +180,7 @@ class ProgramJudge:
         how = "no program in a code block"
         return Verdict(Outcome.NO_ANSWER, None, None, how, 0.0 if self.every else None)
 
-    def check(self, references: Iterable[tuple[str, str]]) -> Iterator[ReferenceCheck]:
+    def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
         """Raise `VerifierError`: code problems have no reference answer; their tests were checked by agreement."""
         for _ in references:
             raise VerifierError("programs are judged by tests; a code problem has no reference answer to check")

@@ -46,6 +46,7 @@ from curation.questions.doubtful_verdicts import PROMPT
 from curation.records import SourceError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
+from curation.verify.own_judges import find_judge
 from training.checks.prompts import without_room
 from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
@@ -225,9 +226,12 @@ def _run_rank_zero(
     values = problem_values(recipe, list(tasks.values()), trainer.reference, checkpoint)
     if checkpoint is not None:
         curriculum.restore(checkpoint.state["curriculum"])
+    own_judges = [find_judge(name, recipe_folder) for name in recipe.verify.judges]
     with ExitStack() as stack:
         logs = stack.enter_context(_open_logs(out, checkpoint))
-        verifiers = stack.enter_context(Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards))
+        verifiers = stack.enter_context(
+            Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards, own_judges)
+        )
         check_language = _language_checker() if recipe.rewards.language else None
         prompt, rewards = recipe.solving_prompt, curriculum.rewards
         rollouts = RolloutRunner(tokenizer, prompt, verifiers, rewards, check_language, recipe.seed, recipe.tags)

@@ -57,4 +57,4 @@ def _exported(task: TrainingTask, prompt: Prompt, number: int) -> ExportedProble
     # verl's own scorers would read the tests there; ours has the record
     tests: list[dict[str, str]] | None = None if task.code_problem is None else []
     messages = [{"role": one["role"], "content": one["content"]} for one in prompt.messages(request)]
-    return ExportedProblem(row, number, messages, task.code_problem, tests, Asked(prompt))
+    return ExportedProblem(row, number, messages, task.code_problem, tests, Asked(prompt, judges=task.judges))

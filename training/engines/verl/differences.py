@@ -91,4 +91,5 @@ def _embedded_only(recipe: TrainRecipe) -> list[str]:
     asked = {"stored": recipe.stored is not None, "lora": recipe.lora is not None}
     asked["evaluation.keep_best"] = recipe.evaluation.keep_best
     asked["verify.model"] = recipe.verify.model is not None
+    asked["verify.judges (name the files in GOLDILOCKS_JUDGES)"] = bool(recipe.verify.judges)
     return [name for name, is_set in asked.items() if is_set]

@@ -1,0 +1,87 @@
+"""Format rules that a user names in a recipe: `[statements] rules = ["own.py:RULE"]`.
+
+They see the rows that the built-in rules keep, with statement and answer as these left them, in the order of the
+recipe. They run in the process of the stage, with the user's rights and without a limit of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import polars as pl
+
+from curation.plugins import PluginRef, load_plugin
+from curation.records import ConfigError, DropReason, SourceError
+
+MAX_EVIDENCE = 300
+"""Characters of evidence that a dropped row keeps."""
+
+
+@runtime_checkable
+class FormatRule(Protocol):
+    """A rule that drops rows, each by its own texts alone.
+
+    Example, in `own.py` next to the recipe::
+
+        class Long:
+            def drop(self, statement, answer):
+                words = len(statement.split())
+                return f"{words} words" if words > 400 else None
+
+        RULE = Long()
+    """
+
+    def drop(self, statement: str, answer: str | None) -> str | None:
+        """Return the evidence by which a row is dropped, None to keep it."""
+        ...
+
+
+def find_rule(name: str, folder: Path) -> PluginRef:
+    """Return the rule that a recipe names.
+
+    Raises:
+        ConfigError: the plug-in cannot be loaded, or lacks its method.
+    """
+    plugin = load_plugin(name, folder)
+    if isinstance(plugin.value, type) or not isinstance(plugin.value, FormatRule):
+        kind = "a class" if isinstance(plugin.value, type) else f"a {type(plugin.value).__name__}"
+        raise ConfigError(f"statements.rules: {name} is {kind}; it must be an object with the method `drop`.")
+    return PluginRef(name, str(folder.resolve()), plugin.digest)
+
+
+def apply_own_rules(judged: pl.DataFrame, problems: pl.DataFrame, rules: Sequence[PluginRef]) -> pl.DataFrame:
+    """Return what `apply_rules` found of these problems, with what the user's rules drop of the rows that it keeps.
+
+    Raises:
+        SourceError: a rule fails on a row.
+    """
+    if not rules:
+        return judged
+    rows = judged.select("statement", "answer", "rule", "reason", "evidence").rows()
+    places = problems.select("id", "source", "row").rows()
+    found = [
+        (rule, reason, evidence) if reason is not None else _first(rules, statement, answer, place)
+        for (statement, answer, rule, reason, evidence), place in zip(rows, places, strict=True)
+    ]
+    columns = {name: [one[at] for one in found] for at, name in enumerate(("rule", "reason", "evidence"))}
+    return judged.with_columns(pl.Series(name, values, pl.String) for name, values in columns.items())
+
+
+def _first(
+    rules: Sequence[PluginRef], statement: str, answer: str | None, place: tuple[str, str, int]
+) -> tuple[str | None, str | None, str | None]:
+    """Return name, reason and evidence of the first rule that drops a row."""
+    for rule in rules:
+        plugin = rule.load()
+        try:
+            evidence = plugin.value.drop(statement, answer)
+        except Exception as error:
+            name, source, row = place
+            raise SourceError(
+                f"statements.rules: {plugin.failure(error)} (row {row} of source {source}, problem {name})."
+            ) from error
+        if evidence is not None:
+            return rule.name, DropReason.OWN_RULE.value, str(evidence)[:MAX_EVIDENCE]
+    return None, None, None

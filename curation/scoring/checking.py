@@ -1,0 +1,188 @@
+"""Proof of exported rows: the reference earns 1, an empty answer and a near miss earn 0, by the trainer's own call.
+
+Each format is asked as its trainer asks: by the function of `curation.scoring.trainers` that the trainer calls with the
+columns of a row, or, for trainers that want a class of ours (`curation.scoring.consumers`), by the record at the place
+where that class reads it.
+
+A near miss of an answer is its numbers changed, or the answer with a term added. A plain number is never equal to its
+near miss; of other answers a row fails only if every near miss earns a reward. For a program it is a mutant of the
+solution; some mutants are equivalent, so that a row fails only if all of them earn a reward. A code row without a
+solution is asked with a program that does nothing, and with nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from curation.response_formats import CHOICE, CUE, HASHES, TAG
+from curation.scoring.record import MARK, read_record
+from curation.scoring.scorer import ScoringSettings, shared_scorer
+from curation.scoring.trainers import areal_reward, slime_reward, trl_reward, verifiers_reward, verl_score, without_end
+
+if TYPE_CHECKING:
+    from curation.publish.export_formats.rows import ExportedProblem
+
+Row = Mapping[str, Any]
+Asked = Sequence[tuple[Row, str]]
+Rewards = Sequence[float | None]
+
+MUTANTS = 4
+"""Mutants of a solution that are tried."""
+
+_NUMBER = re.compile(r"\d+")
+_PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
+def check_rows(form: str, rows: Sequence[tuple[ExportedProblem, Row]]) -> list[str | None]:
+    """Return for each row of a format what fails in its proof; None if nothing does.
+
+    Raises:
+        SourceError: a row has no record, or needs a judge of the user's own that is not at hand.
+    """
+    asked: list[tuple[Row, str]] = []
+    parts: list[tuple[list[str], list[str], bool]] = []
+    for problem, row in rows:
+        right, wrong, strict = _program_texts(problem) if problem.program is not None else _answer_texts(problem)
+        parts.append((right, wrong, strict))
+        asked += [(row, text) for text in (*right, "", *wrong)]
+    rewards = iter(CALLS[form](asked))
+    return [
+        _failure([next(rewards) for _ in right], next(rewards), [next(rewards) for _ in wrong], strict)
+        for right, wrong, strict in parts
+    ]
+
+
+def _failure(right: Rewards, empty: float | None, wrong: Rewards, strict: bool) -> str | None:
+    if any(reward != 1 for reward in right):
+        return f"its reference earns {right[0]}"
+    if empty:
+        return f"an empty answer earns {empty}"
+    accepted = [reward for reward in wrong if reward]
+    if accepted and (strict or len(accepted) == len(wrong)):
+        return f"a near miss earns {accepted[0]}"
+    return None
+
+
+def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
+    """Return right and wrong responses, and whether each wrong one alone would show a fault."""
+    form = str(read_record(problem.record).get("response_format", ""))
+    near = near_misses(problem.answer)
+    is_plain = _PLAIN.fullmatch(problem.answer) is not None
+    return [_response(problem.answer, form)], [_response(one, form) for one in near], is_plain
+
+
+def near_misses(answer: str) -> list[str]:
+    """Return two answers near a reference that are wrong: `3/4` gives `4/5` and `5/5`."""
+    numbers = len(_NUMBER.findall(answer))
+    if not numbers:
+        return [f"{answer}+1", f"2({answer})+3"]
+
+    def changed(first: int) -> str:
+        seen = 0
+
+        def larger(match: re.Match[str]) -> str:
+            nonlocal seen
+            seen += 1
+            return str(int(match[0]) + (first if seen == 1 else 1))
+
+        return _NUMBER.sub(larger, answer)
+
+    return [changed(1), changed(2)]
+
+
+def _response(answer: str, form: str) -> str:
+    if form == HASHES:
+        return f"#### {answer}"
+    if form == CUE:
+        return f"The answer is {answer}"
+    if form == CHOICE:
+        return f"Choice_{answer}"
+    tag = TAG.fullmatch(form)
+    return f"<{tag[1]}>{answer}</{tag[1]}>" if tag is not None else f"\\boxed{{{answer}}}"
+
+
+def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
+    """Return programs that must pass, and some of which one must fail."""
+    from curation.programs.mutants import mutants_of
+    from curation.verify.programs.extraction import CodeLang, extract_code, fenced
+
+    assert problem.program is not None
+    lang = problem.program.lang or CodeLang.PYTHON
+    nothing = fenced(lang, "pass" if lang is CodeLang.PYTHON else "int main() { return 0; }")
+    given = problem.row.get("solution")
+    code = extract_code(given, lang).code or given if given else None
+    if code is None:
+        return [], [nothing], True
+    mutants = [one.code for one in mutants_of(code, str(lang), MUTANTS, problem.row["id"])]
+    return [fenced(lang, code)], [fenced(lang, one) for one in mutants] or [nothing], False
+
+
+def _each(asked: Asked, reward: Callable[[Row, str], float | None]) -> Rewards:
+    with ThreadPoolExecutor(16) as threads:
+        return list(threads.map(lambda pair: reward(*pair), asked))
+
+
+def _verl(asked: Asked) -> Rewards:
+    def reward(row: Row, text: str) -> float | None:
+        score = verl_score(row["data_source"], text, row["reward_model"]["ground_truth"], row["extra_info"])
+        return None if score["excluded"] else float(score["score"])
+
+    return _each(asked, reward)
+
+
+def _trl(asked: Asked) -> Rewards:
+    return trl_reward([[{"role": "assistant", "content": text}] for _, text in asked], [row[MARK] for row, _ in asked])
+
+
+def _areal(asked: Asked) -> Rewards:
+    return _each(asked, lambda row, text: areal_reward("", text, [], [], **row))
+
+
+def _slime(asked: Asked) -> Rewards:
+    rewards = asyncio.run(slime_reward(None, [SimpleNamespace(metadata=r["metadata"], response=t) for r, t in asked]))
+    assert isinstance(rewards, list)
+    return rewards
+
+
+def _verifiers(asked: Asked) -> Rewards:
+    async def judged() -> list[float]:
+        return await asyncio.gather(*(verifiers_reward(text, json.loads(row["info"])) for row, text in asked))
+
+    return asyncio.run(judged())
+
+
+def _by_record(place: Callable[[Row], Any]) -> Callable[[Asked], Rewards]:
+    """Return the call of a class that scores by the record at a place of the row."""
+
+    def call(asked: Asked) -> Rewards:
+        pairs = [(place(row), without_end(text)) for row, text in asked]
+        return [score.reward for score in shared_scorer(ScoringSettings()).score(pairs)]
+
+    return call
+
+
+_RECORD, _TRUTH = _by_record(lambda row: row[MARK]), _by_record(lambda row: row["ground_truth"])
+
+CALLS: Mapping[str, Callable[[Asked], Rewards]] = {
+    "verl": _verl,
+    "trl": _trl,
+    "open-r1": _trl,
+    "verifiers": _verifiers,
+    "nemo-rl": _by_record(lambda row: row["output"]),
+    "areal": _areal,
+    "openrlhf": _by_record(lambda row: row["label"]),
+    "slime": _slime,
+    "open-instruct": _TRUTH,
+    "nemo-gym": _RECORD,
+    "skyrl": _by_record(lambda row: row["reward_spec"]["ground_truth"]),
+    "roll": _TRUTH,
+    "tinker": _RECORD,
+    "art": _RECORD,
+}
+"""How the trainer of each format asks for rewards: from rows and responses to rewards, None if the judge failed."""

@@ -1,0 +1,139 @@
+"""Judges of answers that a user names in a recipe: `[verify] judges = ["chem.py:FORMULA"]`.
+
+A judge decides the pairs that it claims, in place of the built-in kinds of answers. It runs in the verifier's worker
+process under its limits, and with the user's rights. The first judge that claims a reference decides it.
+
+Invariants: what a judge raises is BROKEN, with the file, line and pair in the method, never wrong; the digest of its
+file is part of the verifier's version; a set's records name the judges that it needs, by `PluginRef.label`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from reprlib import repr as brief
+from typing import Protocol, runtime_checkable
+
+from curation.plugins import PluginRef, load_plugin
+from curation.records import ConfigError, SourceError
+
+
+@runtime_checkable
+class AnswerJudge(Protocol):
+    """A judge of one kind of answers. Both methods must depend on their arguments alone.
+
+    Example, in `chem.py` next to the recipe::
+
+        import re
+        from collections import Counter
+
+        class Formula:
+            def claims(self, reference, statement):
+                return re.fullmatch(r"([A-Z][a-z]?[0-9]*){2,}", reference) is not None
+
+            def judge(self, answer, reference, statement):
+                return atoms(answer) == atoms(reference)
+
+        def atoms(formula):
+            pairs = re.findall(r"([A-Z][a-z]?)([0-9]*)", formula.replace("_", ""))
+            return Counter(atom for atom, number in pairs for _ in range(int(number or 1)))
+
+        FORMULA = Formula()
+    """
+
+    def claims(self, reference: str, statement: str | None) -> bool:
+        """Return whether this judge decides answers to the problem; the statement is None if it is not known."""
+        ...
+
+    def judge(self, answer: str, reference: str, statement: str | None) -> bool | None:
+        """Return whether the answer is right; None if it is doubtful."""
+        ...
+
+
+def find_judge(name: str, folder: Path) -> PluginRef:
+    """Return the judge that a recipe names.
+
+    Raises:
+        ConfigError: the plug-in cannot be loaded, or lacks a method.
+    """
+    plugin = load_plugin(name, folder)
+    if isinstance(plugin.value, type) or not isinstance(plugin.value, AnswerJudge):
+        kind = "a class" if isinstance(plugin.value, type) else f"a {type(plugin.value).__name__}"
+        raise ConfigError(f"verify.judges: {name} is {kind}; it must be an object with `claims` and `judge`.")
+    return PluginRef(name, str(folder.resolve()), plugin.digest)
+
+
+def judge_at(path: str) -> PluginRef:
+    """Return the judge of a file anywhere: `path/to/chem.py:FORMULA`, relative to the working directory.
+
+    Raises:
+        ConfigError: the plug-in cannot be loaded, or lacks a method.
+    """
+    place, _, attribute = path.rpartition(":")
+    if not place.endswith(".py"):
+        return find_judge(path, Path())
+    return find_judge(f"{Path(place).name}:{attribute}", Path(place).parent)
+
+
+NEEDED = "judges.json"
+"""In a curated set's folder: the labels of the judges that its problems were measured with, if there were any."""
+
+
+def needed_judges(folder: Path) -> tuple[str, ...]:
+    """Return the labels of the judges that the problems of a published set need.
+
+    Raises:
+        SourceError: the file is damaged.
+    """
+    path = folder / NEEDED
+    if not path.is_file():
+        return ()
+    try:
+        labels = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"it holds {brief(labels)}")
+    except ValueError as error:
+        raise SourceError(f"{path} does not name the set's judges ({error}); publish the set again.") from error
+    return tuple(labels)
+
+
+def chosen_judges(labels: Sequence[str], judges: Iterable[PluginRef], problem: str) -> tuple[PluginRef, ...]:
+    """Return the judges that a problem was measured with, of those at hand.
+
+    Raises:
+        SourceError: one of them is missing, or its file is another one.
+    """
+    known = {judge.label: judge for judge in judges}
+    missing = [label for label in labels if label not in known]
+    if missing:
+        name, _, digest = missing[0].partition("@")
+        at_hand = f"; at hand are {', '.join(known)}" if known else ""
+        raise SourceError(
+            f"problem {problem} was measured with the judge {name} (its file's digest is {digest}{at_hand}). Without "
+            f"it another verdict would count; name that file in `judges`, or in {VARIABLE}=path/to/{name}."
+        )
+    return tuple(known[label] for label in labels)
+
+
+VARIABLE = "GOLDILOCKS_JUDGES"
+"""The environment variable with judges for trainers that hand on no settings: paths with names, with commas between."""
+
+
+def claims(judge: PluginRef, reference: str, statement: str | None) -> bool | str:
+    """Return whether a judge claims a reference, or how it failed."""
+    plugin = judge.load()
+    try:
+        return bool(plugin.value.claims(reference, statement))
+    except Exception as error:  # noqa: BLE001 - the user's code
+        return f"{plugin.failure(error)} (claiming {reference!r})"
+
+
+def verdict(judge: PluginRef, answer: str, reference: str, statement: str | None) -> bool | str | None:
+    """Return whether a judge takes an answer for right, None if it is in doubt, or how it failed."""
+    plugin = judge.load()
+    try:
+        found = plugin.value.judge(answer, reference, statement)
+    except Exception as error:  # noqa: BLE001 - the user's code
+        return f"{plugin.failure(error)} (judging {answer!r} by {reference!r})"
+    return None if found is None else bool(found)

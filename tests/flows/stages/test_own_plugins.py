@@ -1,0 +1,90 @@
+"""Judges of answers and format rules of the user's own, from files next to the recipe, through the whole pipeline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from curation.filters.statements import find_rule
+from curation.publish.export_formats import export_set
+from curation.records import ConfigError, SourceError
+from curation.scoring.scorer import Scorer, ScoringSettings
+from tests.curation.verify.test_own_judges import CHEMISTRY
+from tests.flows.conftest import TINY_RECIPE, goldilocks, published, tries, write_jsonl
+
+RULE = """
+class Rule:
+    def drop(self, statement, answer):
+        return f"{len(answer)} signs" if "ethanol" in statement else None
+
+RULE = Rule()
+"""
+PROBLEMS = {
+    "Which formula has dimethyl ether, a gas at room temperature?": "C2H6O",
+    "Which formula has ethanol, written as a sum of atoms?": "C2H6O",
+    "What is 17 times 25, written as one number?": "425",
+}
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    home = tmp_path / "inputs"
+    home.mkdir()
+    (home / "chem.py").write_text(CHEMISTRY)
+    (home / "own.py").write_text(RULE)
+    write_jsonl(home / "problems.jsonl", [{"question": text, "final": answer} for text, answer in PROBLEMS.items()])
+    finals = ["CH3OCH3 C2H6O CO2 CO2", "CH3CH2OH C2H6O CO2 CO2", "425 425 1 2"]
+    made = [tries(text, answer, one) for (text, answer), one in zip(PROBLEMS.items(), finals, strict=True)]
+    write_jsonl(home / "weak.jsonl", made)
+    path = home / "tiny.toml"
+    own = '[verify]\njudges = ["chem.py:FORMULA"]\n[statements]\nrules = ["own.py:RULE"]\n'
+    path.write_text(TINY_RECIPE.partition("[stage2]")[0] + own)
+    return path
+
+
+def test_a_set_is_made_and_scored_by_the_users_own_files(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, curated = tmp_path / "run", tmp_path / "run" / "curated"
+    assert goldilocks("run", recipe, "--out", folder).status == 0
+    rates = dict(published(folder, "data").select("answer", "pass_rate").rows())
+    assert rates == {"C2H6O": 0.5, "425": 0.5}
+    (dropped,) = published(folder, "dropped").select("reason", "evidence").rows()
+    assert dropped == ("own_rule", "own.py:RULE: 5 signs")
+    assert "a rule of the set's maker" in (curated / "README.md").read_text()
+    assert "own_rule" in goldilocks("status", folder).out
+
+    exported = export_set(curated, "trl", tmp_path / "trl")
+    (label,) = json.loads((curated / "judges.json").read_text())
+    assert label.startswith("chem.py:FORMULA@")
+    readme = (exported.file.parent / "README.md").read_text()
+    assert "GOLDILOCKS_JUDGES=path/to/chem.py:FORMULA" in readme
+    assert label in readme
+    (record,) = [one for one in pl.read_parquet(exported.file)["goldilocks"] if "C2H6O" in one]
+    asked = [(record, r"\boxed{CH3OCH3}"), (record, r"\boxed{CO2}")]
+    with Scorer() as plain, pytest.raises(SourceError, match=r"was measured with the judge chem\.py:FORMULA"):
+        plain.score(asked)
+    named = ScoringSettings(workers=1, judges=(f"{recipe.parent / 'chem.py'}:FORMULA",))
+    with Scorer(named) as scorer:
+        assert [one.reward for one in scorer.score(asked)] == [1.0, 0.0]
+    monkeypatch.setenv("GOLDILOCKS_JUDGES", named.judges[0])
+    with Scorer() as scorer:
+        assert [one.reward for one in scorer.score(asked)] == [1.0, 0.0]
+
+    (recipe.parent / "chem.py").write_text(CHEMISTRY.replace('"?" not in answer', '"CH3" not in answer'))
+    with Scorer(named) as changed, pytest.raises(SourceError, match=r"at hand are chem\.py:FORMULA@"):
+        changed.score(asked)
+    assert goldilocks("run", recipe, "--out", folder).status == 0
+    assert dict(published(folder, "data").select("answer", "pass_rate").rows()) == {"C2H6O": 0.25, "425": 0.5}
+
+
+def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tmp_path: Path) -> None:
+    (recipe.parent / "own.py").write_text(RULE.replace('f"{len(answer)} signs"', "answer.missing"))
+    why = goldilocks("run", recipe, "--out", tmp_path / "run").err
+    assert f"{recipe.parent / 'own.py'}:4: AttributeError" in why
+    assert "(row 1 of source school, problem " in why
+    with pytest.raises(ConfigError, match="it must be an object with the method `drop`"):
+        find_rule("own.py:Rule", recipe.parent)
