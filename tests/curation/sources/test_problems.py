@@ -274,7 +274,7 @@ def test_a_wrong_path_lists_its_neighbours(tmp_path: Path) -> None:
         ("parquet", "x.jsonl", "not a readable parquet file"),
         ("jsonl", "x.parquet", "line 1: not JSON"),
         ("jsonl", "x.csv", "line 1: not JSON"),
-        ("csv", "x.parquet", "not a readable CSV row"),
+        ("csv", "x.parquet", "not readable as CSV"),
     ],
 )
 def test_another_kind_than_the_recipe_says(tmp_path: Path, kind: str, name: str, said: str) -> None:

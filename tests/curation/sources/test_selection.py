@@ -214,7 +214,7 @@ def test_keys_of_two_columns_are_compared_as_text(tmp_path: Path) -> None:
     (row,) = [placed.raw.row for placed in selected_rows(wanted, tmp_path, 2, SelectionCounts())]
     assert row is not None
     assert row["note"] == "x"
-    with pytest.raises(ValidationError, match="as many columns"):
+    with pytest.raises(ValidationError, match="the same number of columns"):
         source(join={**join, "key": "contest_id"})
 
 
