@@ -264,7 +264,7 @@ def train(
     recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE.toml", help="A training recipe.")] = None,
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
-    resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Continue from its checkpoint.")] = None,
+    resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Continue this run.")] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only check, in seconds, whether the model can be trained by the recipe.")
     ] = False,
