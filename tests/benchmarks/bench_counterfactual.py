@@ -197,7 +197,7 @@ def tokens_by_step(run: Path) -> list[float]:
 
 def curation_tokens(run: Path) -> int:
     """Return how many tokens the curation of a set sampled."""
-    marks = (run / "stages").glob("*-attempts/DONE.json")
+    marks = (run / "verdicts").glob("*/*/DONE.json")
     return sum(int(json.loads(path.read_text())["notes"].get("tokens", 0)) for path in marks)
 
 

@@ -119,7 +119,7 @@ def test_a_rehearsal_walks_the_whole_recipe_and_says_what_would_fail(name: str, 
         assert "models/Qwen2.5-7B-Instruct; fetch the model into it" in said  # the model of grader_7b.toml
         assert dropped.filter(pl.col("reason") == "contaminated")["row"].to_list() == [5]
     else:
-        assert dropped.filter(pl.col("source") == "apps")["reason"].to_list() == ["asks_function"]
+        assert dropped.filter(pl.col("source") == "apps")["reason"].to_list() == ["no_solution"]
         assert "placeholder" not in said
         assert "nobody listens" not in said
     taken = published(tmp_path / "run", "data")

@@ -88,6 +88,7 @@ def _install_pydantic() -> None:
     top.model_validator = top.field_validator = top.field_serializer = decorator
     top.AfterValidator = top.BeforeValidator = top.SerializeAsAny = top.PlainSerializer = top.TypeAdapter = Marker
     top.GetCoreSchemaHandler = top.GetJsonSchemaHandler = top.PrivateAttr = Marker
+    top.NonNegativeFloat = float
     top.ValidationError = type("ValidationError", (ValueError,), {})
     sys.modules.update(modules)
     fields: Any = modules["pydantic.fields"]

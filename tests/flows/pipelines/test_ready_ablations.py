@@ -111,6 +111,7 @@ def test_a_ready_ablation_comes_to_its_end(
     for name in ("demo-loop", "magistral-math", "magistral-code", "random-rows"):
         text = text.replace(f"../../runs/{name}/curated", str(toy_run / "curated"))
     graders = ", '../../runs/demo-loop/grader/training'"
+    text = text.replace("../../runs/teacher/model", "embedded").replace("'../../runs/teacher'", f"'{toy_run}'")
     text = text.replace(graders, "").replace("'../../runs/demo-loop'", json.dumps(str(toy_run)).replace('"', "'"))
     text = re.sub(r"(n_batch|n_async|n_minibatch)=(\d+)", lambda match: f"{match[1]}={int(match[2]) // 8}", text)
     text = re.sub(r"steps=\d+", "steps=1", text)

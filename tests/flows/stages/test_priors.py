@@ -171,7 +171,7 @@ def test_stage_1s_attempts_spare_stage_2_attempts(tmp_path: Path, monkeypatch: p
             runs[prior] = tmp_path / f"run-{prior}"
             said = goldilocks("run", recipe, "--out", runs[prior])
             assert said.status == 0, said.err
-            marks = [json.loads(path.read_text()) for path in (runs[prior] / "stages").glob("*-attempts/DONE.json")]
+            marks = [json.loads(path.read_text()) for path in (runs[prior] / "verdicts").glob("*/*/DONE.json")]
             made = sum(mark["notes"]["made"] for mark in marks)  # the anchor's are among them
             reports = [row for row in read_metrics(runs[prior]) if "attempts" in row]
             assert sum(last["attempts"] for last in {row["stage"]: row for row in reports}.values()) == made
