@@ -33,7 +33,7 @@ class ConsistencySettings:
             refused.
         max_other_share: share of the letters of thoughts or answer that may be in another language; 1 does not look
             inside, as in the paper. Of mixtures that keep the whole's language 0.01 finds 95 to 99 % and refuses 0.1 %
-            of pure texts, 0.05 finds more than half of switched words (`tests/benchmarks/bench_mixtures.py`).
+            of pure texts, 0.05 finds more than half of switched words.
     """
 
     among: tuple[str, ...] = LANGUAGES

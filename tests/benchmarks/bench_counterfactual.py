@@ -62,7 +62,7 @@ IMITATION = (
     "stored={ epochs = 2, only = true }",
     "optim.learning_rate=3e-4",
 )
-"""As `bench_stored` has it, where it was set before these seeds were seen."""
+"""Set in another benchmark before these seeds were seen."""
 BEFORE = (0.019, 0.055, -0.050)
 """Differences of the three seeds of `bench_loop`: what is known of the spread before anything is run."""
 

@@ -1,7 +1,4 @@
-"""The language bonus on a policy of two numbers: real sentences, the real reward, advantages and loss.
-
-`tests/benchmarks/bench_language_reward.py` does the same with a model in the trainer, in minutes.
-"""
+"""The language bonus on a policy of two numbers: real sentences, the real reward, advantages and loss."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import torch
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from curation.thinking import split_response
-from tests.benchmarks.two_languages import OTHER, exercises, thought_in
+from tests.training.two_languages import OTHER, exercises, thought_in
 from training.config import RewardSettings
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import advantages, filter_group, token_weights

@@ -2,7 +2,7 @@
 
 Sharded ranks do one micro-batch at once: each of these rounds lasts as long as the micro-batch with the most tokens.
 What first-fit decreasing packs tightly leaves the last round uneven: 4.6 % of the time of 256 ranks goes by in waiting
-with 8,192 sequences, 28.8 % with 2,048. Evened out as here it is .3 and 1.0 % (`tests/benchmarks/bench_packing.py`).
+with 8,192 sequences, 28.8 % with 2,048. Evened out as here it is .3 and 1.0 %.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A policy that runs vLLM's asynchronous engine on this machine, for as long as the run.
 
-Several copies of the model are vLLM's own data parallelism: eight simulated copies are 7.5 times one
-(`tests.benchmarks.bench_routing`), and a token costs this process 4 µs (`tests.benchmarks.bench_front_end`).
+Several copies of the model are vLLM's own data parallelism: eight simulated copies are 7.5 times one, and
+a token costs this process 4 µs (docs/figures.md).
 
 Invariants, in addition to those of `curation.policies.vllm.engine`:
   - every (problem, index) has its own seed, derived from the recipe's (`seeds.seed_of`);

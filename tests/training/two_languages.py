@@ -1,35 +1,18 @@
-"""Problems in English and French whose answers are sentences, and a tiny model that thinks in either language.
+"""Problems in English and French whose answers are sentences, to try the language bonus on.
 
-What the language bonus is tried on: `exercises` are sums of two numbers told as stories, `responses` what the model is
-shown before any reinforcement. Problem and summary are in one language; the thoughts are in it somewhat more often
-than not (`OWN`), else in the other. All sentences are long enough for the identification that the reward uses, which a
-test holds against every wording.
-
-The sums are small, so the model is nearly always right, and its language is most of what a group's attempts differ in.
-
-Invariants: everything is drawn with ``Random.random`` and ``Random.randrange``; whether a problem is held out is a
-property of its statement: its sum was seen in other words.
+Problem and summary are in one language; the thoughts are in it or in the other. All sentences are long enough for the
+identification that the reward uses, which a test compares with every wording.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
-import polars as pl
-
-from curation.records import Domain, problem_id
-
-OWN = 0.6
-"""Share of the responses shown whose thoughts are in the problem's language."""
-
 SLIPS = 0.03
-"""Share of the responses shown whose sum is wrong by a few: so there is something to lose, and to learn."""
+"""Share of the responses whose sum is wrong by a few."""
 
 LARGEST = 12
 """Largest number of a sum, the least being 2."""
@@ -123,11 +106,6 @@ def exercises(seed: int, *, held_out: bool) -> Iterator[Exercise]:
             yield exercise
 
 
-def response(exercise: Exercise, random: Random) -> str:
-    """Return one response to train on: thoughts in either language, the summary in the problem's."""
-    return thought_in(exercise, exercise.lang if random.random() < OWN else OTHER[exercise.lang], random)
-
-
 def thought_in(exercise: Exercise, lang: str, random: Random) -> str:
     """Return a response whose thoughts are in ``lang``."""
     slip = 1 + random.randrange(3) if random.random() < SLIPS else 0
@@ -137,46 +115,3 @@ def thought_in(exercise: Exercise, lang: str, random: Random) -> str:
     thoughts = thought[random.randrange(len(thought))].format(things=THINGS[lang][exercise.things], sum=equation)
     ends = summary[random.randrange(len(summary))]
     return f"<think>{thoughts}</think>{ends.format(answer=answer, things=THINGS[exercise.lang][exercise.things])}"
-
-
-def responses(seed: int) -> Iterator[tuple[str, str]]:
-    """Yield training problems with a response each, without end, for `tests.embedded_model.make.train`."""
-    random = Random(seed + 1)
-    for exercise in exercises(seed, held_out=False):
-        yield exercise.statement, response(exercise, random)
-
-
-def write_set(folder: Path, seed: int, problems: int, *, held_out: bool) -> None:
-    """Write a curated set of so many problems, no statement twice, as far as the trainer reads one."""
-    rows: dict[str, dict[str, str]] = {}
-    for exercise in exercises(seed, held_out=held_out):
-        row = {"id": problem_id(exercise.statement), "domain": Domain.MATH.value, "statement": exercise.statement}
-        rows[row["id"]] = {**row, "answer": str(exercise.answer), "lang": exercise.lang, "meta": json.dumps({})}
-        if len(rows) == problems:
-            break
-    (folder / "data").mkdir(parents=True)
-    pl.DataFrame(list(rows.values())).write_parquet(folder / "data" / "train-00000-of-00001.parquet")
-
-
-def make_model(folder: Path, seed: int, steps: int) -> None:
-    """Train the model from nothing and save it; it has the embedded model's size."""
-    from tests.embedded_model.make import TrainingSettings, train_embedded_model
-    from training.optimisation.model import save_model
-
-    making = TrainingSettings(seed=seed, steps=steps)
-    model, tokenizer = train_embedded_model(making, demonstrations=responses)
-    save_model(model, tokenizer, folder)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the model."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.two_languages", description=__doc__)
-    parser.add_argument("out", type=Path, help="folder of the model")
-    parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=400)
-    parsed = parser.parse_args(arguments)
-    make_model(parsed.out, parsed.seed, parsed.steps)
-
-
-if __name__ == "__main__":
-    main()
