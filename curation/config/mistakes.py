@@ -176,7 +176,9 @@ def _sentence(fault: Fault) -> str:
             ending = _word_like(fault.value, fault.context["expected"])
             return f"`{fault.key}` = {_as_text(fault.value)}: {fault.message}{ending}"
     subject = f"`{fault.key}` = " if fault.key else ""
-    return f"{subject}{_as_text(fault.value)}: {fault.message}."
+    is_item = fault.message == LIST and isinstance(fault.value, str | int)
+    example = f", as in [{_as_text(fault.value)}]" if is_item else ""
+    return f"{subject}{_as_text(fault.value)}: {fault.message}{example}."
 
 
 def _word_like(value: Any, allowed: str) -> str:

@@ -181,7 +181,7 @@ MISTAKES: list[tuple[dict[str, Any], list[str]]] = [
     ({"words": (True,)}, ["`words.0` = true: input should be a valid string."]),
     (
         {"name": {"a": 1}, "pair": 1},
-        ["`name` = {'a': 1}: input should be a valid string.", "`pair` = 1: input should be a list."],
+        ["`name` = {'a': 1}: input should be a valid string.", "`pair` = 1: input should be a list, as in [1]."],
     ),
     ({"colour": "red"}, [f"unknown key `colour`; allowed here: {', '.join(sorted(Toy.model_fields))}."]),
     (
