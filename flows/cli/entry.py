@@ -62,7 +62,8 @@ def goldilocks(
     """Turn raw math and code problems into RL training sets that are neither too easy nor too hard."""
     from flows.run import progress
 
-    progress.be(progress.Loudness.QUIET if quiet else progress.Loudness.VERBOSE if verbose else progress.Loudness.USUAL)
+    level = progress.Verbosity.QUIET if quiet else progress.Verbosity.VERBOSE if verbose else progress.Verbosity.NORMAL
+    progress.set_verbosity(level)
     errors.print_traces(debug)
 
 

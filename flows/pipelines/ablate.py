@@ -24,7 +24,7 @@ from flows.pipelines.evaluate import FOLDER, evaluate
 from flows.pipelines.refresh_inputs import checkpoint_table
 from flows.run.benches import bench_path, load_bench
 from flows.run.model_files import parse_model
-from flows.run.progress import announce
+from flows.run.progress import print_line
 from flows.run.training import load_train_recipe, start_from, train
 from training.evaluation.ablations import (
     Ablation,
@@ -81,7 +81,7 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
         trained: dict[str, dict[int, TrainedArm]] = {arm.name: {} for arm in arms}
         results: list[ArmResult] = []
         for number, (seed, arm) in enumerate(itertools.product(ablation.seeds, arms), start=1):
-            announce(f"{ablation.name}, {number} of {len(ablation.seeds) * len(arms)}: {arm.name}, seed {seed}")
+            print_line(f"{ablation.name}, {number} of {len(ablation.seeds) * len(arms)}: {arm.name}, seed {seed}")
             run = _trained(ablation, arm, seed, path.parent, folder)
             rates = {name: _rates(ablation, bench, home, run, folder) for name, (bench, home) in benches.items()}
             before = trained[arm.after][seed].sampled_tokens if arm.after is not None else 0.0

@@ -21,7 +21,7 @@ from typing import Any
 
 from curation.public_urls import public_text
 from curation.storage.locks import is_locked
-from flows.run.progress import tell
+from flows.run.progress import print_detail
 from flows.run.stage import StageResult
 from flows.run.tasks import Item, Work
 
@@ -60,7 +60,9 @@ def timed(folder: Path, item: Item, work: Work) -> Work:
             return result
         if result is not None and result.reused:
             counts["reused"] += 1
-            tell(f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}")
+            print_detail(
+                f"{result.stage.title:<24} was finished before: {result.manifest.kept:,} rows in {result.folder}"
+            )
             return result
         line: dict[str, Any] = {"stage": item.name, "state": FINISHED, "seconds": _since(begun)}
         line |= {"cpu_s": round(_cpu_s() - busy, 2), "peak_mb": _peak_mb()}

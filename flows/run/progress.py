@@ -16,21 +16,21 @@ from curation.public_urls import public_text
 Advance = Callable[[int], None]
 
 
-class Loudness(Enum):
+class Verbosity(Enum):
     """How much is printed on standard error."""
 
     QUIET = "warnings alone"
-    USUAL = "a bar or a line per stage"
+    NORMAL = "a bar or a line per stage"
     VERBOSE = "also which stages were finished before"
 
 
-_loudness = Loudness.USUAL
+_verbosity = Verbosity.NORMAL
 
 
-def be(loudness: Loudness) -> None:
+def set_verbosity(verbosity: Verbosity) -> None:
     """Set how much is printed from here on."""
-    global _loudness
-    _loudness = loudness
+    global _verbosity
+    _verbosity = verbosity
 
 
 def _print(line: str) -> None:
@@ -39,24 +39,23 @@ def _print(line: str) -> None:
     print(written_out(line), file=sys.stderr, flush=True)
 
 
-def tell(text: str) -> None:
-    """Print a line to who wants to know everything."""
-    if _loudness is Loudness.VERBOSE:
+def print_detail(text: str) -> None:
+    """Print a line if everything is to be shown."""
+    if _verbosity is Verbosity.VERBOSE:
         _print(text)
 
 
-def announce(text: str) -> None:
-    """Print a line on what begins now."""
-    if _loudness is not Loudness.QUIET:
+def print_line(text: str) -> None:
+    """Print a line unless only warnings are to be shown."""
+    if _verbosity is not Verbosity.QUIET:
         _print(text)
 
 
 NOTE_S = 60.0
 """Seconds between two notes of a long stage without a terminal."""
 
-_notes: list[Callable[[str], None]] = []
+_notes: list[Callable[[str, int | None], None]] = []
 """Where a note goes: to the innermost bar that is shown."""
-
 
 METRICS = "metrics.jsonl"
 """In the run folder: one line per report of progress or warning, of all stages."""
@@ -90,10 +89,14 @@ def warn(run: Path, stage: str, text: str) -> None:
         _print(line)
 
 
-def note(text: str) -> None:
-    """Show a text next to the bar, such as how many attempts and how fast. Without a bar it is lost."""
+def note(text: str, left: int | None = None) -> None:
+    """Show a text below the bar, such as how many attempts and how fast. Without a bar it is lost.
+
+    Args:
+        left: rows that are not decided yet; the bar shows the others as done.
+    """
     if _notes:
-        _notes[-1](text)
+        _notes[-1](text, left)
 
 
 @contextmanager
@@ -104,20 +107,11 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
     Args:
         is_part: of a stage that has a bar of its own: no line is printed without a terminal.
     """
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from flows.run.terminal import SafeConsole
-
-    if _loudness is Loudness.QUIET or (_notes and not is_part):  # within another's bar, which is the one that is shown
+    if _verbosity is Verbosity.QUIET or (_notes and not is_part):  # the outer bar is shown
         yield lambda _more: None
         return
+    from flows.run.terminal import SafeConsole
+
     console = SafeConsole(stderr=True, highlight=True, markup=True, soft_wrap=False)
     begun = time.monotonic()
     rows = finished
@@ -129,7 +123,7 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
 
         last_note = begun
 
-        def print_note(text: str) -> None:
+        def print_note(text: str, _left: int | None) -> None:
             nonlocal last_note
             if time.monotonic() - last_note > NOTE_S:
                 last_note = time.monotonic()
@@ -140,28 +134,34 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
         if not is_part:
             _print(f"{title:<24} {rows:>9,} rows  {time.monotonic() - begun:6.1f} s")
         return
-    columns = (
-        TextColumn("{task.description:<24}"),
-        BarColumn(bar_width=32),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task(title, total=total, completed=finished, note="")
-        with _noting(lambda text: progress.update(task, note=text)):
-            _printers.append(lambda text: progress.console.print(text, markup=False, highlight=False, soft_wrap=True))
+    from flows.run.bars import Bars
+
+    with Bars(console) as bars:
+        task = bars.add_task(title, total=total, completed=finished, note="")
+
+        def show(done: int, **fields: str) -> None:
+            bars.update(task, completed=max(bars.tasks[0].completed, done), **fields)
+
+        def show_note(text: str, left: int | None) -> None:
+            show(0 if left is None or total is None else total - left, note=text)
+
+        def advance(more: int) -> None:
+            nonlocal rows
+            rows += more
+            show(rows)
+
+        with _noting(show_note):
+            _printers.append(lambda text: bars.console.print(text, markup=False, highlight=False, soft_wrap=True))
             try:
-                yield lambda more: progress.advance(task, more)
+                yield advance
             finally:
                 _printers.pop()
         if total is None:
-            progress.update(task, total=progress.tasks[0].completed)
+            bars.update(task, total=bars.tasks[0].completed)
 
 
 @contextmanager
-def _noting(write: Callable[[str], None]) -> Iterator[None]:
+def _noting(write: Callable[[str, int | None], None]) -> Iterator[None]:
     _notes.append(write)
     try:
         yield

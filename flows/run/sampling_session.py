@@ -300,7 +300,7 @@ class SamplingSession:
         with self._metrics.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row) + "\n")
         monitoring.show(self._stage.name, progress.row())
-        note(progress_phrase(progress))
+        note(progress_phrase(progress), None if progress.total is None else progress.total - progress.problems)
 
     def _warn(self, responses: UselessResponses) -> None:
         recipe = self._run.recipe
@@ -341,10 +341,10 @@ def request_details(domain: str, meta: str | None) -> dict[str, str]:
 def progress_phrase(progress: SamplingProgress) -> str:
     """Return the progress as one line."""
     eta = progress.eta_s
-    remaining = "" if eta is None else f", {eta / 60:.0f} min left" if eta >= 90 else f", {eta:.0f} s left"
+    remaining = "" if eta is None else f"{eta / 60:.0f} min left, " if eta >= 90 else f"{eta:.0f} s left, "
     speed = f", {progress.tokens_per_s:,.0f} tokens/s" if progress.tokens else ""
     dropped, servers = sum(progress.dropped.values()), progress.servers
     health = f", {progress.in_flight:,} in flight at {servers['latency_s']:g} s" if servers else ""
     if servers.get("asked_again"):
         health += f", asked again {servers['asked_again']:,} (429: {servers['busy']:,}, 5xx: {servers['failed']:,})"
-    return f"{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{health}{remaining}"
+    return f"{remaining}{progress.attempts:,} attempts{speed}, {progress.kept:,} kept, {dropped:,} dropped{health}"
