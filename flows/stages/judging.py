@@ -7,6 +7,7 @@ from typing import Any
 
 from curation.plugins import PluginRef
 from curation.programs import language_variants
+from curation.sources.procedural import scorer_name
 from curation.storage.stages import read_shard
 from curation.verify.math_judge import Judge, MathJudge
 from curation.verify.own_judges import find_judge
@@ -38,12 +39,15 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
 
 
 def own_judges(run: Run) -> list[PluginRef]:
-    """Return the user's own judges of answers that the recipe names.
+    """Return the user's own judges of answers: those that the recipe names, then the scorers of its generators.
 
     Raises:
         ConfigError: one of them cannot be loaded.
     """
-    return [find_judge(name, run.recipe_folder) for name in run.recipe.verify.judges]
+    made = [source.made for source in run.recipe.read_sources if source.made is not None]
+    scorers = [name for one in made if (name := scorer_name(one, run.recipe_folder)) is not None]
+    names = dict.fromkeys([*run.recipe.verify.judges, *scorers])
+    return [find_judge(name, run.recipe_folder) for name in names]
 
 
 def verifier_version(run: Run) -> str:

@@ -178,7 +178,7 @@ class Trained:
         for out in self.stretches:
             rows = pl.read_ndjson(out / "attempts.jsonl").filter(pl.col("outcome").is_in(COUNTED_OUTCOMES))
             correct = pl.col("outcome") == Outcome.CORRECT.value
-            groups = rows.group_by("rollout_group").agg(rate=correct.mean())
+            groups = rows.group_by("group").agg(rate=correct.mean())
             shares.append(statistics.fmean(groups["rate"].is_between(*BAND)))
         return shares
 
