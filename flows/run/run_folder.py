@@ -150,6 +150,12 @@ def open_run(folder: Path) -> Run:
     return Run(folder, with_grader(parse_recipe(table, str(folder / "run.json")), folder), recipe_folder)
 
 
+def code_folder(run: Run) -> Path:
+    """Return the folder of the user's own code: the recipe's, also in a refresh, whose paths are its policy's."""
+    is_refresh = run.place != run.folder and (run.folder / "run.json").is_file()
+    return _read_run_file(run.folder)[1] if is_refresh else run.recipe_folder
+
+
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
     """Return the recipe of run.json as a table, and the folder that its relative paths refer to."""
     path = folder / "run.json"

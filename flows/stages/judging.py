@@ -17,7 +17,7 @@ from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import TESTS_A_GROUP, CodeProblem
 from curation.verify.programs.tables import build_problem
 from flows.run.benches import BenchRun
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, code_folder
 from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.language_variants import LANGUAGE_VARIANTS, language_of
@@ -44,10 +44,11 @@ def own_judges(run: Run) -> list[PluginRef]:
     Raises:
         ConfigError: one of them cannot be loaded.
     """
+    home = code_folder(run)
     made = [source.made for source in run.recipe.read_sources if source.made is not None]
-    scorers = [name for one in made if (name := scorer_name(one, run.recipe_folder)) is not None]
+    scorers = [name for one in made if (name := scorer_name(one, home)) is not None]
     names = dict.fromkeys([*run.recipe.verify.judges, *scorers])
-    return [find_judge(name, run.recipe_folder) for name in names]
+    return [find_judge(name, home) for name in names]
 
 
 def verifier_version(run: Run) -> str:
