@@ -152,8 +152,7 @@ def open_run(folder: Path) -> Run:
 
 def code_folder(run: Run) -> Path:
     """Return the folder of the user's own code: the recipe's, also in a refresh, whose paths are its policy's."""
-    is_refresh = run.place != run.folder and (run.folder / "run.json").is_file()
-    return _read_run_file(run.folder)[1] if is_refresh else run.recipe_folder
+    return run.recipe_folder if run.version_folder is None else _read_run_file(run.folder)[1]
 
 
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
