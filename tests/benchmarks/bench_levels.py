@@ -287,13 +287,12 @@ def report(by_seed: dict[int, dict[str, Any]]) -> None:
                 flush=True,
             )
     for arm in ARMS:
-        last = [one[arm]["in_band"][1:] for one in by_seed.values()]
-        shares = [statistics.fmean(row) for row in last if row]
-        if shares:
-            low, high = bootstrap(shares)
-            print(
-                f"in the band after the first stretch, {arm}: {statistics.fmean(shares):.3f} ({low:.3f} to {high:.3f})"
-            )
+        later = [one[arm]["in_band"][1:] for one in by_seed.values()]
+        means = [statistics.fmean(row) for row in later if row]
+        if means:
+            low, high = bootstrap(means)
+            mean = statistics.fmean(means)
+            print(f"in the band after the first stretch, {arm}: {mean:.3f} ({low:.3f} to {high:.3f})", flush=True)
 
 
 def main() -> None:
