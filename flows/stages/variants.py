@@ -15,12 +15,13 @@ from curation.difficulty import pass_rates
 from curation.policies.failure_budget import FailureBudget
 from curation.questions.variants import STAGE, VariantChecks
 from curation.records import Domain, PromptRequest
+from curation.sources.reading import source_digest
 from curation.storage.stages import read_table
 from flows.run.policies import model_title
 from flows.run.run_folder import difficulty_stage
 from flows.run.stage import MATH, Kind, StageRun
 from flows.stages.attempts import judge_rows
-from flows.stages.decontamination import DECONTAMINATION, benchmark_index, overlap_settings
+from flows.stages.decontamination import DECONTAMINATION, benchmark_index, benchmarks_of, overlap_settings
 from flows.stages.judging import open_judge
 from flows.stages.question import Inputs, PolicySession, question_stage
 
@@ -56,7 +57,9 @@ def _checks(job: StageRun) -> Iterator[Inputs]:
 
         title = model_title(recipe, writer)
         checks = VariantChecks(judge, problems, overlaps, measure, title, policy)
-        made_from = f"{solver.policy.key} {settings.band.digest()} {overlap_settings(recipe)} {recipe.verify.digest()}"
+        against = [source_digest(benchmark, home) for benchmark, home in benchmarks_of(job.run)]
+        compared = f"{overlap_settings(recipe)} {against}"
+        made_from = f"{solver.policy.key} {settings.band.digest()} {compared} {recipe.verify.digest()}"
         yield Inputs(lambda _: (checks,), version=judge.version, settings=made_from, tool=checks)
 
 
