@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 import polars as pl
 
 from curation.difficulty import pass_rates
+from curation.filters.decontamination import HIT
 from curation.policies.failure_budget import FailureBudget
 from curation.questions.variants import STAGE, VariantChecks
 from curation.records import Domain, PromptRequest
@@ -38,9 +40,9 @@ def _checks(job: StageRun) -> Iterator[Inputs]:
     kept = job.problems
     budget = FailureBudget(recipe.stage1.sampling.max_failed, kept.manifest.kept, "stage1.sampling.max_failed")
     problems = read_table(kept.folder, "kept", _OF_THE_SET)
-    index = benchmark_index(job.run, problems["statement"]) if DECONTAMINATION.enabled(job.run) else None
     with open_judge(job.run) as judge, PolicySession(job.run, STAGE, settings.model, budget, None, bool) as solver:
         policy = solver.policy.key.policy
+        index = cache(lambda: benchmark_index(job.run, problems["statement"]))
 
         def measure(rows: pl.DataFrame) -> pl.DataFrame:
             asked = rows.select("id", "statement", "lang").iter_rows()
@@ -51,7 +53,8 @@ def _checks(job: StageRun) -> Iterator[Inputs]:
 
         def overlaps(statements: pl.Series) -> Sequence[str | None]:
             found: list[str | None] = [None] * len(statements)
-            for at, name in index.hits(statements).select("row", "benchmark").iter_rows() if index is not None else ():
+            hits = index().hits(statements) if DECONTAMINATION.enabled(job.run) else HIT.to_frame()
+            for at, name in hits.select("row", "benchmark").iter_rows():
                 found[at] = name
             return found
 
