@@ -150,6 +150,7 @@ class DropReason(StrEnum):
     SEVERAL_OUTPUTS = "several_outputs"  # more than one output is right, and no checker tells which
     # translation
     UNTRANSLATED = "untranslated"  # no translation of it was accepted; the problem itself stays
+    NO_VARIANT = "no_variant"  # no variant of it was accepted; the problem itself stays
     # export
     OVER_QUOTA = "over_quota"
 

@@ -61,6 +61,7 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.TOO_FEW_TESTS: ("code.min_tests", "code.min_agreement", "code.make_tests"),
     DropReason.SEVERAL_OUTPUTS: ("sources.N.code.checker", "code.min_agreement"),
     DropReason.UNTRANSLATED: ("translation.model", "translation.reader"),
+    DropReason.NO_VARIANT: ("questions.NAME.model", "questions.NAME.max_votes"),
     DropReason.OVER_QUOTA: ("export.size",),
 }
 """By reason, the settings that decide how often it is given; none if no setting does."""

@@ -12,5 +12,6 @@ QUESTIONS = {
     "premises": "premises:PREMISES",
     "doubtful_verdicts": "doubtful_verdicts:DOUBTFUL_VERDICTS",
     "test_programs": "test_programs:TEST_PROGRAMS",
+    "variants": "variants:VARIANTS",
 }
 """By the name in a recipe: the module in this package, and the question in it."""

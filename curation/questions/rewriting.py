@@ -115,8 +115,8 @@ def accept_rewriting(
     with_options = numbers_before + sum((_numbers(option) for option in options), Counter())
     if numbers_after not in (numbers_before, with_options):
         return f"the numbers changed: {_list_numbers(numbers_before)} became {_list_numbers(numbers_after)}"
-    if _script(statement) != _script(question):
-        return f"the language changed: {_script(question)} became {_script(statement)}"
+    if main_script(statement) != main_script(question):
+        return f"the language changed: {main_script(question)} became {main_script(statement)}"
     if not verified:
         return "the model's answer to its rewriting is not the right option"
     return {"statement": statement, "answer": answer}
@@ -131,7 +131,7 @@ def _list_numbers(numbers: Counter[str]) -> str:
     return " ".join(sorted(numbers.elements())) or "none"
 
 
-def _script(text: str) -> str:
+def main_script(text: str) -> str:
     """Return the script of most letters outside formulas."""
     plain = re.sub(r"\$[^$]*\$|\\[A-Za-z]+", " ", text)
     counts: Counter[str] = Counter()

@@ -22,6 +22,7 @@ from curation.extras import require_extra
 from curation.plugins import load_plugin
 from curation.records import ConfigError, SourceError
 from curation.sources.rows import RawRow, Row
+from curation.verify.generator_scores import SCORE, is_scorer
 
 VERSION = "procedural@1"
 
@@ -75,6 +76,16 @@ def generator_digest(made: Made, folder: Path) -> str:
     levels = json.dumps([*made[1:]], sort_keys=True, default=list)
     text = f"{VERSION} {_maker(made, folder)[1]} {made.generator} {levels}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def scorer_name(made: Made, folder: Path) -> str | None:
+    """Return the name of the scorer in a generator's own file, `my_file.py:score`; None if there is none."""
+    place = made.generator.rpartition(":")[0]
+    if not place.endswith(".py"):
+        return None
+    name = f"{place}:{SCORE}"
+    make = load_plugin(made.generator, folder).value
+    return name if is_scorer(getattr(make, "__globals__", {}).get(SCORE)) else None
 
 
 def _maker(made: Made, folder: Path) -> tuple[Make, str]:

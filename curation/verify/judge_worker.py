@@ -134,7 +134,7 @@ class _GuardedComparison:
             failed = self.guard.enter(f"claims:{number}:{reference}")
             if failed is not None:
                 return failed, f"{judge.name} {_failure_reason(failed)} (claiming {reference!r})"
-            found = own_judges.claims(judge, reference, self.statement)
+            found = own_judges.claims(judge, reference, self.statement, lang=self.lang)
             self.guard.leave()
             if isinstance(found, str):
                 return Outcome.BROKEN, found

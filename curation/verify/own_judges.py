@@ -1,7 +1,9 @@
 """Judges of answers that a user names in a recipe: `[verify] judges = ["chem.py:FORMULA"]`.
 
 A judge decides the pairs that it claims, in place of the built-in kinds of answers. It runs in the verifier's worker
-process under its limits, and with the user's rights. The first judge that claims a reference decides it.
+process under its limits, and with the user's rights. The first judge that claims a reference decides it. A function
+`score(row, answer)` of a generator's file is a judge too (`curation.verify.generator_scores`): it runs in the sandbox
+and claims the references that the verifier cannot read and that it takes for right itself.
 
 Invariants: what a judge raises is BROKEN, with the file, line and pair in the method, never wrong; the digest of its
 file is part of the verifier's version; a set's records name the judges that it needs, by `PluginRef.label`.
@@ -17,6 +19,8 @@ from typing import Protocol, runtime_checkable
 
 from curation.plugins import PluginRef, load_plugin
 from curation.records import ConfigError, SourceError
+from curation.verify import answers
+from curation.verify.generator_scores import is_scorer, scored
 
 
 @runtime_checkable
@@ -58,9 +62,14 @@ def find_judge(name: str, folder: Path) -> PluginRef:
         ConfigError: the plug-in cannot be loaded, or lacks a method.
     """
     plugin = load_plugin(name, folder)
+    if is_scorer(plugin.value):
+        return PluginRef(name, str(folder.resolve()), plugin.digest)
     if isinstance(plugin.value, type) or not isinstance(plugin.value, AnswerJudge):
         kind = "a class" if isinstance(plugin.value, type) else f"a {type(plugin.value).__name__}"
-        raise ConfigError(f"verify.judges: {name} is {kind}; it must be an object with `claims` and `judge`.")
+        raise ConfigError(
+            f"verify.judges: {name} is {kind}; it must be an object with `claims` and `judge`, "
+            "or a function score(row, answer)."
+        )
     return PluginRef(name, str(folder.resolve()), plugin.digest)
 
 
@@ -120,9 +129,14 @@ VARIABLE = "GOLDILOCKS_JUDGES"
 """The environment variable with judges for trainers that hand on no settings: paths with names, with commas between."""
 
 
-def claims(judge: PluginRef, reference: str, statement: str | None) -> bool | str:
+def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str = "en") -> bool | str:
     """Return whether a judge claims a reference, or how it failed."""
     plugin = judge.load()
+    if is_scorer(plugin.value):
+        if answers.check_reference(reference, lang=lang) is None:
+            return False
+        found = scored(plugin, statement, reference, reference)
+        return found if isinstance(found, str) else bool(found)
     try:
         return bool(plugin.value.claims(reference, statement))
     except Exception as error:  # noqa: BLE001 - the user's code
@@ -132,6 +146,8 @@ def claims(judge: PluginRef, reference: str, statement: str | None) -> bool | st
 def verdict(judge: PluginRef, answer: str, reference: str, statement: str | None) -> bool | str | None:
     """Return whether a judge takes an answer for right, None if it is in doubt, or how it failed."""
     plugin = judge.load()
+    if is_scorer(plugin.value):
+        return scored(plugin, statement, reference, answer)
     try:
         found = plugin.value.judge(answer, reference, statement)
     except Exception as error:  # noqa: BLE001 - the user's code

@@ -13,7 +13,7 @@ from flows.stages.decontamination import DECONTAMINATION
 from flows.stages.difficulty import difficulty
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.execution_matrix import EXECUTION_MATRIX
-from flows.stages.export import PUBLISHED
+from flows.stages.export import EXPORT
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.programs import PROGRAMS
@@ -21,6 +21,7 @@ from flows.stages.questions import OVERLAPS
 from flows.stages.sources import SOURCES
 from flows.stages.test_programs import TEST_PROGRAMS
 from flows.stages.tests import TESTS
+from flows.stages.translation import TRANSLATION
 
 CURATE_CODE = Pipeline(
     "curate-code",
@@ -38,6 +39,7 @@ CURATE_CODE = Pipeline(
         LANGUAGE_VARIANTS,
         *difficulty("stage1"),
         *difficulty("stage2"),
-        *PUBLISHED,
+        TRANSLATION,
+        EXPORT,
     ),
 )

@@ -30,6 +30,7 @@ from flows.stages.export import EXPORT
 from flows.stages.judging import open_judge
 from flows.stages.questions import doubtful_verdicts_of
 from flows.stages.translation import TRANSLATION
+from flows.stages.variants import VARIANTS
 
 _MADE_ANEW = (
     "decisions",
@@ -86,8 +87,8 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
         results = filters.plus(*stored)
         for part in run.parts:
             results = results.plus(run_stage(decisions_stage(part), beside, results))
-        if TRANSLATION.enabled(run):  # as it is: no model is asked
-            results = results.plus(*read_results(run, [TRANSLATION]))
+        additions = [stage for stage in (TRANSLATION, VARIANTS) if stage.enabled(run)]
+        results = results.plus(*read_results(run, additions))  # as they are: no model is asked
         exported = run_stage(EXPORT, beside, results)
         table = gather_decisions(results.decisions[-1], exported, measured_on(run, run.parts[-1], verifier))
         sentences += _differing_decisions(scan_decisions(run.folder, version.number), table)

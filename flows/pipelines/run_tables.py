@@ -20,6 +20,7 @@ from flows.run.stage import Kind
 from flows.run.training_status import is_training, training_lines
 from flows.stages.judging import verifier_version
 from flows.stages.questions import question_lines
+from flows.stages.variants import VARIANTS
 
 _MEASURED = {"decisions": "problem", "verdicts": "problem"}
 """Tables of the stages that measure, and the column that names the problem."""
@@ -29,6 +30,8 @@ _KEYS = {
     Kind.EXPORT: {"kept": "id", "dropped": "id"},
     Kind.ADDITION: {"kept": "translation_of", "dropped": "id"},
 }
+
+_OF_VARIANTS = {"kept": "variant_of", "dropped": "id"}
 
 
 def status_table(folder: Path) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def explain_table(folder: Path, problem: str) -> dict[str, Any]:
     stages: list[dict[str, Any]] = []
     for stage in pipeline_of(run.recipe).stages_of(run):
         place = stage.folder_in(run, verifier)
-        keys = _KEYS.get(stage.kind, _MEASURED)
+        keys = _KEYS.get(stage.kind, _MEASURED) if stage.name != VARIANTS.name else _OF_VARIANTS
         found = {table: rows_of(place, table, name, key).to_dicts() for table, key in keys.items()}
         stages.append({"name": stage.name, **{table: rows for table, rows in found.items() if rows}})
     return {"problem": name, "recipe": run.recipe.name, "stages": stages}

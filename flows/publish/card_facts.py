@@ -123,7 +123,8 @@ def _made_words(source: Source, curated: pl.LazyFrame) -> str:
     if source.made is None:
         return ""
     level = pl.col("meta").str.json_path_match("$.level").cast(pl.Int64).alias("level")
-    is_own = (pl.col("source") == source.name) & pl.col("translation_of").is_null()
+    is_variant = pl.col("meta").str.json_path_match("$.variant_of").is_not_null()
+    is_own = (pl.col("source") == source.name) & pl.col("translation_of").is_null() & ~is_variant
     own = curated.filter(is_own).select(level)
     counts = own.group_by("level").len().sort("level").collect(engine="streaming").iter_rows()
     inside = ", ".join(f"level {number}: {count:,}" for number, count in counts) or "none"

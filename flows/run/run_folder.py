@@ -150,6 +150,11 @@ def open_run(folder: Path) -> Run:
     return Run(folder, with_grader(parse_recipe(table, str(folder / "run.json")), folder), recipe_folder)
 
 
+def code_folder(run: Run) -> Path:
+    """Return the folder of the user's own code: the recipe's, also in a refresh, whose paths are its policy's."""
+    return run.recipe_folder if run.version_folder is None else _read_run_file(run.folder)[1]
+
+
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
     """Return the recipe of run.json as a table, and the folder that its relative paths refer to."""
     path = folder / "run.json"

@@ -101,6 +101,18 @@ def overlap_settings(recipe: Recipe) -> OverlapSettings:
     return OverlapSettings(settings.methods, settings.cosine, programs=recipe.flow == "curate-code")
 
 
+def benchmark_index(run: Run, statements: pl.Series) -> BenchmarkIndex:
+    """Return a run's benchmarks, indexed, with the rarity of words in these statements."""
+    frames = [
+        frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
+        for benchmark, home in benchmarks_of(run)
+        for frame in sources.read_source(benchmark, home, run.recipe.shard_rows)
+    ]
+    index = BenchmarkIndex(pl.concat(frames), overlap_settings(run.recipe), _embedder(run))
+    index.count(statements)
+    return index
+
+
 class _Measuring:
     """All scores that could count, in a folder next to the stage's: another threshold measures nothing again."""
 

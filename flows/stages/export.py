@@ -10,6 +10,7 @@ import polars as pl
 
 from curation.publish import export
 from curation.publish.merged_copies import merged_copies, with_copies
+from curation.questions.variants import VARIANT, with_variants
 from curation.records import DROPPED, DropReason
 from curation.storage.stages import Shard, read_optional_shard, read_shard, read_table
 from curation.translation.rows import TRANSLATED, with_decisions, with_translations
@@ -20,6 +21,7 @@ from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import doubtful_verdicts_of
 from flows.stages.translation import TRANSLATION
+from flows.stages.variants import VARIANTS
 
 _NO_VOTES = pl.DataFrame(
     schema={
@@ -44,7 +46,8 @@ def export_problems(job: StageRun) -> StageResult:
     merging = [result for stage in (EXACT_DEDUP, NEAR_DEDUP) if (result := job.results.get(stage)) is not None]
     settings = f"{recipe.export.size} {recipe.seed} {measured}"
     added, voted = job.results.get(TRANSLATION), _doubtful_verdicts(job, last.name)
-    read = [*merging, *decided, *([added] if added else []), *voted]
+    varied = job.results.get(VARIANTS)
+    read = [*merging, *decided, *(one for one in (added, varied) if one is not None), *voted]
     folder = job.open(export.VERSION, settings, job.problems, *read)
     if (result := job.finished(folder)) is not None:
         return result
@@ -71,15 +74,27 @@ def export_problems(job: StageRun) -> StageResult:
             before = (
                 with_decisions(before, new.with_columns(pass_rate_of="translation_of")) if before is not None else None
             )
-        curated = export.curate(with_translations(stays, new), decisions, before)
+        rows = with_translations(stays, new)
+        variants = VARIANT.to_frame()
+        if varied is not None:
+            variants = read_shard(varied.folder, "kept", index)
+            variants = variants.join(stays, left_on="variant_of", right_on="id", how="semi")
+            rows = with_variants(rows, variants)
+            own = read_optional_shard(varied.folder, "decisions", index)
+            if own is not None:
+                own = own.with_columns(measured_on=pl.lit(measured)).select(decisions.columns)
+                decisions = pl.concat([decisions, own])
+        curated = export.curate(rows, decisions, before)
         reason = DropReason.OVER_QUOTA.value
         dropped = kept.with_columns(evidence, pl.lit(export.STAGE).alias("stage"), pl.lit(reason).alias("reason"))
         over = dropped.filter(evidence.is_not_null()).select(DROPPED.names())
-        return Shard(kept.height + new.height, {"kept": curated, "dropped": over})
+        return Shard(kept.height + new.height + variants.height, {"kept": curated, "dropped": over})
 
     counts = shard_counts(last)
     shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
-    return job.compute(folder, shards, total=sum(counts), rows_in=None if added else decided[-1].manifest.kept)
+    return job.compute(
+        folder, shards, total=sum(counts), rows_in=None if added or varied else decided[-1].manifest.kept
+    )
 
 
 def _doubtful_verdicts(job: StageRun, verifier: str) -> list[StageResult]:
@@ -108,5 +123,5 @@ def _merged_copies(job: StageRun) -> pl.DataFrame:
 
 EXPORT = Stage(name="export", title="Curated set", folder="stages/10-export", work=export_problems, kind=Kind.EXPORT)
 
-PUBLISHED = (TRANSLATION, EXPORT)
-"""The stages after the last decisions."""
+PUBLISHED = (TRANSLATION, VARIANTS, EXPORT)
+"""The stages after the last decisions of math; code has no variants."""

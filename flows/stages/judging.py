@@ -7,6 +7,7 @@ from typing import Any
 
 from curation.plugins import PluginRef
 from curation.programs import language_variants
+from curation.sources.procedural import scorer_name
 from curation.storage.stages import read_shard
 from curation.verify.math_judge import Judge, MathJudge
 from curation.verify.own_judges import find_judge
@@ -16,7 +17,7 @@ from curation.verify.programs.judge import ProgramJudge
 from curation.verify.programs.problem import TESTS_A_GROUP, CodeProblem
 from curation.verify.programs.tables import build_problem
 from flows.run.benches import BenchRun
-from flows.run.run_folder import Run
+from flows.run.run_folder import Run, code_folder
 from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.language_variants import LANGUAGE_VARIANTS, language_of
@@ -38,12 +39,16 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
 
 
 def own_judges(run: Run) -> list[PluginRef]:
-    """Return the user's own judges of answers that the recipe names.
+    """Return the user's own judges of answers: those that the recipe names, then the scorers of its generators.
 
     Raises:
         ConfigError: one of them cannot be loaded.
     """
-    return [find_judge(name, run.recipe_folder) for name in run.recipe.verify.judges]
+    home = code_folder(run)
+    made = [source.made for source in run.recipe.read_sources if source.made is not None]
+    scorers = [name for one in made if (name := scorer_name(one, home)) is not None]
+    names = dict.fromkeys([*run.recipe.verify.judges, *scorers])
+    return [find_judge(name, home) for name in names]
 
 
 def verifier_version(run: Run) -> str:

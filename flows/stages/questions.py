@@ -29,6 +29,7 @@ from flows.stages.judging import open_judge
 from flows.stages.question import Inputs, question_line, question_stage
 from flows.stages.statements import DOUBTFUL_ROWS
 from flows.stages.test_programs import TEST_PROGRAMS
+from flows.stages.variants import VARIANTS
 
 
 @contextmanager
@@ -120,7 +121,9 @@ OVERLAPS = question_stage("overlaps", "stages/07-overlaps", _overlaps, enabled=D
 PREMISES = question_stage("premises", "stages/07-premises", domains=MATH)
 
 
-_WIRED = frozenset({"rewriting", "doubtful_rows", "overlaps", "premises", "doubtful_verdicts", "test_programs"})
+_WIRED = frozenset(
+    {"rewriting", "doubtful_rows", "overlaps", "premises", "doubtful_verdicts", "test_programs", "variants"}
+)
 """Questions with a place of their own in the pipelines; all others are about rows and come after the overlaps."""
 
 
@@ -142,7 +145,7 @@ def question_stages(run: Run) -> list[Stage]:
     near = [OVERLAPS] if DECONTAMINATION.enabled(run) else []
     if run.recipe.flow == "curate-code":
         return [*near, *row_questions(run.recipe), TEST_PROGRAMS]
-    return [REWRITING, DOUBTFUL_ROWS, *near, *row_questions(run.recipe), PREMISES, *verdicts]
+    return [REWRITING, DOUBTFUL_ROWS, *near, *row_questions(run.recipe), PREMISES, *verdicts, VARIANTS]
 
 
 def question_lines(run: Run, verifier: str) -> Iterator[str]:
@@ -152,7 +155,9 @@ def question_lines(run: Run, verifier: str) -> Iterator[str]:
         result = read_result(stage, run, verifier) if stage.enabled(run) else None
         if result is not None and (line := question_line(result)) is not None:
             yield line
-    skipped = dict.fromkeys(stage.asks.split(".")[1] for stage in stages if not stage.enabled(run))
+    skipped = dict.fromkeys(
+        stage.asks.split(".")[1] for stage in stages if not (stage.enabled(run) or stage is VARIANTS)
+    )
     if skipped:
         yield f"Not asked of a model: {', '.join(skipped).replace('_', ' ')}"
     if run.recipe.asks("doubtful_verdicts"):

@@ -49,6 +49,7 @@ REASON_WORDS: Mapping[str, str] = {
     DropReason.TOO_FEW_TESTS: "too few tests",
     DropReason.SEVERAL_OUTPUTS: "several right outputs",
     DropReason.UNTRANSLATED: "no translation was accepted; the problem itself stays",
+    DropReason.NO_VARIANT: "no variant was accepted; the problem itself stays",
     DropReason.OVER_QUOTA: "over the size asked for",
 }
 """Drop reasons in words that a reader of the card understands."""

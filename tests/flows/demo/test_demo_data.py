@@ -38,6 +38,7 @@ NOT_IN_THE_MATH_LINE = {
     DropReason.SAMPLING_FAILED,  # a server's refusal
     DropReason.OVER_QUOTA,
     DropReason.UNTRANSLATED,  # no row leaves for it
+    DropReason.NO_VARIANT,  # no row leaves for it either
     DropReason.REJECTED,  # a person's word
     DropReason.FAULTY_PREMISES,  # a model's word, off by default
     DropReason.UNPROVEN_REWRITING,  # tests/flows/stages/test_references.py spoils a row so

@@ -10,8 +10,11 @@ import pytest
 
 from curation.filters.statements import find_rule
 from curation.publish.export_formats import export_set
-from curation.records import ConfigError, SourceError
+from curation.records import ConfigError, SourceError, problem_id
 from curation.scoring.scorer import Scorer, ScoringSettings
+from flows.publish.versions import RefreshedRun
+from flows.run.run_folder import new_run
+from flows.stages.judging import own_judges
 from tests.curation.verify.test_own_judges import CHEMISTRY
 from tests.flows.conftest import TINY_RECIPE, goldilocks, published, tries, write_jsonl
 
@@ -88,3 +91,34 @@ def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tm
     assert "(row 1 of source school, problem " in why
     with pytest.raises(ConfigError, match="it must be an object with the method `drop`"):
         find_rule("own.py:Rule", recipe.parent)
+
+
+def test_a_refresh_judges_by_the_files_of_the_recipe(recipe: Path, tmp_path: Path) -> None:
+    run = new_run(recipe, (), tmp_path / "run")
+    run.save()
+    refreshed = RefreshedRun(run.folder, run.recipe, tmp_path / "checkpoint", tmp_path / "version")
+    assert own_judges(refreshed) == own_judges(run) != []
+
+
+CELLS = """
+def make(level, seed):
+    return {"statement": f"Draw {seed} empty cells and {seed} full ones.", "answer": "#." * seed}
+
+def score(row, answer):
+    return len(answer) == len(row["answer"]) and set(answer) <= set("#.")
+"""
+
+
+def test_made_rows_that_the_verifier_cannot_read_are_judged_by_their_generators_scorer(tmp_path: Path) -> None:
+    recipe = tmp_path / "cells.toml"
+    (tmp_path / "cells.py").write_text(CELLS)
+    settings = 'kind = "procedural"\ngenerator = "cells.py:make"\nrows_per_level = 2\nfirst_seed = 2\nlicense = "MIT"\n'
+    models = "[stage1]" + TINY_RECIPE.partition("[stage2]")[0].partition("[stage1]")[2]
+    recipe.write_text(f'name = "cells"\nworkers = 1\n[[sources]]\nname = "cells"\n{settings}{models}')
+    made = {seed: f"Draw {seed} empty cells and {seed} full ones." for seed in (2, 3)}
+    finals = {2: "..## #..# #.# x", 3: "... ## # ."}
+    write_jsonl(tmp_path / "weak.jsonl", [tries(made[seed], None, finals[seed]) for seed in made])
+    assert goldilocks("run", recipe, "--out", tmp_path / "run").status == 0
+    assert published(tmp_path / "run", "data").select("answer", "pass_rate").rows() == [("#.#.", 0.5)]
+    verdicts = pl.read_parquet(tmp_path / "run" / "verdicts" / "stage1" / "*" / "verdicts" / "*.parquet")
+    assert set(verdicts.filter(problem=problem_id(made[2]))["method"]) == {"cells.py:score"}

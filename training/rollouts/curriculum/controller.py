@@ -160,6 +160,7 @@ class CurriculumController:
         return {
             "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
             "drawn": asdict(self._draw_counts),
+            "order": list(self._active_order),
             "seen": {
                 problem: [[count.step, count.correct, count.judged] for count in counts]
                 for problem, counts in self._pass_counts.items()
@@ -179,6 +180,7 @@ class CurriculumController:
         problems = self.pools
         self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in problems}
         self._draw_counts = DrawCounts(**state["drawn"])
+        self._active_order = deque(problem for problem in state["order"] if problem in problems)
         self._pass_counts = {problem: [PassCounts(*row) for row in rows] for problem, rows in state["seen"].items()}
         self._judged_problems = set(state["touched"]) & set(problems)
         self._curves = TrainingCurves(**state["curves"])

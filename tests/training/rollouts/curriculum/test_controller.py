@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -23,9 +24,9 @@ def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triggers, "PATIENCE", 0)
 
 
-def course(settings: CurriculumSettings | None = SETTINGS) -> CurriculumController:
+def course(settings: CurriculumSettings | None = SETTINGS, problems: Sequence[str] = PROBLEMS) -> CurriculumController:
     rewards = RewardSettings(max_length=125, length_cache=25)
-    return CurriculumController(PROBLEMS, settings, rewards, GrpoSettings(eps_high=0.27), seed=3)
+    return CurriculumController(problems, settings, rewards, GrpoSettings(eps_high=0.27), seed=3)
 
 
 def test_without_a_curriculum_every_problem_comes_once_a_pass() -> None:
@@ -73,3 +74,21 @@ def test_a_restored_course_goes_on_as_the_undisturbed_one() -> None:
         made.after_step(4, 0.5, 50.0)
     assert again.state() == undisturbed.state()
     assert [again.draw_problem() for _ in range(20)] == [undisturbed.draw_problem() for _ in range(20)]
+
+
+def test_rows_that_a_refresh_drew_come_in_and_a_resumed_run_draws_the_same_ones() -> None:
+    first = course()
+    for step in range(1, 4):
+        for problem in [first.draw_problem() for _ in range(4)]:
+            first.record_group(problem, step, 16, 16)
+        first.after_step(step, 0.5, 50.0)
+    refreshed = [*PROBLEMS[6:], *(f"level 3, seed {seed}" for seed in range(40, 46))]
+    runs = [course(problems=refreshed) for _ in range(3)]
+    for run in runs[:2]:
+        run.restore(json.loads(json.dumps(first.state())))
+    drawn = [[run.draw_problem() for _ in range(7)] for run in runs[:2]]
+    runs[2].restore(json.loads(json.dumps(runs[1].state())))  # killed and resumed
+    rest = [[run.draw_problem() for _ in range(20)] for run in (runs[0], runs[2])]
+    assert drawn[0] == drawn[1]
+    assert rest[0] == rest[1]
+    assert set(refreshed[6:]) <= {*drawn[0], *rest[0]} <= set(refreshed)

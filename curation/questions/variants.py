@@ -1,0 +1,198 @@
+"""Variants of problems that the policy solves sometimes, written by a model such that the answer stays the same.
+
+A variant is accepted only if:
+  - it is in the script of the problem;
+  - it is no near duplicate of a row of the set or of another variant, and does not overlap with a benchmark;
+  - its pass rate, measured with the policy, is in the band;
+  - the answer is proven: the writer's own answer, for which it has not seen the reference, is the reference, or most of
+    the policy's attempts reach it.
+
+The problem itself stays. Variants with another answer are out of scope.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from curation.filters.dedup.near import near_duplicates
+from curation.prompts.base import Prompt
+from curation.questions.proposals import Proposal, refusal_text
+from curation.questions.rewriting import ProposedRewriting, main_script, read_rewriting
+from curation.questions.votes import Request, Selected
+from curation.records import DROPPED, PROBLEM, Domain, DropReason, Outcome, PromptRequest, problem_id
+from curation.verify.math_judge import Judge, JudgeTask, Response
+
+SYSTEM = """\
+You are given a math problem. Write another problem that has the same answer.
+
+- Change the wording, the setting or the order, or add a condition that is irrelevant or follows from the others.
+- The answer stays exactly the same, in the same form and unit. Stay in the language of the problem.
+- Never say or hint what the answer is.
+- If no such problem exists, write NONE between the tags.
+
+Write the new problem between <problem> and </problem>. Behind it, solve your own problem from its text alone and put \
+the answer into \\boxed{}."""
+
+PROMPT = Prompt("variant@1", SYSTEM, lambda request: f"The problem:\n\n{request.statement}{refusal_text(request)}")
+
+STAGE = "variants"
+_SOURCE = "\0variants"
+
+VARIANT = pl.Schema({**PROBLEM, "variant_of": pl.String()})
+"""A variant as a row; ``variant_of`` is the id of the original."""
+
+REPEATED = "a near duplicate of a row of the set or of another variant"
+UNPROVEN = "neither the writer's own answer nor most attempts of the policy are the reference"
+
+
+@dataclass(slots=True)
+class VariantChecks:
+    """What accepts variants. ``writer`` and ``policy`` are names for the evidence."""
+
+    judge: Judge
+    problems: pl.DataFrame  # id, source, row, statement, answer and lang of the whole set
+    overlaps: Callable[[pl.Series], Sequence[str | None]]  # with which benchmark each statement overlaps
+    measure: Callable[[pl.DataFrame], pl.DataFrame]  # the policy's decisions on variants, by the recipe's band
+    writer: str
+    policy: str
+    decisions: dict[str, pl.DataFrame] = field(default_factory=dict)
+    """Of the variants that were measured, by their ids."""
+
+
+def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
+    """Select all problems of a shard of the last decision: the policy solves them sometimes."""
+    rows = problems.with_row_index("at").select("at", "id", "statement", "answer", "lang", "choices")
+    requests: list[Request] = [
+        PromptRequest(name, statement, Domain.MATH, lang)
+        for name, statement, lang in rows.select("id", "statement", "lang").iter_rows()
+    ]
+    return rows, requests
+
+
+def accept(row: Mapping[str, Any], proposed: ProposedRewriting, checks: VariantChecks) -> Mapping[str, Any] | str:
+    """Return the variant and the verdict on the writer's own answer, or why it is refused."""
+    if main_script(proposed.statement) != main_script(row["statement"]):
+        return f"the language changed: {main_script(row['statement'])} became {main_script(proposed.statement)}"
+    solved = (Response(proposed.answer, None),)
+    task = JudgeTask(row["id"], row["answer"], row["lang"], solved, statement=proposed.statement)
+    (verdict,) = next(iter(checks.judge.judge([task]))).verdicts
+    name = problem_id(proposed.statement, row["choices"], Domain.MATH)
+    return {"made": name, "new_statement": proposed.statement, "own_answer": verdict.outcome.value}
+
+
+def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], checks: VariantChecks) -> list[str | None]:
+    """Return why each variant is refused after it was compared and measured, or None."""
+    fields = {"id": pl.String, "statement": pl.String, "answer": pl.String, "lang": pl.String}
+    rows = pl.DataFrame(
+        [(result["made"], result["new_statement"], row["answer"], row["lang"]) for row, result in pairs],
+        schema=fields,
+        orient="row",
+    )
+    whys = _repeated(rows, checks)
+    overlaps = checks.overlaps(rows["statement"])
+    for at, name in enumerate(overlaps):
+        if whys[at] is None and name is not None:
+            whys[at] = f"overlaps with a benchmark: {name}"
+    sound = rows.filter(pl.Series([why is None for why in whys]))
+    decided = checks.measure(sound) if sound.height else None
+    for at, (_, result) in enumerate(pairs):
+        if whys[at] is None and decided is not None:
+            decision = decided.filter(pl.col("problem") == result["made"])
+            whys[at] = _defect(decision, result["own_answer"])
+            checks.decisions[result["made"]] = decision
+    return whys
+
+
+def _repeated(rows: pl.DataFrame, checks: VariantChecks) -> list[str | None]:
+    """Return why some variants are refused as near duplicates of the set, or of variants before them."""
+    new = rows.with_row_index("row").with_columns(source=pl.lit(_SOURCE), row=pl.col("row").cast(pl.Int64))
+    old = checks.problems.select(new.columns).with_columns(pl.col("row").cast(pl.Int64))
+    members = near_duplicates(pl.concat([old, new]), old["source"].unique().sort().to_list())
+    alike = set(members.filter(pl.col("source") == _SOURCE)["row"])
+    taken = {*checks.problems["id"]}
+    whys: list[str | None] = []
+    for at, name in enumerate(rows["id"]):
+        whys.append(REPEATED if at in alike or name in taken else None)
+        taken.add(name)
+    return whys
+
+
+def _defect(decision: pl.DataFrame, own_answer: str) -> str | None:
+    """Return why a measured variant is refused, or None."""
+    ((keep, reason, correct, judged),) = decision.select("keep", "reason", "correct", "judged").iter_rows()
+    if not keep:
+        return f"its pass rate is out of the band: {correct} of {judged} ({reason})"
+    proven = own_answer == Outcome.CORRECT.value or 2 * correct > judged
+    return None if proven else f"{UNPROVEN}: {correct} of {judged}"
+
+
+def apply(
+    _question: Proposal[ProposedRewriting], problems: pl.DataFrame, proposals: pl.DataFrame, checks: VariantChecks
+) -> dict[str, pl.DataFrame]:
+    """Return accepted variants as ``kept``, problems without one as ``dropped`` (they stay), and the decisions."""
+    accepted, refused = proposals.filter("accepted"), proposals.filter(~pl.col("accepted"))
+    originals = problems[accepted["at"].to_list()].iter_rows(named=True)
+    decisions = [checks.decisions[name] for name in accepted["made"]]
+    rows = [
+        _row(original, proposal, decision, checks)
+        for original, proposal, decision in zip(originals, accepted.iter_rows(named=True), decisions, strict=True)
+    ]
+    dropped = problems[refused["at"].to_list()].with_columns(
+        stage=pl.lit(STAGE), reason=pl.lit(DropReason.NO_VARIANT.value), evidence=refused["why"]
+    )
+    tables = {"kept": pl.DataFrame(rows, schema=VARIANT, orient="row"), "dropped": dropped.select(DROPPED.names())}
+    return tables | ({"decisions": pl.concat(decisions)} if decisions else {})
+
+
+def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of the set, each problem followed by its variants."""
+    places = problems.unique("id", keep="first", maintain_order=True).select("id").with_row_index("place")
+    new = variants.join(places, left_on="variant_of", right_on="id", how="inner", maintain_order="left")
+    rows = pl.concat([problems.with_row_index("place"), new.drop("variant_of")], how="diagonal")
+    return rows.sort("place", maintain_order=True).drop("place")
+
+
+def _row(
+    original: Mapping[str, Any], proposal: Mapping[str, Any], decision: pl.DataFrame, checks: VariantChecks
+) -> dict[str, Any]:
+    """Return a variant as a row: source, license and group are the original's, the evidence is in its meta."""
+    correct, judged = decision.select("correct", "judged").row(0)
+    evidence = {
+        "by": checks.writer,
+        "tries": proposal["tries"],
+        "own_answer": proposal["own_answer"],
+        "measured_by": checks.policy,
+        "correct": correct,
+        "judged": judged,
+    }
+    meta = json.loads(original["meta"] or "{}") | {"variant_of": original["id"], "variant": evidence}
+    return {
+        **original,
+        "id": proposal["made"],
+        "group": original["group"] or original["id"],
+        "statement": proposal["new_statement"],
+        "raw_statement": original["statement"],
+        "solution": None,
+        "meta": json.dumps(meta, ensure_ascii=False),
+        "variant_of": original["id"],
+    }
+
+
+VARIANTS = Proposal(
+    name=STAGE,
+    title="Variants by a model",
+    prompt=PROMPT,
+    read=read_rewriting,
+    accept=accept,
+    review=review,
+    result=pl.Schema({"made": pl.String(), "new_statement": pl.String(), "own_answer": pl.String()}),
+    select=select,
+    apply=apply,
+    tries=2,
+    nothing="no variant",
+)

@@ -1,0 +1,69 @@
+"""Variants of the kept problems, written by a model, compared and measured before they enter the set.
+
+The rules are those of `curation.questions.variants`. Answers of the writer and attempts at the variants are in the
+run's attempt store: a run that goes on, and a refresh, ask for new ones only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+import polars as pl
+
+from curation.difficulty import pass_rates
+from curation.filters.decontamination import HIT
+from curation.policies.failure_budget import FailureBudget
+from curation.questions.variants import STAGE, VariantChecks
+from curation.records import Domain, PromptRequest
+from curation.sources.reading import source_digest
+from curation.storage.stages import read_table
+from flows.run.policies import model_title
+from flows.run.run_folder import difficulty_stage
+from flows.run.stage import MATH, Kind, StageRun
+from flows.stages.attempts import judge_rows
+from flows.stages.decontamination import DECONTAMINATION, benchmark_index, benchmarks_of, overlap_settings
+from flows.stages.judging import open_judge
+from flows.stages.question import Inputs, PolicySession, question_stage
+
+_OF_THE_SET = ["id", "source", "row", "statement", "answer", "lang"]
+
+
+@contextmanager
+def _checks(job: StageRun) -> Iterator[Inputs]:
+    """Yield what compares and measures variants."""
+    recipe, part = job.recipe, job.run.parts[-1]
+    settings, writer = difficulty_stage(recipe, part), recipe.questions[STAGE].model
+    assert settings.model is not None
+    assert writer is not None
+    kept = job.problems
+    budget = FailureBudget(recipe.stage1.sampling.max_failed, kept.manifest.kept, "stage1.sampling.max_failed")
+    problems = read_table(kept.folder, "kept", _OF_THE_SET)
+    with open_judge(job.run) as judge, PolicySession(job.run, STAGE, settings.model, budget, None, bool) as solver:
+        policy = solver.policy.key.policy
+        index = cache(lambda: benchmark_index(job.run, problems["statement"]))
+
+        def measure(rows: pl.DataFrame) -> pl.DataFrame:
+            asked = rows.select("id", "statement", "lang").iter_rows()
+            requests = [PromptRequest(name, statement, Domain.MATH, lang) for name, statement, lang in asked]
+            attempts = solver.ask(requests, settings.band.attempts)
+            verdicts = judge_rows(judge, rows.with_columns(raw_answer=pl.lit(None, pl.String)), attempts)
+            return pass_rates.decide(pass_rates.pass_rates(rows["id"], verdicts, policy), settings.band, part)
+
+        def overlaps(statements: pl.Series) -> Sequence[str | None]:
+            found: list[str | None] = [None] * len(statements)
+            hits = index().hits(statements) if DECONTAMINATION.enabled(job.run) else HIT.to_frame()
+            for at, name in hits.select("row", "benchmark").iter_rows():
+                found[at] = name
+            return found
+
+        title = model_title(recipe, writer)
+        checks = VariantChecks(judge, problems, overlaps, measure, title, policy)
+        against = [source_digest(benchmark, home) for benchmark, home in benchmarks_of(job.run)]
+        compared = f"{overlap_settings(recipe)} {against}"
+        made_from = f"{solver.policy.key} {settings.band.digest()} {compared} {recipe.verify.digest()}"
+        yield Inputs(lambda _: (checks,), version=judge.version, settings=made_from, tool=checks)
+
+
+VARIANTS = question_stage(STAGE, "stages/10-variants", _checks, kind=Kind.ADDITION, domains=MATH)
