@@ -23,7 +23,7 @@ from typing import Literal
 import polars as pl
 
 from curation.publish import versions
-from curation.records import OLD_COLUMNS, DropReason, StoreError
+from curation.records import DropReason, StoreError
 from curation.storage.sorted_parts import digest_in_order, in_order, scan_table, write_scanned
 from curation.storage.stages import (
     Shard,
@@ -54,7 +54,7 @@ Origin = Literal["run", "refresh"]
 class Version:
     """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the pipeline's own decisions.
 
-    ``file`` is the hash of decisions.parquet; empty of a version of before it was noted.
+    ``file`` is the hash of decisions.parquet.
 
     Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
     """
@@ -120,14 +120,7 @@ def decisions_of(folder: Path, number: int, columns: list[str] | None = None) ->
     Args:
         columns: those that are wanted; all if missing.
     """
-    if number == 0:
-        return versions.KEPT.to_frame().select(columns or pl.all())
-    path = _decisions_file(folder, number)
-    try:
-        table = pl.scan_parquet(path, glob=False).rename(OLD_COLUMNS, strict=False)
-        return (table if columns is None else table.select(columns)).collect()
-    except (FileNotFoundError, pl.exceptions.PolarsError) as error:
-        raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
+    return scan_decisions(folder, number).select(columns or pl.all()).collect()
 
 
 def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyFrame:
@@ -142,10 +135,10 @@ def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyF
     path = _decisions_file(folder, number)
     try:
         table = pl.scan_parquet(path, glob=False, row_index_name=at)
-        names = table.collect_schema().names()
+        table.collect_schema()
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
-    return table.rename({old: new for old, new in OLD_COLUMNS.items() if old in names})
+    return table
 
 
 def _decisions_file(folder: Path, number: int) -> Path:

@@ -11,7 +11,7 @@ import pytest
 
 from curation.records import SourceError
 from flows.pipelines.provenance import trained_sets
-from flows.publish.public_set import PARTS
+from flows.publish.public_set import POINTERS
 from flows.run.recipe import load_recipe
 from tests.flows.conftest import ROOT, goldilocks, published, refusal, write_jsonl
 from training.embedded_model.problems import Split
@@ -137,7 +137,7 @@ def test_what_cannot_be_restored_or_withheld_is_a_sentence(run: Path, tmp_path: 
     public = send(run)
     assert "the set has no such source; it has school" in refusal("publish", "--restore", public, "--source", "web=x")
     assert "--source school: write NAME=PATH" in refusal("publish", "--restore", public, "--source", "school")
-    assert (public / PARTS).is_file()
+    assert (public / POINTERS).is_file()
 
 
 @pytest.fixture(scope="module")
