@@ -183,13 +183,8 @@ def _restored(notes: pl.DataFrame, texts: pl.DataFrame) -> tuple[pl.DataFrame, p
     part = pl.col("text").str.slice(pl.col("begin"), pl.col("end") - pl.col("begin"))
     joined = notes.join(texts.unique(by, keep="first"), on=by, how="left", maintain_order="left")
     joined = joined.with_columns(text=pl.concat_str("before", part, "after"))
-    is_same = pl.Series(
-        [
-            text is not None and digest_of(text) == digest
-            for text, digest in joined.select("text", "digest").iter_rows()
-        ],
-        dtype=pl.Boolean,
-    )
+    pairs = joined.select("text", "digest").iter_rows()
+    is_same = pl.Series([text is not None and digest_of(text) == digest for text, digest in pairs], dtype=pl.Boolean)
     return joined.filter(is_same), notes.filter(~is_same)
 
 

@@ -246,13 +246,6 @@ def test_a_wrong_column_is_one_error_that_lists_what_was_there(
         assert said in str(caught.value)
 
 
-def test_a_wrong_value_is_named_by_its_row(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [{"problem": f"p{i}", "answer": "1"} for i in range(5)]
-    lines(tmp_path / "x.jsonl", [*rows, {"problem": "q", "answer": ["1", "2"]}])
-    with pytest.raises(SourceError, match=r"line 6: `answer` should be text, but is a list.*\['1', '2'\]"):
-        read(source("jsonl", "x.jsonl", {"answer": "answer"}), tmp_path, batch_rows=2)
-
-
 def test_a_wrong_path_lists_its_neighbours(tmp_path: Path) -> None:
     lines(tmp_path / "right.jsonl", GSM8K)
     (tmp_path / "folder").mkdir()
@@ -298,15 +291,6 @@ def test_what_holds_no_rows_is_refused(tmp_path: Path) -> None:
             check_source(source(kind, f"x.{kind}"), tmp_path)
 
 
-def test_a_broken_file_of_a_source(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b'{"problem": "p"}\n' * 9)[:-9])
-    (tmp_path / "x.jsonl").write_text('{"problem": "p"}\n{"problem": \n')
-    with pytest.raises(SourceError, match=r"x\.jsonl\.gz: not a readable jsonl file, or a damaged one"):
-        read(source("jsonl", "x.jsonl.gz"), tmp_path)
-    with pytest.raises(SourceError, match=r"x\.jsonl, line 2: not JSON"):
-        read(source("jsonl", "x.jsonl"), tmp_path)
-
-
 def test_a_saved_data_set_with_splits(tmp_path: Path) -> None:
     splits = {"train": datasets.Dataset.from_list(GSM8K[:2]), "test": datasets.Dataset.from_list(GSM8K[2:])}
     datasets.DatasetDict(splits).save_to_disk(str(tmp_path / "saved"))
@@ -320,17 +304,6 @@ def test_a_saved_data_set_with_splits(tmp_path: Path) -> None:
         read(source("dataset", "saved", columns, split="dev"), tmp_path)
     with pytest.raises(SourceError, match="no row has `problem`; there are: question, answer"):
         check_source(source("dataset", "saved"), tmp_path)
-
-
-def test_a_folder_as_a_data_set(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    pl.DataFrame(GSM8K[:2]).write_parquet(tmp_path / "folder" / "train-00000.parquet")
-    pl.DataFrame(GSM8K[2:]).write_parquet(tmp_path / "folder" / "test-00000.parquet")
-    columns = {"statement": "question", "answer": {"path": "answer", "take": "hash"}}
-    assert read(source("dataset", "folder", columns), tmp_path)["answer"].to_list() == ["18", "5"]
-    assert read(source("dataset", "folder", columns, split="test"), tmp_path)["answer"].to_list() == [None]
-    with pytest.raises(SourceError, match="has no split `dev`; it has: "):
-        read(source("dataset", "folder", columns, split="dev"), tmp_path)
 
 
 def test_a_data_set_that_cannot_be_loaded(tmp_path: Path) -> None:

@@ -122,12 +122,6 @@ def test_a_share_needs_no_count() -> None:
     assert draw("other", quota, numbers) != drawn
 
 
-def test_a_share_of_a_source(tmp_path: Path) -> None:
-    found = positions(tmp_path, quota={"share": 0.3})
-    assert found == sorted(draw("s", Quota(share=0.3), range(30)))
-    assert 0 < len(found) < 30
-
-
 @pytest.mark.parametrize("quota", [{}, {"rows": 0}, {"share": 0.0}])
 def test_a_quota_that_draws_nothing_is_refused(quota: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
