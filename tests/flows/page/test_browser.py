@@ -353,8 +353,8 @@ def test_the_page_stands_beside_prefects_own(
 
 
 @pytest.mark.slow
-def test_seven_hundred_thousand_rows_are_paged_sorted_narrowed_and_searched(browser: Any, tmp_path: Path) -> None:
-    folder, rows = tmp_path / "run", 700_000
+def test_many_rows_are_paged_sorted_narrowed_and_searched(browser: Any, tmp_path: Path) -> None:
+    folder, rows = tmp_path / "run", 70_000
     make_run(folder, rows)
     files = sorted((folder / "stages").glob("*/kept/*.parquet"))
     texts = pl.read_parquet(files, columns=["statement", "lang"])
@@ -365,7 +365,7 @@ def test_seven_hundred_thousand_rows_are_paged_sorted_narrowed_and_searched(brow
         assert page.inner_text("h1") == f"Rows {rows:,}"
         first = page.inner_text("ol.rows li:first-child")
         page.keyboard.press("n")
-        page.wait_for_selector("text=page 2 of 14,000")
+        page.wait_for_selector("text=page 2 of 1,400")
         assert page.inner_text("ol.rows li:first-child") != first
         page.keyboard.press("/")
         page.keyboard.type("triangle CANDLES")

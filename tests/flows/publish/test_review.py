@@ -82,13 +82,6 @@ def test_a_label_that_a_person_stands_by_is_not_suspected_again(tiny_copy: Tiny)
     assert tiny_copy.table("data").filter(pl.col("id") == name).is_empty()
 
 
-def test_the_same_run_with_the_same_verdicts_does_nothing_new(tiny_copy: Tiny) -> None:
-    review(tiny_copy, "--reject", name_of("half"))
-    assert tiny_copy.run().status == 0
-    said = tiny_copy.run()
-    assert (said.status, said.err) == (0, "")
-
-
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -159,8 +152,3 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
     (inputs / "exam.jsonl").write_text('{"task": "What is the tallest tree?"}\n')
     assert tiny_copy.run().status == 0
     assert "contaminated" not in set(tiny_copy.table("dropped")["reason"])
-
-
-def test_a_benchmark_that_is_not_there_is_said_before_anything_runs(tiny_copy: Tiny) -> None:
-    tiny_copy.recipe.write_text(BENCHMARKED)
-    assert "exam: no file at" in refusal("run", tiny_copy.recipe, "--out", tiny_copy.folder)
