@@ -189,7 +189,7 @@ def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
     assert said.status == 0, said.out
 
 
-def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
+def ablation(folder: Path, curated: Path) -> Path:
     """What an ablation leaves of two arms, one trained on the set and one on other rows."""
     for arm, place in (("curated", curated), ("random", curated.parent / "elsewhere")):
         table = {
@@ -202,7 +202,13 @@ def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
         (run / "run.json").write_text(json.dumps(about))
     told = {"mean": 0.04, "low": 0.01, "high": 0.07, "count": 50}
     rows = [
-        {"arm": arm, "bench": "few", "seeds": 1, "difference": None if arm == base else told, "sampled_tokens": 900.0}
+        {
+            "arm": arm,
+            "bench": "few",
+            "seeds": 1,
+            "difference": None if arm == "random" else told,
+            "sampled_tokens": 900.0,
+        }
         for arm in ("curated", "random")
     ]
     atomic_write(folder / "ablation.json", json.dumps({"name": "counterfactual", "results": rows}))
@@ -210,13 +216,12 @@ def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
 
 
 def test_an_ablation_of_the_set_tells_what_it_was_worth(tiny_copy: Tiny, tmp_path: Path) -> None:
-    """The difference is that of the set to random rows, also if the set is the ablation's base."""
-    place = ablation(tmp_path / "ablation", tiny_copy.folder / "curated", "curated")
+    place = ablation(tmp_path / "ablation", tiny_copy.folder / "curated")
     assert goldilocks("-q", "publish", "--receipt", tiny_copy.folder, "--ablation", place).status == 0
     figure = read_receipt(tiny_copy.folder / "curated")[0].figure("worth.counterfactual.few")
     assert figure is not None
-    assert (figure.value, figure.n) == (-0.04, 50)
-    assert figure.interval == (-0.07, -0.01)
+    assert (figure.value, figure.n) == (0.04, 50)
+    assert figure.interval == (0.01, 0.07)
     said = verify(tiny_copy.folder)
     assert said.status == 0, said.out
     assert "worth.counterfactual.few: compared with the run's copy; it takes training" in said.out
@@ -224,5 +229,7 @@ def test_an_ablation_of_the_set_tells_what_it_was_worth(tiny_copy: Tiny, tmp_pat
 
 def test_an_ablation_of_another_set_is_refused(tiny_copy: Tiny, tmp_path: Path) -> None:
     place = ablation(tmp_path / "ablation", tmp_path / "other" / "curated")
-    assert "exactly one must be trained on" in refusal("publish", "--receipt", tiny_copy.folder, "--ablation", place)
+    assert "its arm `curated` must be trained on" in refusal(
+        "publish", "--receipt", tiny_copy.folder, "--ablation", place
+    )
     assert "holds no ablation" in refusal("publish", "--receipt", tiny_copy.folder, "--ablation", tmp_path)
