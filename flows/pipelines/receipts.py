@@ -316,8 +316,8 @@ def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
     benches = sorted(bench for bench, arm in rows if arm == "curated" and (bench, "random") in rows)
     if trained != {curated} or any(rows[bench, "curated"]["difference"] is None for bench in benches):
         raise ConfigError(
-            f"--ablation {folder}: its arm `curated` must be trained on {curated}, and its base must be `random`, as in "
-            f"flows/ablations/counterfactual.toml; trained on: {', '.join(map(str, sorted(trained))) or 'nothing'}."
+            f"--ablation {folder}: its arm `curated` must be trained on {curated}, and `random` must be its base, as "
+            f"in flows/ablations/counterfactual.toml; trained on: {', '.join(map(str, sorted(trained))) or 'nothing'}."
         )
     return [_counterfactual(bench, rows[bench, "curated"], rows[bench, "random"]) for bench in benches]
 

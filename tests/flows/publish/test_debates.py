@@ -68,15 +68,22 @@ def write_recorded(
         write_jsonl(inputs / f"{name}.jsonl", rows)
 
 
+@pytest.fixture(scope="module")
+def finished(tiny_run: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    """A finished run of the tiny recipe with two disputes, and models for debates; do not write into its folder."""
+    run = tiny_run.copy(tmp_path_factory.mktemp("debates"))
+    run.recipe.write_text(run.recipe.read_text() + MODELS)
+    write_recorded(run)
+    before = {file: file.stat().st_mtime_ns for file in (run.folder / "stages").rglob("*.parquet")}
+    assert run.run().status == 0
+    assert before == {file: file.stat().st_mtime_ns for file in (run.folder / "stages").rglob("*.parquet")}
+    return run
+
+
 @pytest.fixture
-def debated_run(tiny_copy: Tiny) -> Tiny:
-    """A finished run of the tiny recipe with two disputes, and models for debates."""
-    tiny_copy.recipe.write_text(tiny_copy.recipe.read_text() + MODELS)
-    write_recorded(tiny_copy)
-    before = {file: file.stat().st_mtime_ns for file in (tiny_copy.folder / "stages").rglob("*.parquet")}
-    assert tiny_copy.run().status == 0
-    assert before == {file: file.stat().st_mtime_ns for file in (tiny_copy.folder / "stages").rglob("*.parquet")}
-    return tiny_copy
+def debated_run(finished: Tiny, tmp_path: Path) -> Tiny:
+    """A copy of that run."""
+    return finished.copy(tmp_path)
 
 
 def debated(run: Tiny, min_score: float | None = None) -> Debates:
