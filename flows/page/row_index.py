@@ -87,32 +87,45 @@ class RowIndex:
 
     def find(self, query: RowQuery) -> FoundRows:
         """Return the rows that a query asks for."""
-        rows = self._searched
+        rows = self._searched.lazy()
         for condition in _conditions(query, self._order_of_stages):
             rows = rows.filter(condition)
-        chosen = _chosen(query)
+        left = rows.drop(_SMALL, "id").collect()
+        chosen = self._chosen(query)
         facets = {}
         for facet in FACETS:
             others = [condition for name, condition in chosen.items() if name != facet]
-            facets[facet] = _counts((rows.filter(others) if others else rows)[facet])
-        found = rows.filter(list(chosen.values())) if chosen else rows
+            facets[facet] = _counts(_column(left, facet, others))
         column, descending = SORTS.get(query.sort, SORTS["row"])
+        found = left.lazy().filter(list(chosen.values())) if chosen else left.lazy()
         if column != "row":
-            found = found.sort(column, descending=descending, nulls_last=True, maintain_order=True)
-        return FoundRows(found[_PLACE], facets)
+            found = found.select(_PLACE, column).sort(
+                column, descending=descending, nulls_last=True, maintain_order=True
+            )
+        return FoundRows(found.select(_PLACE).collect()[_PLACE], facets)
 
     def rows(self, found: FoundRows, start: int, count: int) -> list[dict[str, object]]:
         """Return some of the rows that were found."""
         return self.table[found.places.slice(start, count)].to_dicts()
 
+    def _chosen(self, query: RowQuery) -> dict[str, pl.Expr]:
+        """Return which rows have the values that a query chose among a facet's."""
+        chosen = {}
+        for name in FACETS:
+            if value := getattr(query, name):
+                kind = self.table.schema[name]
+                assert isinstance(kind, pl.Enum)
+                is_known = value in kind.categories
+                chosen[name] = pl.col(name) == pl.lit(value, kind) if is_known else pl.lit(False)
+        if query.stage.endswith(".decisions") and query.reason:
+            del chosen["reason"]
+            chosen["stage"] = pl.col(f"reason_{query.stage.partition('.')[0]}") == query.reason
+        return chosen
 
-def _chosen(query: RowQuery) -> dict[str, pl.Expr]:
-    """Return which rows have the values that a query chose among a facet's."""
-    chosen = {name: pl.col(name).cast(pl.String) == value for name in FACETS if (value := getattr(query, name))}
-    if query.stage.endswith(".decisions") and query.reason:
-        del chosen["reason"]
-        chosen["stage"] = pl.col(f"reason_{query.stage.partition('.')[0]}") == query.reason
-    return chosen
+
+def _column(rows: pl.DataFrame, name: str, conditions: list[pl.Expr]) -> pl.Series:
+    """Return a column of the rows under some conditions."""
+    return rows.lazy().filter(conditions).select(name).collect()[name] if conditions else rows[name]
 
 
 def _counts(column: pl.Series) -> list[tuple[str, int]]:

@@ -190,20 +190,3 @@ def test_what_cannot_be_meant_is_refused(debated_run: Tiny, tmp_path: Path) -> N
     assert "models.judge: " in refusal("review", folder, *DEBATE, "--set", server)
     (debated_run.recipe.parent / "votes.jsonl").unlink()
     assert "votes.jsonl" in refusal("review", folder, *DEBATE)
-
-
-def test_the_page_shows_speeches_as_text(debated_run: Tiny) -> None:
-    from tests.flows.page.conftest import Visitor
-
-    attack = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
-    write_recorded(debated_run, speaker=lambda request: f"{speaker(request)} {attack}")
-    debated(debated_run)
-    visitor = Visitor(debated_run.folder.parent)
-    problem = problem_id(TINY["wrong label"][0])
-    assert visitor.next("Ada", problem) == problem
-    text = visitor.client.get("/r/run/review/next", params={"reviewer": "Ada", "problem": problem}).text
-    assert "argued before a judge" in text
-    assert "the reference is right with probability 0.00" in text
-    assert "&lt;script&gt;window.hacked" in text
-    assert "<script>window" not in text
-    assert "<img src=x" not in text

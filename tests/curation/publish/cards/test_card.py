@@ -244,12 +244,6 @@ def test_an_empty_set_has_a_card_that_says_so(tmp_path: Path) -> None:
     assert "language" not in header(text)
 
 
-def test_a_single_problem_is_singular() -> None:
-    text = render(facts(1, 1))
-    assert "**1 problem** of the right difficulty" in text
-    assert "from 12 rows in 1 source." in text
-
-
 def test_text_holds_no_gaps_and_no_template_leftovers() -> None:
     for stages in (0, 1, 2):
         text = render(facts(stages))
