@@ -82,19 +82,16 @@ def test_a_label_that_a_person_stands_by_is_not_suspected_again(tiny_copy: Tiny)
     assert tiny_copy.table("data").filter(pl.col("id") == name).is_empty()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (("--accept", "half"), "belong together"),
+def test_a_verdict_that_cannot_be_meant_is_refused(tiny_copy: Tiny) -> None:
+    half = name_of("half")
+    for arguments, why in (
+        (("--accept", half), "belong together"),
         (("--answer", "4"), "belong together"),
-        (("--accept", "half", "--answer", "4", "--reject", "half"), "give one of them"),
-        (("--accept", "half", "--answer", "\\frac{1}{"), "cannot judge against it"),
+        (("--accept", half, "--answer", "4", "--reject", half), "give one of them"),
+        (("--accept", half, "--answer", "\\frac{1}{"), "cannot judge against it"),
         (("--reject", "zz"), "no problem whose id begins"),
-    ],
-)
-def test_a_verdict_that_cannot_be_meant_is_refused(arguments: tuple[str, ...], why: str, tiny_copy: Tiny) -> None:
-    names = [name_of(word) if word in TINY else word for word in arguments]
-    assert why in refusal("review", tiny_copy.folder, *names)
+    ):
+        assert why in refusal("review", tiny_copy.folder, *arguments)
     assert not (tiny_copy.folder / "review.jsonl").exists()
 
 
