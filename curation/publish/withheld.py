@@ -104,8 +104,8 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
     texts = [name for name in TEXTS if name in rows.columns]
     hidden = rows.filter(withheld).select(*KEY, *texts)
     bases: dict[tuple[object, ...], dict[str, str]] = {}
-    for *key, base, text in _source_texts(sources.join(hidden, on=KEY, how="semi")).iter_rows():
-        bases.setdefault(tuple(key), {})[base] = text
+    for *place, base, text in _source_texts(sources.join(hidden, on=KEY, how="semi")).iter_rows():
+        bases.setdefault(tuple(place), {})[base] = text
     lines, leaving = list[tuple[object, ...]](), list[tuple[object, ...]]()
     for row in hidden.iter_rows(named=True):
         key, found = tuple(row[name] for name in KEY), dict[str, Pointer]()
