@@ -32,9 +32,6 @@ _TABLES: Mapping[str, Forms] = tomllib.loads(Path(__file__).with_suffix(".toml")
 FIGURES, PROOFS, ELSEWHERE = _TABLES["figures"], _TABLES["proofs"], _TABLES["elsewhere"]
 ANSWERS, REMARKS = _TABLES["answers"], _TABLES["remarks"]
 
-RECIPES = ("typography", "word", "number", "half")
-"""The first two are the same problem, the others are not."""
-
 _DIGITS = re.compile(r"\d+")
 _LEAST_LETTERS = 6
 
@@ -43,8 +40,8 @@ def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -
     """Return a copy of the text, changed by the recipe.
 
     Args:
-        recipe: ``typography`` (case, spaces, LaTeX spacing), ``word`` (one word in thirty replaced, no number),
-            ``number`` (one number changed), ``half`` (every other word replaced).
+        recipe: ``typography`` (case, spaces, LaTeX spacing), ``word`` (one word in thirty replaced, no number) or
+            ``number`` (one number changed); only the last one is another problem.
         words: that are put in the place of others.
     """
     if recipe == "typography":
@@ -57,8 +54,7 @@ def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -
         return text[: number.start()] + str(int(number[0]) + 1) + text[number.end() :]
     parts = text.split(" ")
     plain = exchangeable(parts)
-    count = min(max(1, len(parts) // 30), len(plain)) if recipe == "word" else len(parts) // 2
-    for place in draw.sample(plain if recipe == "word" else range(len(parts)), count):
+    for place in draw.sample(plain, min(max(1, len(parts) // 30), len(plain))):
         parts[place] = draw.choice(words)
     return " ".join(parts)
 

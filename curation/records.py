@@ -288,9 +288,6 @@ DECISION = pl.Schema(
     }
 )
 
-OLD_COLUMNS = {"spared": "skipped", "rival": "top_wrong_answer", "rival_votes": "top_wrong_votes"}
-"""Columns of `DECISION` that were renamed; older versions of a published set have them by their old names."""
-
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:

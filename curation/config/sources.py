@@ -113,11 +113,7 @@ class Join(Settings):
     on: Names = Field(description="Path of the source's key, or a list of paths.")
     key: Names | None = Field(None, description="Path of the key in the second table, or a list; as `on` if missing.")
     columns: tuple[str, ...] = Field((), description="Columns that are taken; all if empty.")
-    into: str | None = Field(
-        None,
-        description="Name of a new column with a list of all matching rows; if missing, the columns of the one "
-        "matching row are added.",
-    )
+    into: str = Field(description="Name of a new column with a list of all matching rows.")
     most: int | None = Field(None, ge=1, description="Max matching rows of a row, the first ones.")
 
     split: ClassVar[Names] = "train"

@@ -18,7 +18,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 STRATA = 4
@@ -52,18 +51,6 @@ class AuditEstimate:
     wrong: int
 
 
-def draw_audit(labels: pl.DataFrame, size: int, seed: int) -> tuple[AuditStratum, ...]:
-    """Draw ``size`` problems, or all where there are fewer.
-
-    Args:
-        labels: problem, wrong_label: the probability that its reference is wrong.
-        seed: of the draw.
-    """
-    ordered = labels.sort("problem")
-    names, strata = ordered["problem"], draw_places(ordered["wrong_label"].to_numpy(), size, seed)
-    return tuple(AuditStratum(stratum.size, tuple(names[stratum.places])) for stratum in strata)
-
-
 @dataclass(frozen=True, slots=True)
 class DrawnPlaces:
     """A stratum by places: how many problems it has, and those of the drawn ones in the order of all ids."""
@@ -73,10 +60,11 @@ class DrawnPlaces:
 
 
 def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[DrawnPlaces]:
-    """Draw as `draw_audit` does, by what is known in the order of the ids; 30 bytes a problem are held.
+    """Draw ``size`` problems, or all where there are fewer; 30 bytes a problem are held.
 
     Args:
-        chances: the probability that each problem's reference is wrong; nan where nothing is known of it.
+        chances: in the order of the ids the probability that each problem's reference is wrong; nan if unknown.
+        seed: of the draw.
     """
     order = np.argsort(-np.where(np.isnan(chances), np.inf, chances), kind="stable")
     spread = np.clip(np.nan_to_num(chances[order], nan=_LEAST), _LEAST, 1 - _LEAST)

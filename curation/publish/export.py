@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from curation.publish.merged_copies import COPIES
-from curation.records import PROBLEM
+from curation.records import DECISION, PROBLEM
 
 VERSION = "export@7"
 
@@ -49,6 +49,12 @@ CURATED = pl.Schema(
 )
 
 
+_MEASURED = (
+    *("policy", "attempts", "judged", "correct", "pass_rate", "unbiased_pass_rate", "pass_rate_low", "pass_rate_high"),
+    *("decided_by", "informed_by", "measured_on"),
+)
+
+
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
     """Return the kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
 
@@ -58,40 +64,24 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
         last: `DECISION` rows of the stage that decided; a column ``measured_on`` is taken over where it is there.
         first: `DECISION` rows of the stage before it, if there was one.
     """
-    renamed = {"low": "pass_rate_low", "high": "pass_rate_high"}
-    if "also_from" not in problems.columns:
-        problems = problems.with_columns(also_from=pl.lit([], COPIES))
-    if "accepted" not in problems.columns:
-        problems = problems.with_columns(accepted=pl.lit([], ACCEPTED))
-    for name in ("translation_of", "pass_rate_of"):
-        if name not in problems.columns:
-            problems = problems.with_columns(pl.lit(None, pl.String).alias(name))
+    defaults: dict[str, pl.Expr] = {
+        "also_from": pl.lit([], COPIES),
+        "accepted": pl.lit([], ACCEPTED),
+        "translation_of": pl.lit(None, pl.String),
+        "pass_rate_of": pl.lit(None, pl.String),
+    }
+    problems = problems.with_columns(**{name: new for name, new in defaults.items() if name not in problems.columns})
     if "measured_on" not in last.columns:
         last = last.with_columns(measured_on=pl.lit(None, pl.String))
-    last = last.with_columns(decided_by=_decided_by(), informed_by=_informed_by())
-    numbers = (
-        "policy",
-        "attempts",
-        "judged",
-        "correct",
-        "pass_rate",
-        "unbiased_pass_rate",
-        "low",
-        "high",
-        "decided_by",
-        "informed_by",
-        "measured_on",
+    measured = last.with_columns(
+        decided_by=_decided_by(), informed_by=_informed_by(), pass_rate_low="low", pass_rate_high="high"
+    ).select(*_MEASURED, id="problem")
+    before = (DECISION.to_frame() if first is None else first).select(
+        id="problem", first_policy="policy", first_pass_rate="pass_rate"
     )
-    measured = last.select("problem", *numbers).rename(renamed)
-    frame = problems.join(measured, left_on="id", right_on="problem", how="left", maintain_order="left")
-    if first is None:
-        earlier = [pl.lit(None, pl.String).alias("first_policy"), pl.lit(None, pl.Float64).alias("first_pass_rate")]
-        return frame.with_columns(earlier).select(CURATED.names()).cast(CURATED)
-    before = first.select(
-        "problem", pl.col("policy").alias("first_policy"), pl.col("pass_rate").alias("first_pass_rate")
-    )
-    joined = frame.join(before, left_on="id", right_on="problem", how="left", maintain_order="left")
-    return joined.select(CURATED.names()).cast(CURATED)
+    for table in (measured, before):
+        problems = problems.join(table, on="id", how="left", maintain_order="left")
+    return problems.select(CURATED.names()).cast(CURATED)
 
 
 def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:

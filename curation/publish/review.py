@@ -296,12 +296,13 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
     conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(
         stayed, on=["source", "row"], how="left", maintain_order="left"
     )
-    disputes = conflicts.with_columns(
+    return _as_disputes(
+        conflicts,
+        "near_conflict",
         references=pl.concat_list("answer", "kept_answer"),
-        rows=pl.concat_list(pl.format("{}:{}", "source", "row"), pl.format("{}:{}", "kept_source", "kept_row")),
+        rows=pl.concat_list(_source_row(), pl.format("{}:{}", "kept_source", "kept_row")),
         evidence=pl.format("{}; the row that stays is problem {}", "evidence", "kept_id"),
     )
-    return _as_disputes(disputes, "near_conflict")
 
 
 def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
@@ -310,10 +311,8 @@ def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
     Args:
         dropped: rows that the reference check dropped, with their ``rewritten``.
     """
-    disputes = dropped.filter(pl.col("reason") == DropReason.UNPROVEN_REWRITING).with_columns(
-        references=pl.concat_list("answer", "rewritten"), rows=pl.concat_list(_source_row())
-    )
-    return _as_disputes(disputes, "unproven_rewriting")
+    unproven = dropped.filter(pl.col("reason") == DropReason.UNPROVEN_REWRITING)
+    return _as_disputes(unproven, "unproven_rewriting", references=pl.concat_list("answer", "rewritten"))
 
 
 def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
@@ -330,11 +329,7 @@ def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
         how="inner",
         maintain_order="left",
     )
-    disputes = graded.with_columns(
-        references=pl.concat_list("answer", "top_wrong_answer"),
-        rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
-    )
-    return _as_disputes(disputes, "suspected_wrong_label")
+    return _as_disputes(graded, "suspected_wrong_label", references=pl.concat_list("answer", "top_wrong_answer"))
 
 
 def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: float) -> pl.DataFrame:
@@ -345,11 +340,9 @@ def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: fl
     """
     doubted = labels.filter(pl.col("wrong_label") >= queue_above).rename({"problem": "id"})
     joined = problems.join(doubted, on="id", how="inner", maintain_order="left")
-    disputes = joined.with_columns(
-        references=pl.concat_list("answer", "rival_answer").list.drop_nulls(),
-        rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
-    )
-    return _as_disputes(disputes.sort("wrong_label", descending=True, maintain_order=True), "suspected_wrong_label")
+    ordered = joined.sort("wrong_label", descending=True, maintain_order=True)
+    references = pl.concat_list("answer", "rival_answer").list.drop_nulls()
+    return _as_disputes(ordered, "suspected_wrong_label", references=references)
 
 
 def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
@@ -369,11 +362,8 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
         .rename({"answer": "answers"})
     )
     doubted = problems.join(lines, left_on="id", right_on="problem", how="inner", maintain_order="left")
-    disputes = doubted.with_columns(
-        references=pl.concat_list(pl.concat_list("answer"), "answers").list.unique(maintain_order=True),
-        rows=pl.concat_list(pl.format("{}:{}", "source", "row")),
-    )
-    return _as_disputes(disputes, "doubtful_verdict")
+    references = pl.concat_list(pl.concat_list("answer"), "answers").list.unique(maintain_order=True)
+    return _as_disputes(doubted, "doubtful_verdict", references=references)
 
 
 def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
@@ -423,6 +413,8 @@ def _source_row() -> pl.Expr:
     return pl.format("{}:{}", "source", "row")
 
 
-def _as_disputes(frame: pl.DataFrame, kind: str) -> pl.DataFrame:
-    named = frame.with_columns(kind=pl.lit(kind))
+def _as_disputes(frame: pl.DataFrame, kind: str, **columns: pl.Expr) -> pl.DataFrame:
+    """Return `DISPUTE` rows; each is about the row that it was, if no ``rows`` are named."""
+    own = {} if "rows" in frame.columns else {"rows": pl.concat_list(_source_row())}
+    named = frame.with_columns(**{**own, "kind": pl.lit(kind), **columns})
     return named.match_to_schema(DISPUTE, extra_columns="ignore", missing_columns={"wrong_label": "insert"})

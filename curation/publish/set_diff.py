@@ -60,22 +60,6 @@ class PublishedTables:
     further: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
-def diff_sets(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return one `CHANGES` row per problem of either set, in the order of the new one, then those that are gone."""
-    was, now = (_placed(tables) for tables in (old, new))
-    table = part_changes(was, now)
-    pairs = reworded_pairs(moved_rows(now, table, VersionChange.ADDED), moved_rows(was, table, VersionChange.REMOVED))
-    return with_reworded(table, pairs).select(CHANGES.names())
-
-
-def _placed(tables: PublishedTables) -> PublishedTables:
-    """Return the tables with the place of each row, ``at``: dropped rows come after the others."""
-    behind = tables.data.height + pl.int_range(pl.len())
-    return PublishedTables(
-        tables.data.with_columns(at=pl.int_range(pl.len())), tables.dropped.with_columns(at=behind), tables.further
-    )
-
-
 def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
     """Return `CHANGES` rows before any is known to be reworded, and the place of each problem: ``now``, ``was``.
 

@@ -147,9 +147,7 @@ def read_package(path: Path) -> Package:
     comparison, checker, refused = _judging(path, metadata)
     if refused is not None:
         reasons["checker"] = refused
-    unjudged = next(
-        (reasons[word] for word in ("interactive", "multi_pass", "scoring", "checker") if word in reasons), None
-    )
+    unjudged = next((reasons[word] for word in _UNJUDGED if word in reasons), None)
     limits = metadata.get("limits") if isinstance(metadata.get("limits"), dict) else {}
     assert isinstance(limits, dict)
     time_limit = _own_time_limit(path, limits)

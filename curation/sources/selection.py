@@ -69,8 +69,7 @@ def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Selecti
         rows = _drawn(source.name, quota, rows, drawn)
     rows = _counted(rows, counts, "drawn")
     if source.join is not None:
-        table = read_joined(source, source.join, folder, batch_rows)
-        rows = _joined(rows, table, f"source {source.name}", counts)
+        rows = _joined(rows, source, source.join, read_joined(source, source.join, folder, batch_rows), counts)
     yield from itertools.islice(_counted(rows, counts, "joined"), source.limit)
 
 
@@ -219,39 +218,8 @@ def _number(source: str, position: int) -> int:
 Key = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedTable:
-    """The rows of a second table by their key, as text, each with the columns that are taken."""
-
-    settings: Join
-    rows: Mapping[Key, list[dict[str, Any]]]
-    columns: tuple[str, ...]
-
-    def add(self, row: Row, matches: Sequence[dict[str, Any]], where: str) -> Row:
-        """Return a row with what matches it.
-
-        Raises:
-            SourceError: several rows match if one is wanted, or both tables have a column of one name.
-        """
-        if self.settings.into is not None:
-            return {**row, self.settings.into: matches}
-        if len(matches) > 1:
-            raise SourceError(
-                f"{where}: {len(matches)} rows of {self.settings.path} have its key; take the first by `most = 1`, or "
-                "all by `into`."
-            )
-        added = matches[0] if matches else dict.fromkeys(self.columns)
-        twice = sorted((set(added) & set(row)) - set(names(self.settings.on)))
-        if twice:
-            raise SourceError(
-                f"{where}: {self.settings.path} has a column `{twice[0]}` too; name those that you want in "
-                "`join.columns`, or give `join.into`."
-            )
-        return {**row, **{name: value for name, value in added.items() if name not in row}}
-
-
-def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> JoinedTable:
-    """Read the second table of a source into memory.
+def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> dict[Key, list[dict[str, Any]]]:
+    """Read the second table of a source into memory: by their key, as text, the columns of its rows that are taken.
 
     Raises:
         SourceError: it is missing, has a row that cannot be read or none with a key, or lacks a column.
@@ -261,7 +229,6 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> Jo
     where = f"source {source.name}: join with {join.path}"
     paths = names(join.key if join.key is not None else join.on)
     by_key: dict[Key, list[dict[str, Any]]] = {}
-    columns: dict[str, None] = {}
     placed = itertools.starmap(PlacedRow, enumerate(table_rows(place, folder, batch_rows)))
     for _, raw in require_first(placed, [*paths, *join.columns], where):
         if raw.row is None:
@@ -270,24 +237,25 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> Jo
             continue
         matches = by_key.setdefault(key, [])
         if join.most is None or len(matches) < join.most:
-            taken = {path.rpartition(".")[2]: value_at(raw.row, path) for path in join.columns} or dict(raw.row)
-            columns.update(dict.fromkeys(taken))
-            matches.append(taken)
+            matches.append({path.rpartition(".")[2]: value_at(raw.row, path) for path in join.columns} or dict(raw.row))
     if not by_key:
         raise SourceError(f"{where}: it has no rows with a key.")
-    return JoinedTable(join, by_key, tuple(columns))
+    return by_key
 
 
-def _joined(rows: Iterable[PlacedRow], table: JoinedTable, where: str, counts: SelectionCounts) -> Iterator[PlacedRow]:
-    paths = names(table.settings.on)
-    for position, raw in require_first(rows, paths, f"{where}: `join.on`"):
+def _joined(
+    rows: Iterable[PlacedRow], source: Source, join: Join, table: Mapping[Key, Any], counts: SelectionCounts
+) -> Iterator[PlacedRow]:
+    """Yield the rows, each with a column more: the list of all that match it."""
+    paths = names(join.on)
+    for position, raw in require_first(rows, paths, f"source {source.name}: `join.on`"):
         if raw.row is None:
             yield PlacedRow(position, raw)
             continue
         key = _key(raw.row, paths)
-        matches = table.rows.get(key, []) if key is not None else []
+        matches = table.get(key, []) if key is not None else []
         counts.matched += bool(matches)
-        yield PlacedRow(position, replace(raw, row=table.add(raw.row, matches, f"{where}, row {position}")))
+        yield PlacedRow(position, replace(raw, row={**raw.row, join.into: matches}))
 
 
 def _key(row: Row, paths: Sequence[str]) -> Key | None:

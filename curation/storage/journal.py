@@ -39,9 +39,6 @@ class Journal:
     def __len__(self) -> int:
         return len(self._places)
 
-    def __contains__(self, name: Name) -> bool:
-        return name in self._places
-
     @property
     def bytes(self) -> int:
         """Return its length."""

@@ -82,7 +82,6 @@ class OpenRuns:
             known = self._rows.pop(run.folder, None)
             if known is None or known[0] != digest:
                 known = (digest, RowIndex(run))
-                self._aside.submit(known[1].prepare)
             self._rows[run.folder] = known
             with self._lock:
                 while len(self._rows) > MOST_INDEXES:

@@ -2,18 +2,14 @@
 
 A row is here once: where a filter dropped it, or as the last finished filter kept it. So rows = dropped + kept, as
 in the funnel. It is read from the stages' parquet in one lazy query when a stage has changed, and then held in memory:
-about 0.9 kB a row, most of it the statement as it is and in small letters. Answers to a query are kept too, so that
-paging costs nothing; so are the rows that words found, so that a further word reads those alone.
+about 0.9 kB a row, most of it the statement as it is and in small letters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from threading import Lock
-from typing import Any
 
-import numpy as np
 import polars as pl
 
 from flows.pipelines.by_recipe import pipeline_of
@@ -21,9 +17,6 @@ from flows.pipelines.run_tables import verifier_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run
 from flows.run.stage import Kind, StageResult
-
-KEPT_ANSWERS, KEPT_SEARCHES = 32, 16
-"""Queries, and words, whose rows are remembered."""
 
 CURATED, GOING = "curated set", "not decided yet"
 
@@ -43,8 +36,7 @@ SORTS: Mapping[str, tuple[str, bool]] = {
 
 FACETS = ("stage", "reason", "source", "lang")
 
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
-"""Of all rows, those that are meant."""
+_SMALL, _PLACE = "small_letters", "_place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +74,10 @@ class RowIndex:
     """The rows of a run as they lay on disk when it was made. Safe to ask from several threads."""
 
     def __init__(self, run: Run) -> None:
-        self._lock = Lock()
-        self._answers: dict[RowQuery, FoundRows] = {}
-        self._searches: dict[tuple[str, ...], Mask] = {}
-        self._orders: dict[str, pl.Series] = {}
-        self._small: pl.Series | None = None
         self.titles = {stage.name: stage.title for stage in pipeline_of(run.recipe).stages_of(run)}
         self.table = _table(run, list(self.titles))
-        self._facets = {name: _Facet(self.table[name]) for name in FACETS}
+        self._searched = self.table.with_columns(pl.col("statement").str.to_lowercase().alias(_SMALL))
+        self._searched = self._searched.with_row_index(_PLACE).drop("statement", "answer", "evidence")
         self._order_of_stages = {name: number for number, name in enumerate(self.titles)}
 
     @property
@@ -97,105 +85,53 @@ class RowIndex:
         """Return the number of rows."""
         return self.table.height
 
-    def prepare(self) -> None:
-        """Make what searching and sorting need, while no one waits; what is asked for before is made then."""
-        with self._lock:
-            self._small_letters()
-        for name in SORTS:
-            if name != "row":
-                with self._lock:
-                    self._order(name)
-
     def find(self, query: RowQuery) -> FoundRows:
         """Return the rows that a query asks for."""
-        with self._lock:
-            if query not in self._answers:
-                _make_room(self._answers, KEPT_ANSWERS)
-                self._answers[query] = self._find(query)
-            return self._answers[query]
+        rows = self._searched.lazy()
+        for condition in _conditions(query, self._order_of_stages):
+            rows = rows.filter(condition)
+        left = rows.drop(_SMALL, "id").collect()
+        chosen = self._chosen(query)
+        facets = {}
+        for facet in FACETS:
+            others = [condition for name, condition in chosen.items() if name != facet]
+            facets[facet] = _counts(_column(left, facet, others))
+        column, descending = SORTS.get(query.sort, SORTS["row"])
+        found = left.lazy().filter(list(chosen.values())) if chosen else left.lazy()
+        if column != "row":
+            found = found.select(_PLACE, column).sort(
+                column, descending=descending, nulls_last=True, maintain_order=True
+            )
+        return FoundRows(found.select(_PLACE).collect()[_PLACE], facets)
 
     def rows(self, found: FoundRows, start: int, count: int) -> list[dict[str, object]]:
         """Return some of the rows that were found."""
         return self.table[found.places.slice(start, count)].to_dicts()
 
-    def _find(self, query: RowQuery) -> FoundRows:
-        base = self._with_words(tuple(query.words.lower().split()))
-        for condition in _conditions(query, self._order_of_stages):
-            base = base & self._mask(condition)
-        chosen = self._chosen(query)
-        facets = {name: facet.counts(_all_of(base, chosen, name)) for name, facet in self._facets.items()}
-        whole = _all_of(base, chosen)
-        if query.sort == "row" or query.sort not in SORTS:
-            return FoundRows(pl.Series(np.flatnonzero(whole)), facets)
-        order = self._order(query.sort)
-        return FoundRows(order if whole.all() else order.filter(pl.Series(whole[order.to_numpy()])), facets)
-
-    def _chosen(self, query: RowQuery) -> dict[str, Mask]:
-        """Return the rows with each value that a query chose among a facet's."""
+    def _chosen(self, query: RowQuery) -> dict[str, pl.Expr]:
+        """Return which rows have the values that a query chose among a facet's."""
+        chosen = {}
+        for name in FACETS:
+            if value := getattr(query, name):
+                kind = self.table.schema[name]
+                assert isinstance(kind, pl.Enum)
+                is_known = value in kind.categories
+                chosen[name] = pl.col(name) == pl.lit(value, kind) if is_known else pl.lit(False)
         if query.stage.endswith(".decisions") and query.reason:
-            part = query.stage.partition(".")[0]
-            fell = pl.col(f"reason_{part}") == query.reason
-            return {"stage": self._mask(fell), **self._having(query, ("source", "lang"))}
-        return self._having(query, FACETS)
-
-    def _having(self, query: RowQuery, names: tuple[str, ...]) -> dict[str, Mask]:
-        return {name: self._facets[name].having(value) for name in names if (value := getattr(query, name))}
-
-    def _mask(self, condition: pl.Expr) -> Mask:
-        return self.table.select(condition.fill_null(False)).to_series().to_numpy()
-
-    def _with_words(self, words: tuple[str, ...]) -> Mask:
-        """Return the rows with all these words in their statement; those of all but the last are remembered."""
-        if not words:
-            return np.ones(self.height, bool)
-        if words not in self._searches:
-            mask = self._with_words(words[:-1]).copy()
-            texts = self._small_letters().filter(pl.Series(mask))
-            mask[mask] = texts.str.contains(words[-1], literal=True).fill_null(False).to_numpy()
-            _make_room(self._searches, KEPT_SEARCHES)
-            self._searches[words] = mask
-        return self._searches[words]
-
-    def _small_letters(self) -> pl.Series:
-        if self._small is None:
-            self._small = self.table["statement"].str.to_lowercase()
-        return self._small
-
-    def _order(self, sort: str) -> pl.Series:
-        """Return the places of all rows in an order."""
-        if sort not in self._orders:
-            column, descending = SORTS[sort]
-            places = self.table.select(column).with_row_index("_place")
-            ordered = places.sort(column, descending=descending, nulls_last=True, maintain_order=True)
-            self._orders[sort] = ordered["_place"]
-        return self._orders[sort]
+            del chosen["reason"]
+            chosen["stage"] = pl.col(f"reason_{query.stage.partition('.')[0]}") == query.reason
+        return chosen
 
 
-class _Facet:
-    """A column with few values, as numbers: its values counted and compared without their texts."""
-
-    def __init__(self, column: pl.Series) -> None:
-        assert isinstance(column.dtype, pl.Enum)
-        self._values: list[str] = column.dtype.categories.to_list()
-        self._numbers = column.to_physical().to_numpy()
-
-    def having(self, value: str) -> Mask:
-        """Return the rows with this value."""
-        number = self._values.index(value) if value in self._values else len(self._values)
-        same: Mask = self._numbers == number
-        return same
-
-    def counts(self, mask: Mask) -> list[tuple[str, int]]:
-        """Return values and their rows among some, the most frequent first."""
-        rows = np.bincount(self._numbers if mask.all() else self._numbers[mask], minlength=len(self._values))
-        counted = [(value, int(count)) for value, count in zip(self._values, rows, strict=True) if count]
-        return sorted([item for item in counted if item[0] != _NO_REASON], key=lambda item: (-item[1], item[0]))
+def _column(rows: pl.DataFrame, name: str, conditions: list[pl.Expr]) -> pl.Series:
+    """Return a column of the rows under some conditions."""
+    return rows.lazy().filter(conditions).select(name).collect()[name] if conditions else rows[name]
 
 
-def _make_room(kept: dict[Any, Any], most: int) -> None:
-    """Forget the oldest until there is room for one more."""
-    while len(kept) >= most:
-        kept.pop(next(iter(kept)))
+def _counts(column: pl.Series) -> list[tuple[str, int]]:
+    """Return the values of a column and their rows, the most frequent first."""
+    counted = [(str(value), int(count)) for value, count in column.value_counts().iter_rows()]
+    return sorted([item for item in counted if item[0] != _NO_REASON], key=lambda item: (-item[1], item[0]))
 
 
 def read_query(values: Mapping[str, str]) -> RowQuery:
@@ -219,7 +155,9 @@ def _rate(text: str) -> float | None:
 
 
 def _conditions(query: RowQuery, order: Mapping[str, int]) -> Iterator[pl.Expr]:
-    """Yield the conditions of a query but its words and its facets."""
+    """Yield the conditions of a query but its facets."""
+    for word in query.words.lower().split():
+        yield pl.col(_SMALL).str.contains(word, literal=True)
     if query.id:
         yield pl.col("id").str.starts_with(query.id)
     if query.passed in order:
@@ -236,14 +174,6 @@ def _passed(stage: str, order: Mapping[str, int]) -> pl.Expr:
     if kind == "decisions":
         return pl.col(f"pass_rate_{part}").is_not_null() & pl.col(f"reason_{part}").is_null()
     return pl.col("place") > order[stage]
-
-
-def _all_of(base: Mask, chosen: Mapping[str, Mask], leave_out: str = "") -> Mask:
-    """Return the rows under all conditions, but for one facet's."""
-    for name, mask in chosen.items():
-        if name != leave_out:
-            base = base & mask
-    return base
 
 
 def _scan(result: StageResult, table: str, columns: tuple[str, ...]) -> pl.LazyFrame | None:

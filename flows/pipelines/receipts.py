@@ -12,7 +12,6 @@ figures are taken from its folder, which must have trained an arm on this very s
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version as package_version
@@ -304,52 +303,35 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
 
 
 def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
-    """Return how a model that was trained on the set differs from one trained on other rows, bench by bench.
+    """Return how a model trained on the set differs from one trained on other rows, bench by bench.
 
     Args:
-        folder: of a finished `goldilocks ablate`, in which one arm was trained on the set, and one on other rows.
+        folder: of a finished `goldilocks ablate` whose arm `curated` was trained on the set; `random` is its base.
     """
-    table = _read(folder)
-    curated = (published.run.folder / "curated").resolve()
-    data = _data_of_arms(folder)
-    own = sorted(arm for arm, places in data.items() if curated in places)
-    others = sorted(arm for arm, places in data.items() if curated not in places)
-    if len(own) != 1 or not others:
+    rows = {(row["bench"], row["arm"]): row for row in _read(folder)["results"]}
+    curated, trained = (published.run.folder / "curated").resolve(), set[Path]()
+    for run in sorted((folder / "runs").glob("curated-seed-*")):
+        recipe, home = read_run(run)
+        trained |= {published_folder(home / place).resolve() for place in getattr(recipe.data, "folders", ())}
+    benches = sorted(bench for bench, arm in rows if arm == "curated" and (bench, "random") in rows)
+    if trained != {curated} or any(rows[bench, "curated"]["difference"] is None for bench in benches):
         raise ConfigError(
-            f"--ablation {folder}: of its arms {', '.join(sorted(data)) or '(none)'} exactly one must be trained on "
-            f"{curated}, and another on other rows; {', '.join(own) or 'none'} was trained on it."
+            f"--ablation {folder}: its arm `curated` must be trained on {curated}, and `random` must be its base, as "
+            f"in flows/ablations/counterfactual.toml; trained on: {', '.join(map(str, sorted(trained))) or 'nothing'}."
         )
-    other = "random" if "random" in others else others[0]
-    if len(others) > 1 and other != "random":
-        raise ConfigError(f"--ablation {folder}: arms {', '.join(others)}: name the one of random rows `random`.")
-    rows = {(row["bench"], row["arm"]): row for row in table["results"]}
-    benches = sorted({bench for bench, arm in rows if arm == own[0]} & {bench for bench, arm in rows if arm == other})
-    return [_counterfactual(bench, rows[bench, own[0]], rows[bench, other]) for bench in benches]
+    return [_counterfactual(bench, rows[bench, "curated"], rows[bench, "random"]) for bench in benches]
 
 
 def _counterfactual(bench: str, own: dict[str, Any], other: dict[str, Any]) -> Figure:
-    """Return the figure of one bench; the base of the ablation may be either arm, and must be one of them."""
-    sign, told = (1, own["difference"]) if other["difference"] is None else (-1, other["difference"])
-    if told is None or (own["difference"] is not None and other["difference"] is not None):
-        raise ConfigError(
-            f"--ablation: neither {own['arm']} nor {other['arm']} is the base, the first value of its axes."
-        )
-    ends = [told["low"], told["high"]]
-    interval = None if None in ends else tuple(sorted(round(sign * end, 4) for end in ends))
+    told = own["difference"]
+    interval = None if None in (told["low"], told["high"]) else (round(told["low"], 4), round(told["high"], 4))
     how = (
-        f"`goldilocks ablate`: held-out pass@1 of models trained on the set (arm `{own['arm']}`) less that of models "
-        f"trained on other rows (arm `{other['arm']}`), {own['seeds']} seeds, paired over seeds and problems; "
-        f"{own['sampled_tokens']:,.0f} and {other['sampled_tokens']:,.0f} tokens sampled a seed"
+        "`goldilocks ablate`: held-out pass@1 of models trained on the set less that of models trained on other rows, "
+        f"{own['seeds']} seeds, paired over seeds and problems; {own['sampled_tokens']:,.0f} and "
+        f"{other['sampled_tokens']:,.0f} tokens sampled a seed"
     )
-    return Figure(
-        f"worth.counterfactual.{bench}",
-        f"Held-out pass@1 on {bench}, the set less other rows",
-        round(sign * float(told["mean"]), 4),
-        None if interval is None else (interval[0], interval[1]),
-        int(told["count"]),
-        how,
-        Needs.TRAINING,
-    )
+    title, value = f"Held-out pass@1 on {bench}, the set less other rows", round(float(told["mean"]), 4)
+    return Figure(f"worth.counterfactual.{bench}", title, value, interval, int(told["count"]), how, Needs.TRAINING)
 
 
 def _read(folder: Path) -> dict[str, Any]:
@@ -363,16 +345,3 @@ def _read(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise SourceError(f"{path} is damaged ({error}); the same `goldilocks ablate` writes it again.") from error
     return table
-
-
-def _data_of_arms(folder: Path) -> dict[str, set[Path]]:
-    """Return the folders of sets that each arm of an ablation was trained on."""
-    places: dict[str, set[Path]] = {}
-    for run in sorted((folder / "runs").glob("*-seed-*")):
-        found = re.fullmatch(r"(.+)-seed-\d+", run.name)
-        if found is None or not (run / "run.json").is_file():
-            continue
-        recipe, home = read_run(run)
-        folders = getattr(recipe.data, "folders", ())
-        places.setdefault(found[1], set()).update(published_folder(home / place).resolve() for place in folders)
-    return places

@@ -22,8 +22,7 @@ def read_mark(folder: Path) -> dict[str, Any] | None:
 
 def write_mark(folder: Path, made_from: Mapping[str, Any]) -> None:
     """Write the mark of a set with the files that are there."""
-    files = {_name(path, folder): file_digest(path) for path in _files(folder)}
-    write_json(folder / MARK, {**made_from, "files": files})
+    write_json(folder / MARK, {**made_from, "files": _digests(folder)})
 
 
 def renew_mark(folder: Path) -> None:
@@ -33,9 +32,9 @@ def renew_mark(folder: Path) -> None:
 
 
 def altered_files(folder: Path, mark: Mapping[str, Any]) -> list[str]:
-    """Return the files of a set that are not those of its mark, by their paths; of an old mark by their sizes."""
-    stated, here = mark["files"], {_name(path, folder): path for path in _files(folder)}
-    return sorted(name for name in {*stated, *here} if name not in here or not _is_stated(here[name], stated.get(name)))
+    """Return the files of a set that are not those of its mark, by their paths."""
+    stated, here = mark["files"], _digests(folder)
+    return sorted(name for name in {*stated, *here} if stated.get(name) != here.get(name))
 
 
 def require_unaltered(folder: Path) -> None:
@@ -51,13 +50,6 @@ def require_unaltered(folder: Path) -> None:
         )
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
-
-
-def _name(path: Path, folder: Path) -> str:
-    return path.relative_to(folder).as_posix()
-
-
-def _is_stated(path: Path, stated: object) -> bool:
-    return stated == (path.stat().st_size if isinstance(stated, int) else file_digest(path))
+def _digests(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MARK)
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}

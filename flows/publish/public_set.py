@@ -1,7 +1,7 @@
 """A published set without the texts that `export.withhold` names, and the same set with its texts restored.
 
     DIR/public/                     what `goldilocks publish` sends instead of DIR/curated
-    DIR/public/withheld/parts.parquet   of each withheld text its digest and its place in its source's row
+    DIR/public/withheld/pointers.parquet   of each withheld text its digest and its place in its source's row
     DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks publish DIR --restore` reads the sources again
 
 DIR/curated keeps all texts for training, reviews and refreshes on this machine. Invariants: no withheld text is in
@@ -23,6 +23,7 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.publish.withheld import (
+    KEY,
     WITHHELD,
     is_withheld,
     restore_beside,
@@ -45,7 +46,7 @@ from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.sources import SOURCES, read_again
 
-FOLDER, PARTS, RECIPE = "public", "withheld/parts.parquet", "withheld/recipe.toml"
+FOLDER, POINTERS, RECIPE = "public", "withheld/pointers.parquet", "withheld/recipe.toml"
 TABLES = ("data", "dropped")
 BESIDE = (TESTS_TABLE, JUDGING_TABLE)
 _STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
@@ -83,7 +84,7 @@ def make_public(run: Run) -> Path:
         queue = pl.read_parquet(path, glob=False).filter(~pl.col("id").is_in(hidden))
         write_parquet(path, queue)
         queue.write_ndjson(path.with_name("disputed.jsonl"))
-    write_parquet(aside / PARTS, pl.concat(notes))
+    write_parquet(aside / POINTERS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
     _add_section(aside, pl.concat(notes), left_out, tests_left_out if is_code else None)
     renew_contents(aside)
@@ -104,25 +105,25 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
     Raises:
         SourceError: nothing is withheld there, a source is not named in it, or cannot be read.
     """
-    if not (folder / PARTS).is_file():
-        raise SourceError(f"{folder}: nothing is withheld there ({PARTS} is missing); the texts are in data/.")
-    notes = pl.read_parquet(folder / PARTS)
+    if not (folder / POINTERS).is_file():
+        raise SourceError(f"{folder}: nothing is withheld there ({POINTERS} is missing); the texts are in data/.")
+    notes = pl.read_parquet(folder / POINTERS)
     recipe = _recipe_of(folder)
     given, is_code = _sources_again(folder, recipe, home, places, notes), recipe.flow == "curate-code"
-    absent = [WITHHELD.to_frame()]
-    groups: dict[str, str] = {}
+    absent, members = [WITHHELD.to_frame()], list[pl.DataFrame]()
     for table in TABLES:
         for path in sorted((folder / table).glob("*.parquet")):
             rows = pl.read_parquet(path, glob=False)
-            own = notes.join(rows.select("source", "row", "id"), on=["source", "row", "id"], how="semi")
+            own = notes.join(rows, on=KEY, how="semi")
             sources = sources_of_variants(rows, given["kept"]) if is_code else given["kept"]
             filled, missing = restore_texts(table, rows, own, sources)
             write_parquet(path, filled)
             absent.append(missing)
-            groups.update(rows.select("id", "group").iter_rows())
+            members.append(rows.select(*KEY, "group"))
     for table in BESIDE if is_code else ():
         for path in sorted((folder / table).glob("*.parquet")):
-            filled, missing = restore_beside(table, pl.read_parquet(path, glob=False), notes, groups, given[table])
+            rows = pl.read_parquet(path, glob=False)
+            filled, missing = restore_beside(table, rows, notes, pl.concat(members), given[table])
             write_parquet(path, filled)
             absent.append(missing)
     card = folder / "README.md"
@@ -178,8 +179,8 @@ def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
 
 def _withhold_beside(aside: Path, run: Run, hidden: list[str]) -> tuple[list[pl.DataFrame], int]:
     """Take given tests and checkers of hidden problems out; return their pointers, and how many tests left."""
-    names = ("source", "row", "id", "group")
-    frames = [pl.read_parquet(path, columns=list(names), glob=False) for path in (aside / "data").glob("*.parquet")]
+    names = [*KEY, "group"]
+    frames = [pl.read_parquet(path, columns=names, glob=False) for path in (aside / "data").glob("*.parquet")]
     rows = pl.concat(frames).filter(pl.col("id").is_in(hidden))
     notes, left_out = [], 0
     for table, withhold in ((TESTS_TABLE, withhold_tests), (JUDGING_TABLE, withhold_judging)):
@@ -237,7 +238,7 @@ def _add_section(folder: Path, notes: pl.DataFrame, left_out: int, tests_left_ou
     """Add to the card how many rows lack their texts, and how to restore them; of code the tests, too."""
     rows = notes.select("table", "source", "row").unique()
     counts = Counter(rows["table"])
-    left = f" {left_out:,} more, whose texts are not their source's, were left out." if left_out else ""
+    left = f" {left_out:,} more, whose statement or answer is not their source's, were left out." if left_out else ""
     if tests_left_out is not None:
         left += " Their given tests and checkers are withheld, too; tests that were made for the set are here."
         left += f" {tests_left_out:,} given tests that are not in their source as they are were left out."

@@ -23,7 +23,7 @@ from typing import Literal
 import polars as pl
 
 from curation.publish import versions
-from curation.records import OLD_COLUMNS, DropReason, StoreError
+from curation.records import DropReason, StoreError
 from curation.storage.sorted_parts import digest_in_order, in_order, scan_table, write_scanned
 from curation.storage.stages import (
     Shard,
@@ -54,7 +54,7 @@ Origin = Literal["run", "refresh"]
 class Version:
     """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the pipeline's own decisions.
 
-    ``file`` is the hash of decisions.parquet; empty of a version of before it was noted.
+    ``file`` is the hash of decisions.parquet.
 
     Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
     """
@@ -120,14 +120,7 @@ def decisions_of(folder: Path, number: int, columns: list[str] | None = None) ->
     Args:
         columns: those that are wanted; all if missing.
     """
-    if number == 0:
-        return versions.KEPT.to_frame().select(columns or pl.all())
-    path = _decisions_file(folder, number)
-    try:
-        table = pl.scan_parquet(path, glob=False).rename(OLD_COLUMNS, strict=False)
-        return (table if columns is None else table.select(columns)).collect()
-    except (FileNotFoundError, pl.exceptions.PolarsError) as error:
-        raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
+    return scan_decisions(folder, number).select(columns or pl.all()).collect()
 
 
 def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyFrame:
@@ -142,10 +135,10 @@ def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyF
     path = _decisions_file(folder, number)
     try:
         table = pl.scan_parquet(path, glob=False, row_index_name=at)
-        names = table.collect_schema().names()
+        table.collect_schema()
     except (FileNotFoundError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
-    return table.rename({old: new for old, new in OLD_COLUMNS.items() if old in names})
+    return table
 
 
 def _decisions_file(folder: Path, number: int) -> Path:
@@ -186,7 +179,10 @@ def settle_version(run: Run, table: pl.LazyFrame, verifier: str, cause: Cause | 
     if before is not None and before.digest == digest:
         return before if _has_decisions(run, before) else _store(run, before, table)
     number = before.number + 1 if before is not None else 1
-    counts = _counted(scan_decisions(run.folder, number - 1).select(COLUMNS), table.select(COLUMNS))
+    placed = ["at", *COLUMNS]
+    counts, _ = _shown_changes(
+        scan_decisions(run.folder, number - 1, "at").select(placed), table.with_row_index("at").select(placed)
+    )
     version = Version(
         number,
         today(),
@@ -268,18 +264,15 @@ def changelog(folder: Path) -> str:
     """Return CHANGELOG.md of the run's set: a section per version, the newest first."""
     lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
     for version in reversed(stored_versions(folder)):
-        placed = ["at", *COLUMNS]
-        old, new = (scan_decisions(folder, number, "at").select(placed) for number in _pair(version.number))
+        old, new = (
+            scan_decisions(folder, number, "at").select("at", *COLUMNS)
+            for number in (version.number - 1, version.number)
+        )
         counts, shown = _shown_changes(old, new)
         lines.append(versions.changelog(version.number, version.made_on, version.policy, counts, shown))
         if version.cost:
             lines.append(f"Judged again: {cost_phrase(version.cost)}.\n")
     return "\n".join(lines)
-
-
-def _pair(number: int) -> tuple[int, int]:
-    """Return the numbers of a version and of the one before it."""
-    return number - 1, number
 
 
 def cost_phrase(cost: Mapping[str, int]) -> str:
@@ -304,15 +297,6 @@ def summary(version: Version) -> str:
 def digest_of(table: pl.LazyFrame) -> str:
     """Return the hash of decisions: what is in, what is not and why, and on whose attempts; the days are left out."""
     return digest_in_order(table.drop("measured_on"))
-
-
-def _counted(old: pl.LazyFrame, new: pl.LazyFrame) -> dict[str, int]:
-    """Return how many problems each class of change has."""
-    counts = versions.counts(versions.CHANGES.to_frame())
-    for before, after in in_order(old, new):
-        part = versions.counts(_changes(before, after))
-        counts = {name: count + part[name] for name, count in counts.items()}
-    return counts
 
 
 def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int], pl.DataFrame]:

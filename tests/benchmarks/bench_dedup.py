@@ -42,7 +42,10 @@ sys.path.insert(0, str(ROOT))
 
 from curation.filters.dedup import near  # noqa: E402
 from curation.filters.dedup.near import near_duplicates  # noqa: E402
-from curation.planting import RECIPES, changed  # noqa: E402
+from curation.planting import changed  # noqa: E402
+
+RECIPES = ("typography", "word", "number", "half")
+"""The first two are the same problem, the others are not."""
 
 NUMBER = re.compile(r"\d+")
 
@@ -64,12 +67,22 @@ def planted(originals: list[tuple[str, str]], count: int) -> pl.DataFrame:
     rows = [(text, name, "original", row) for row, (name, text) in enumerate(originals)][:count]
     while len(rows) < count:
         recipe, of = RECIPES[len(rows) % 4], draw.choice(long)
-        rows.append((changed(originals[of][1], recipe, draw, words), "copies", recipe, of))
+        text = originals[of][1]
+        copy = half_changed(text, draw, words) if recipe == "half" else changed(text, recipe, draw, words)
+        rows.append((copy, "copies", recipe, of))
     frame = pl.DataFrame(rows, schema=["statement", "set", "recipe", "of"], orient="row").with_row_index("row")
     return frame.select(
         "statement", "set", "recipe", "of", pl.col("row").cast(pl.Int64), id=pl.format("p{}", "row"),
         source=pl.when(pl.col("recipe") == "original").then(pl.lit("a")).otherwise(pl.lit("b")), answer=pl.lit("1"),
     )  # fmt: skip
+
+
+def half_changed(text: str, draw: random.Random, words: list[str]) -> str:
+    """Return a copy with every other word replaced."""
+    parts = text.split(" ")
+    for place in draw.sample(range(len(parts)), len(parts) // 2):
+        parts[place] = draw.choice(words)
+    return " ".join(parts)
 
 
 def template(text: str, draw: random.Random, words: list[str]) -> str:

@@ -27,7 +27,7 @@ from curation.config import LabelSettings
 from curation.difficulty.label_trust import accused_by_votes as votes_of_all
 from curation.difficulty.label_trust import check_by_planting, fit_labels, label_posteriors
 from curation.difficulty.label_votes import WholeVotes
-from curation.publish.audit import draw_audit, estimate_audit
+from curation.publish.audit import estimate_audit
 from tests.benchmarks.labelled_attempts import (
     Answers,
     PlantedLabels,
@@ -40,6 +40,7 @@ from tests.benchmarks.labelled_attempts import (
     simulated,
     votes_of,
 )
+from tests.curation.publish.test_audit import draw_audit
 from tests.places import SHARED_DATA
 
 SHARES = (0.0, 0.02, 0.05, 0.1)

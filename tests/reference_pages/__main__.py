@@ -43,7 +43,7 @@ TABLES: tuple[tuple[ModuleType, str, str], ...] = (
     (records, "JUDGING", "How the programs of a problem are judged: `DIR/curated/judging`."),
     (review, "DISPUTE", "A label that a person should look at: `DIR/curated/disputed`."),
     (near, "MEMBER", "A near duplicate, and the row that stands for it."),
-    (withheld, "WITHHELD", "A text that was not handed on: `withheld/parts.parquet` of a set that was sent."),
+    (withheld, "WITHHELD", "A text that was not handed on: `withheld/pointers.parquet` of a set that was sent."),
 )
 
 

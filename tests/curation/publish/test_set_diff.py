@@ -10,10 +10,8 @@ import pytest
 from curation.publish.set_diff import (
     CHANGES,
     PublishedTables,
-    _placed,
     count_changes,
     count_differing,
-    diff_sets,
     moved_rows,
     part_changes,
     rate_move,
@@ -45,6 +43,22 @@ def published(
         schema={"problem": pl.String, "digest": pl.UInt64},
     )
     return PublishedTables(pl.DataFrame(filled, schema=ROW), left, {"tests": digests})
+
+
+def diff_sets(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
+    """Return one `CHANGES` row per problem of either set, in the order of the new one, then those that are gone."""
+    was, now = (placed(tables) for tables in (old, new))
+    table = part_changes(was, now)
+    pairs = reworded_pairs(moved_rows(now, table, VersionChange.ADDED), moved_rows(was, table, VersionChange.REMOVED))
+    return with_reworded(table, pairs).select(CHANGES.names())
+
+
+def placed(tables: PublishedTables) -> PublishedTables:
+    """Return the tables with the place of each row, ``at``: dropped rows come after the others."""
+    behind = tables.data.height + pl.int_range(pl.len())
+    return PublishedTables(
+        tables.data.with_columns(at=pl.int_range(pl.len())), tables.dropped.with_columns(at=behind), tables.further
+    )
 
 
 def change_of(table: pl.DataFrame) -> dict[str, str]:
@@ -123,7 +137,7 @@ def test_sets_compared_in_parts_are_compared_as_whole() -> None:
     )
     whole = diff_sets(old, new)
     assert {"reworded", "kept", "retired", "removed"} <= set(whole["change"])
-    sides = [_placed(tables) for tables in (old, new)]
+    sides = [placed(tables) for tables in (old, new)]
     pairs, tables = [], []
     for part in range(3):
         inside = pl.col("id").hash(0) % 3 == part

@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
-from curation.config import Source, to_plain
-from curation.records import SourceError
-from curation.sources.reading import read_source
 from tests.curation.sources.hub_of_files import HubOfFiles, HubSet
 
 OLD, NEW, CONVERTED = ("0" * 39 + "1", "0" * 39 + "2", "0" * 39 + "3")
@@ -141,19 +137,3 @@ def test_a_damaged_file_that_the_library_refuses_is_one_sentence(tmp_path: Path)
         assert error.startswith(f"source s: data set {folder} cannot be loaded: ")
         assert "An error occurred while generating the dataset" not in error
         assert "\n" not in error
-
-
-def test_any_error_of_the_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Which HTTP library raises depends on the version of the hub's client."""
-
-    class ConnectError(Exception):
-        pass
-
-    def offline(*_: object, **__: object) -> None:
-        raise ConnectError("[Errno -2] Name or service not known")
-
-    monkeypatch.setattr("datasets.load_dataset", offline)
-    table = {"name": "s", "kind": "dataset", "path": "no/such", "revision": "0" * 40}
-    source = Source.model_validate(to_plain({**table, "columns": {"statement": "problem"}}))
-    with pytest.raises(SourceError, match="cannot be loaded: ConnectError"):
-        list(read_source(source, tmp_path, 10))

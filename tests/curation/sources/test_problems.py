@@ -131,45 +131,12 @@ def test_constants_and_boxes(tmp_path: Path) -> None:
     assert frame["lang"].to_list() == ["fr", "fr"]
 
 
-def test_positions_in_lists(tmp_path: Path) -> None:
-    rows = [{"turns": [{"text": "Find it."}, {"text": "7"}]}, {"turns": [{"text": "Alone."}]}]
-    lines(tmp_path / "x.jsonl", rows)
-    wanted = source("jsonl", "x.jsonl", {"statement": "turns.0.text", "answer": "turns.1.text"})
-    assert read(wanted, tmp_path).select("statement", "answer").rows() == [("Find it.", "7"), ("Alone.", None)]
-
-
-def test_values_that_are_no_text_become_their_usual_writing(tmp_path: Path) -> None:
-    values = [5, -3, 2.5, True, False, "0", "", None]
-    rows = [{"problem": "p", "answer": value} for value in values]
-    assert answers(tmp_path, rows) == ["5", "-3", "2.5", "True", "False", "0", "", None]
-
-
 def test_large_integers_keep_their_digits(tmp_path: Path) -> None:
     big = 2**70
     rows = [{"problem": "p", "answer": value, "tag": big} for value in (big, -big, 2**63, 2**53 + 1)]
     assert answers(tmp_path, rows) == [str(big), str(-big), str(2**63), str(2**53 + 1)]
     frame = read(source("jsonl", "x.jsonl", {"meta": ["tag"]}), tmp_path)
     assert json.loads(frame["meta"][0]) == {"tag": big}
-
-
-def test_parquet_with_structs_and_lists(tmp_path: Path) -> None:
-    rows = [
-        {"m": {"q": "Pick.", "opts": {"label": ["A", "B"], "text": ["1", "2"]}}, "sol": [{"a": 1.5}, {"a": 2.5}]},
-        {"m": {"q": "Open.", "opts": None}, "sol": []},
-    ]
-    pl.DataFrame(rows).write_parquet(tmp_path / "x.parquet")
-    columns = {"statement": "m.q", "choices": "m.opts", "answer": "sol.-1.a", "meta": ["sol"]}
-    frame = read(source("parquet", "x.parquet", columns), tmp_path, batch_rows=1)
-    assert frame["choices"].to_list() == [["A) 1", "B) 2"], None]
-    assert frame["answer"].to_list() == ["2.5", None]
-    assert json.loads(frame["meta"][0]) == {"sol": [{"a": 1.5}, {"a": 2.5}]}
-    assert frame["id"][0] == problem_id("Pick.", ["A) 1", "B) 2"])
-
-
-def test_options_as_a_mapping(tmp_path: Path) -> None:
-    lines(tmp_path / "x.jsonl", [{"problem": "Pick.", "opts": {"A": 1, "B": None, "C": "3"}}])
-    frame = read(source("jsonl", "x.jsonl", {"choices": "opts"}), tmp_path)
-    assert frame["choices"].to_list() == [["A) 1", "C) 3"]]
 
 
 def test_batches_limits_and_positions(tmp_path: Path) -> None:
@@ -246,13 +213,6 @@ def test_a_wrong_column_is_one_error_that_lists_what_was_there(
         assert said in str(caught.value)
 
 
-def test_a_wrong_value_is_named_by_its_row(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [{"problem": f"p{i}", "answer": "1"} for i in range(5)]
-    lines(tmp_path / "x.jsonl", [*rows, {"problem": "q", "answer": ["1", "2"]}])
-    with pytest.raises(SourceError, match=r"line 6: `answer` should be text, but is a list.*\['1', '2'\]"):
-        read(source("jsonl", "x.jsonl", {"answer": "answer"}), tmp_path, batch_rows=2)
-
-
 def test_a_wrong_path_lists_its_neighbours(tmp_path: Path) -> None:
     lines(tmp_path / "right.jsonl", GSM8K)
     (tmp_path / "folder").mkdir()
@@ -298,15 +258,6 @@ def test_what_holds_no_rows_is_refused(tmp_path: Path) -> None:
             check_source(source(kind, f"x.{kind}"), tmp_path)
 
 
-def test_a_broken_file_of_a_source(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b'{"problem": "p"}\n' * 9)[:-9])
-    (tmp_path / "x.jsonl").write_text('{"problem": "p"}\n{"problem": \n')
-    with pytest.raises(SourceError, match=r"x\.jsonl\.gz: not a readable jsonl file, or a damaged one"):
-        read(source("jsonl", "x.jsonl.gz"), tmp_path)
-    with pytest.raises(SourceError, match=r"x\.jsonl, line 2: not JSON"):
-        read(source("jsonl", "x.jsonl"), tmp_path)
-
-
 def test_a_saved_data_set_with_splits(tmp_path: Path) -> None:
     splits = {"train": datasets.Dataset.from_list(GSM8K[:2]), "test": datasets.Dataset.from_list(GSM8K[2:])}
     datasets.DatasetDict(splits).save_to_disk(str(tmp_path / "saved"))
@@ -320,25 +271,6 @@ def test_a_saved_data_set_with_splits(tmp_path: Path) -> None:
         read(source("dataset", "saved", columns, split="dev"), tmp_path)
     with pytest.raises(SourceError, match="no row has `problem`; there are: question, answer"):
         check_source(source("dataset", "saved"), tmp_path)
-
-
-def test_a_folder_as_a_data_set(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    pl.DataFrame(GSM8K[:2]).write_parquet(tmp_path / "folder" / "train-00000.parquet")
-    pl.DataFrame(GSM8K[2:]).write_parquet(tmp_path / "folder" / "test-00000.parquet")
-    columns = {"statement": "question", "answer": {"path": "answer", "take": "hash"}}
-    assert read(source("dataset", "folder", columns), tmp_path)["answer"].to_list() == ["18", "5"]
-    assert read(source("dataset", "folder", columns, split="test"), tmp_path)["answer"].to_list() == [None]
-    with pytest.raises(SourceError, match="has no split `dev`; it has: "):
-        read(source("dataset", "folder", columns, split="dev"), tmp_path)
-
-
-def test_a_data_set_that_cannot_be_loaded(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match="source sheet: data set empty cannot be loaded: "):
-        read(source("dataset", "empty"), tmp_path)
-    with pytest.raises(SourceError, match="source sheet: data set nobody/nothing-at-all cannot be loaded: "):
-        check_source(source("dataset", "nobody/nothing-at-all"), tmp_path)
 
 
 def test_the_digest_follows_the_content(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from curation.config import ProblemColumns, Source
 from curation.records import DROPPED, SourceError
-from curation.sources.files import raw_rows
 from curation.sources.problems import problem_rows
 from curation.sources.reading import QUARANTINE, Part, read_parts
 from curation.sources.rows import Row
@@ -21,17 +20,6 @@ from curation.sources.rows import Row
 SOUND = b'{"problem": "What is 1 + %d?", "answer": "%d"}\n'
 BAD: dict[str, tuple[bytes, str]] = {
     "broken": (b'{"problem": "What is\n', "not JSON"),
-    "nan": (b'{"problem": "What is 2?", "answer": NaN}\n', "not JSON"),
-    "infinity": (b'{"problem": "What is 2?", "answer": -Infinity}\n', "not JSON"),
-    "surrogate": (b'{"problem": "What is \\ud800?", "answer": "2"}\n', "not JSON"),
-    "long and half": (b'{"n": 12345678901234567890, "problem": "\\udc00"}\n', "not JSON"),
-    "long and nan": (b'{"n": 12345678901234567890, "problem": NaN}\n', "not JSON"),
-    "nul": (b'{"problem": "What is 2\x00?", "answer": "2"}\n', "not JSON"),
-    "mark": (b'\xef\xbb\xbf{"problem": "What is 2?", "answer": "2"}\n', "not JSON"),
-    "bytes": (b'{"problem": "What is \xff?"}\n', "not JSON"),
-    "list": (b'["What is 2?", "2"]\n', "a JSON object is wanted"),
-    "type": (b'{"problem": ["What is 2?"], "answer": "2"}\n', "`problem` should be text, but is a list"),
-    "table": (b'{"problem": "What is 2?", "answer": {"value": 2}}\n', "`answer` should be text, but is dict"),
     "choices": (b'{"problem": "What is 2?", "options": 5}\n', "should be a list of options, but is '5'"),
 }
 
@@ -80,15 +68,6 @@ def test_bad_lines_of_two_files_have_ids_of_their_own(tmp_path: Path) -> None:
     assert part.dropped["id"].n_unique() == 2
 
 
-def test_a_csv_row_with_too_many_fields_is_set_aside(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_bytes(b'problem,answer\r\n"a\nb",1\r\n"two\nlines",1,2\r\nc,2\r\n')
-    (part,) = parts(source("x.csv", kind="csv"), tmp_path)
-    assert part.built["statement"].to_list() == ["a\nb", "c"]
-    assert part.positions == [0, 2]
-    assert [json.loads(raw) for raw in part.quarantine["raw"]] == [["two\nlines", "1", "2"]]
-    assert part.quarantine["line"].to_list() == [5]
-
-
 def test_a_parquet_row_of_another_type_is_kept_as_json(tmp_path: Path) -> None:
     pl.DataFrame({"problem": ["What is 2?", "3?"], "answer": [None, {"v": 1}]}).write_parquet(tmp_path / "x.parquet")
     (part,) = parts(source("x.parquet", kind="parquet"), tmp_path)
@@ -118,9 +97,3 @@ def test_what_is_no_rows_fault_ends_the_run(tmp_path: Path) -> None:
         parts(source(columns=ProblemColumns(statement="nowhere")), tmp_path)
     with pytest.raises(SourceError, match="no file at"):
         parts(source("y.jsonl"), tmp_path)
-
-
-def test_integers_beyond_64_bits_keep_their_digits(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_bytes(b'{"n": 123456789012345678901234567890}\n')
-    (raw,) = raw_rows(tmp_path / "x.jsonl", "jsonl")
-    assert raw.row == {"n": 123456789012345678901234567890}

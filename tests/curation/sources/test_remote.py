@@ -23,7 +23,6 @@ from curation.sources.places import MissingSourceError
 from curation.sources.reading import read_parts, read_source, source_digest
 from curation.storage.remote import is_url
 from tests.curation.sources.test_quarantine import parts
-from tests.flows.conftest import Tiny, goldilocks, refusal
 from tests.local_server import LocalServer
 
 ROWS = [{"problem": f"What is {n} + 1?", "answer": str(n + 1)} for n in range(5)]
@@ -203,42 +202,3 @@ def test_kinds_that_read_folders_take_no_url() -> None:
             source("s3://bucket/folder", kind=kind)
     assert not is_url("owner/name")
     assert not is_url("C:/rows")
-
-
-RECIPE = """
-name = "far"
-[[sources]]
-name = "s"
-kind = "jsonl"
-path = "URL"
-columns = { statement = "problem", answer = "answer" }
-[stage1]
-model = "student"
-band = { attempts = 4 }
-[models.student]
-kind = "recorded"
-name = "nobody@1"
-path = "none.jsonl"
-columns = { problem = "problem", text = "text" }
-"""
-
-
-def test_commands_read_sources_behind_urls(tmp_path: Path) -> None:
-    (tmp_path / "none.jsonl").write_text('{"problem": "none", "text": "none"}\n')
-    with Files({"/rows.jsonl": TEXT.encode()}, {"/rows.jsonl": '"one"'}) as server:
-        recipe = tmp_path / "far.toml"
-        recipe.write_text(RECIPE.replace("URL", f"{server.address}/rows.jsonl"))
-        run = Tiny(recipe, tmp_path / "run")
-        assert goldilocks("run", recipe, "--dry").status == 0
-        for _ in range(2):
-            assert "no problem is left for the set" in run.run().err
-        assert goldilocks("status", run.folder).status == 0
-        assert server.fetched == 1
-        note = json.loads((run.folder / "stages/01-sources/sources.json").read_text())["s"]
-        (tmp_path / "rows.jsonl").write_text(TEXT)
-        assert note["digest"] == source_digest(source("rows.jsonl"), tmp_path)
-    assert os.environ["XDG_CACHE_HOME"] in str(tmp_path / "cache")
-    recipe.write_text(RECIPE.replace("URL", "http://127.0.0.1:9/rows.jsonl"))
-    why = refusal("run", recipe, "--out", tmp_path / "other")
-    assert "cannot be reached" in why
-    assert 'left_out = ["s"]' in why

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 import zstandard
 from hypothesis import given
@@ -66,91 +64,6 @@ def test_csv_with_everything_that_csv_allows(tmp_path: Path) -> None:
 def test_a_very_long_csv_field(tmp_path: Path) -> None:
     (row,) = read_rows(written(tmp_path / "x.csv", b"q\n" + b"x" * 300_000 + b"\n"))
     assert len(row["q"]) == 300_000
-
-
-def test_parquet_with_structs_and_lists(tmp_path: Path) -> None:
-    rows = [
-        {"q": "a", "meta": {"level": 3, "tags": ["x", "y"]}, "messages": [{"role": "user", "content": "hi"}]},
-        {"q": None, "meta": {"level": None, "tags": []}, "messages": []},
-    ]
-    pl.DataFrame(rows).write_parquet(tmp_path / "x.parquet")
-    assert list(read_rows(tmp_path / "x.parquet", batch_rows=1)) == rows
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "shown"),
-    [
-        (b'{"a": 1}\n{"a": \n', 2, '{"a": '),
-        (b'{"a": 1}\n\n[1, 2]\n', 3, "[1, 2]"),
-        (b'"text"\n', 1, "text"),
-        (b'{"a": 1}\n{"a": NaN}\n', 2, "NaN"),
-        (b'{"a": "\xff"}\n', 1, "not JSON"),
-        (b"PAR1\x15\x04\x15\n", 1, "PAR1"),
-    ],
-)
-def test_a_broken_line_is_named_by_its_number(tmp_path: Path, content: bytes, line: int, shown: str) -> None:
-    path = written(tmp_path / "x.jsonl", content)
-    with pytest.raises(SourceError) as caught:
-        list(read_rows(path))
-    assert str(caught.value).startswith(f"{path}, line {line}: ")
-    assert shown in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"a,b\n1,2\n1,2,3\n", "line 3: more fields than the header's 2"),
-        (b"a,b\n1,\xff\n", "not readable as CSV"),
-    ],
-)
-def test_a_broken_csv_row(tmp_path: Path, content: bytes, said: str) -> None:
-    path = written(tmp_path / "x.csv", content)
-    with pytest.raises(SourceError, match=re.escape(str(path))) as caught:
-        list(read_rows(path))
-    assert said in str(caught.value)
-
-
-def test_a_quote_that_never_closes_does_not_swallow_the_rest(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.csv", b'q,a\none,1\n"two,2\nthree,3\nfour,4\n')
-    with pytest.raises(SourceError, match=re.escape(str(path))):
-        list(read_rows(path))
-
-
-MANY = b"".join(b'{"q": "%x"}\n' % (i * 2654435761 % 2**32) for i in range(3000))
-BLOCKED = zstandard.ZstdCompressor().compressobj()
-WHOLE_LINES_OF_A_TORN_FRAME = BLOCKED.compress(MANY) + BLOCKED.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("missing.jsonl", None),
-        ("missing.csv", None),
-        ("missing.jsonl.gz", None),
-        ("missing.jsonl.zst", None),
-        ("missing.parquet", None),
-        ("torn.jsonl.gz", gzip.compress(MANY)[:-200]),
-        ("torn.jsonl.gz", gzip.compress(MANY)[:-8]),
-        ("torn.csv.gz", gzip.compress(MANY.replace(b'"', b""))[:-200]),
-        ("torn.jsonl.zst", zstd(MANY)[:-200]),
-        ("torn.jsonl.zst", WHOLE_LINES_OF_A_TORN_FRAME),
-        ("damaged.jsonl.gz", gzip.compress(MANY)[:10] + b"\xff" * 200),
-        ("damaged.csv.gz", gzip.compress(MANY)[:10] + b"\xff" * 200),
-        ("damaged.jsonl.zst", zstd(MANY)[:20] + b"\xff" * 200),
-        ("plain.jsonl.gz", LINES),
-        ("plain.csv.gz", LINES),
-        ("plain.jsonl.zst", LINES),
-        ("plain.csv.zst", LINES),
-        ("lines.parquet", LINES),
-        ("empty.parquet", b""),
-    ],
-)
-def test_what_cannot_be_read_is_one_source_error(tmp_path: Path, name: str, content: bytes | None) -> None:
-    path = tmp_path / name
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(SourceError, match=re.escape(str(path))):
-        list(read_rows(path))
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.jsonl.gz", "x.jsonl.zst"])

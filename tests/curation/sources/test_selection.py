@@ -122,12 +122,6 @@ def test_a_share_needs_no_count() -> None:
     assert draw("other", quota, numbers) != drawn
 
 
-def test_a_share_of_a_source(tmp_path: Path) -> None:
-    found = positions(tmp_path, quota={"share": 0.3})
-    assert found == sorted(draw("s", Quota(share=0.3), range(30)))
-    assert 0 < len(found) < 30
-
-
 @pytest.mark.parametrize("quota", [{}, {"rows": 0}, {"share": 0.0}])
 def test_a_quota_that_draws_nothing_is_refused(quota: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -167,7 +161,7 @@ STATEMENTS = [{"problem": f"Task {name}", "id": f"1/{name}", "answer": "0"} for 
 def joined(folder: Path, join: Mapping[str, Any], **settings: Any) -> list[dict[str, Any]]:
     lines(folder / "x.jsonl", STATEMENTS)
     lines(folder / "programs.jsonl", PROGRAMS)
-    table = {"path": "programs.jsonl", "on": "id", "key": "problem_id", **join}
+    table = {"path": "programs.jsonl", "on": "id", "key": "problem_id", "into": "solutions", **join}
     return [
         dict(placed.raw.row or {})
         for placed in selected_rows(source(join=table, **settings), folder, 2, SelectionCounts())
@@ -196,24 +190,14 @@ def test_rows_with_a_match_are_counted(tmp_path: Path) -> None:
         assert (counts.joined, counts.matched) == (3, matched)
 
 
-def test_the_one_matching_row_stands_beside(tmp_path: Path) -> None:
-    found = joined(tmp_path, {"columns": ["lang", "size"], "most": 1})
-    assert [(row["lang"], row["size"]) for row in found] == [("python", 3), ("cpp", 5), (None, None)]
-    with pytest.raises(SourceError, match=r"row 0: 2 rows of programs.jsonl have its key; take the first"):
-        joined(tmp_path, {"columns": ["lang"]})
-    lines(tmp_path / "twice.jsonl", [{"id": "1/A", "answer": "7"}])
-    with pytest.raises(SourceError, match="has a column `answer` too; name those that you want"):
-        joined(tmp_path, {"path": "twice.jsonl", "key": "id"})
-
-
 def test_keys_of_two_columns_are_compared_as_text(tmp_path: Path) -> None:
     lines(tmp_path / "y.jsonl", [{"problem": "Task", "contest": 1566, "index": "A"}])
     lines(tmp_path / "z.jsonl", [{"contest_id": "1566", "index": "A", "note": "x"}])
-    join = {"path": "z.jsonl", "on": ["contest", "index"], "key": ["contest_id", "index"]}
+    join = {"path": "z.jsonl", "on": ["contest", "index"], "key": ["contest_id", "index"], "into": "notes"}
     wanted = source(path="y.jsonl", columns={}, join={**join, "columns": ["note"]})
     (row,) = [placed.raw.row for placed in selected_rows(wanted, tmp_path, 2, SelectionCounts())]
     assert row is not None
-    assert row["note"] == "x"
+    assert row["notes"] == [{"note": "x"}]
     with pytest.raises(ValidationError, match="the same number of columns"):
         source(join={**join, "key": "contest_id"})
 

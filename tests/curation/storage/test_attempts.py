@@ -51,17 +51,6 @@ def parts(store: AttemptStore) -> list[str]:
     return sorted(path.name for path in store.folder.glob("part-*"))
 
 
-def test_what_is_appended_is_read_back_in_order(tmp_path: Path) -> None:
-    store = AttemptStore(tmp_path, KEY)
-    store.append(attempts(("b", 1), ("a", 10), ("a", 2)))
-    store.append(attempts(("b", 0), ("c", 0)))
-    expected = attempts(("a", 2), ("a", 10), ("b", 0), ("b", 1))
-    assert store.read(["b", "a"]).equals(expected)
-    assert AttemptStore(tmp_path, KEY).read(["a", "b", "b"]).equals(expected)
-    assert names(store.read(["c"])) == [("c", 0)]
-    assert store.read(["c", "a"], ["problem", "index"]).columns == ["problem", "index"]
-
-
 def test_an_empty_store_answers_in_the_schema(tmp_path: Path) -> None:
     store = AttemptStore(tmp_path, KEY)
     store.append(attempts())
@@ -180,14 +169,6 @@ def test_two_keys_do_not_mix(tmp_path: Path) -> None:
         store.append(attempts(("a", number), key=keys[number]))
     for number, key in enumerate(keys):
         assert AttemptStore(tmp_path, key).read(["a"]).equals(attempts(("a", number), key=key))
-
-
-def test_attempts_under_another_key_are_refused(tmp_path: Path) -> None:
-    store = AttemptStore(tmp_path, KEY)
-    foreign = attempts(("a", 0), key=AttemptKey("strong@1", KEY.prompt, KEY.sampling))
-    with pytest.raises(StoreError, match="strong@1"):
-        store.append(foreign)
-    assert parts(store) == []
 
 
 def test_the_key_lies_beside_the_attempts(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from flows.publish.hub import plan_push
 from tests.flows.conftest import Tiny, goldilocks
 from tests.flows.publish.hub_double import TOKEN, HubDouble
 
@@ -87,9 +86,3 @@ def test_what_the_hub_says_against_it_is_one_sentence(hub: HubDouble, tiny_run: 
         ended = goldilocks("publish", place, "--to", name)
         assert ended.status == 1
         assert words in ended.err
-
-
-def test_the_plan_names_every_file(tiny_run: Tiny) -> None:
-    planned = plan_push(tiny_run.folder, "me/tiny")
-    assert dict(planned.files) == {name: len(data) for name, data in contents(planned.folder).items()}
-    assert planned.bytes == sum(len(data) for data in contents(planned.folder).values())

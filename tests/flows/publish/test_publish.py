@@ -31,23 +31,20 @@ def first_id(run: Tiny) -> str:
     return str(pl.read_parquet(kept)["id"][0])
 
 
-def test_the_tables_have_the_published_columns(tiny_run: Tiny) -> None:
-    assert tiny_run.table("data").schema == CURATED
-    assert tiny_run.table("dropped").schema == DROPPED
-
-
-def test_polars_reads_the_folder_as_it_is(tiny_run: Tiny) -> None:
-    read = pl.read_parquet(tiny_run.folder / "curated" / "data")
-    assert read.equals(tiny_run.table("data"))
-
-
-def test_datasets_reads_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
+def test_polars_and_datasets_read_the_folder_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
     import datasets
 
+    data = tiny_run.table("data")
+    assert data.schema == CURATED
+    assert tiny_run.table("dropped").schema == DROPPED
+    assert data["row"].is_sorted()
+    assert pl.read_parquet(tiny_run.folder / "curated" / "data").equals(data)
     found = datasets.load_dataset(str(tiny_run.folder / "curated"), cache_dir=str(tmp_path))
     assert list(found) == ["train"]
     assert found["train"].column_names == CURATED.names()
-    assert found["train"]["id"][:] == tiny_run.table("data")["id"].to_list()
+    assert found["train"]["id"][:] == data["id"].to_list()
+    for name, content in files(tiny_run.folder / "curated").items():
+        assert str(tiny_run.folder.parent).encode() not in content, name
 
 
 def test_datasets_tells_two_sets_in_folders_of_one_name_apart(tiny_run: Tiny, tmp_path: Path) -> None:
@@ -66,10 +63,6 @@ def test_datasets_tells_two_sets_in_folders_of_one_name_apart(tiny_run: Tiny, tm
         assert found["train"].num_rows == rows
 
 
-def test_the_order_is_that_of_the_source(tiny_run: Tiny) -> None:
-    assert tiny_run.table("data")["row"].is_sorted()
-
-
 def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
     curated = tiny_run.folder / "curated"
     card = (curated / "README.md").read_text(encoding="utf-8")
@@ -85,13 +78,15 @@ def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
         assert (curated / link).exists()
 
 
-def test_a_deleted_set_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
-    curated = tiny_copy.folder / "curated"
+def test_a_publishing_that_was_cut_short_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
+    curated, aside = tiny_copy.folder / "curated", tiny_copy.folder / ".aside-curated"
     before = files(curated)
-    shutil.rmtree(curated)
+    curated.rename(aside)
+    (aside / "data" / "left-over.parquet").write_bytes(b"half")
     assert "in the curated set" in goldilocks("explain", tiny_copy.folder, first_id(tiny_copy)).out
     assert tiny_copy.run().status == 0
     assert files(curated) == before
+    assert not aside.exists()
 
 
 def cut(path: Path) -> None:
@@ -110,16 +105,6 @@ def test_a_damaged_set_is_published_again(names: list[str], tiny_copy: Tiny) -> 
     assert files(curated) == before
 
 
-def test_a_publishing_that_was_cut_short_leaves_nothing_behind(tiny_copy: Tiny) -> None:
-    curated, aside = tiny_copy.folder / "curated", tiny_copy.folder / ".aside-curated"
-    before = files(curated)
-    curated.rename(aside)
-    (aside / "data" / "left-over.parquet").write_bytes(b"half")
-    assert tiny_copy.run().status == 0
-    assert files(curated) == before
-    assert not aside.exists()
-
-
 def test_large_shards_and_small_ones_publish_the_same_rows(tiny_run: Tiny, tmp_path: Path) -> None:
     other = Tiny(tiny_run.recipe, tmp_path / "run")
     assert other.run("shard_rows=1000").status == 0
@@ -134,11 +119,6 @@ def test_two_run_folders_publish_the_same_bytes(tiny_run: Tiny, tmp_path: Path) 
     if other.table("data")["measured_on"].to_list() != tiny_run.table("data")["measured_on"].to_list():
         pytest.skip("the day changed between the two runs")
     assert files(other.folder / "curated") == files(tiny_run.folder / "curated")
-
-
-def test_no_file_that_is_published_names_a_folder_of_the_machine(tiny_run: Tiny) -> None:
-    for name, content in files(tiny_run.folder / "curated").items():
-        assert str(tiny_run.folder.parent).encode() not in content, name
 
 
 def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: Path) -> None:

@@ -73,50 +73,36 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     path.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
-def test_an_altered_answer_is_named(tiny_copy: Tiny) -> None:
+def test_altered_rows_are_named_and_no_receipt_is_written_for_them(tiny_copy: Tiny) -> None:
     name = tiny_copy.table("data")["id"][0]
     rewrite(tiny_copy.folder, first("answer", "7"))
+    rewrite(tiny_copy.folder, first("license", "CC0-1.0"))
     said = verify(tiny_copy.folder)
     assert said.status == 1
     assert "data/: column answer does not hold what was published." in said.out
     assert f'problem {name}: answer is "7", the run exports' in said.out
-
-
-def test_a_removed_row_is_named(tiny_copy: Tiny) -> None:
-    name, rows = tiny_copy.table("data")["id"][-1], tiny_copy.table("data").height
-    rewrite(tiny_copy.folder, lambda table: table.head(-1))
-    said = verify(tiny_copy.folder)
-    assert said.status == 1
-    assert f"data/: {rows:,} problems are stated, {rows - 1:,} are there." in said.out
-    assert f"problem {name} is missing from the set." in said.out
-
-
-def test_an_altered_licence_is_named(tiny_copy: Tiny) -> None:
-    rewrite(tiny_copy.folder, first("license", "CC0-1.0"))
-    said = verify(tiny_copy.folder)
-    assert said.status == 1
     assert "licences.school.CC0-1.0: 1 [changed texts" in said.out
     assert "comes out, and is not in the receipt." in said.out
+    refused = refusal("publish", "--receipt", tiny_copy.folder)
+    assert "is not what was published, so no receipt is written for it" in refused
 
 
-def test_an_edited_figure_is_named(tiny_copy: Tiny) -> None:
+def test_a_removed_row_an_edited_figure_and_an_edited_page_are_named(tiny_copy: Tiny) -> None:
     def flatter(table: dict[str, Any]) -> None:
         (figure,) = (row for row in table["figures"] if row["name"] == "precision.proof")
         figure["value"] = 0.5
 
+    name, rows = tiny_copy.table("data")["id"][-1], tiny_copy.table("data").height
+    rewrite(tiny_copy.folder, lambda table: table.head(-1))
     edit(tiny_copy.folder, flatter)
-    said = verify(tiny_copy.folder)
-    assert said.status == 1
-    assert "receipt.json: its content does not have the digest that it states; it was edited." in said.out
-    assert "precision.proof: the receipt states 0.500" in said.out
-    assert "RECEIPT.md has a line that receipt.json lacks: | proof | 1.000" in said.out
-
-
-def test_an_edited_page_is_named(tiny_copy: Tiny) -> None:
     page = tiny_copy.folder / "curated" / "RECEIPT.md"
     page.write_text(page.read_text().replace("| proof | 1.000", "| proof | 0.999"))
     said = verify(tiny_copy.folder)
     assert said.status == 1
+    assert f"data/: {rows:,} problems are stated, {rows - 1:,} are there." in said.out
+    assert f"problem {name} is missing from the set." in said.out
+    assert "receipt.json: its content does not have the digest that it states; it was edited." in said.out
+    assert "precision.proof: the receipt states 0.500" in said.out
     assert "RECEIPT.md has a line that receipt.json lacks: | proof | 0.999" in said.out
 
 
@@ -125,7 +111,7 @@ def stored(folder: Path, policy: str) -> Path:
     return next(path for path in sorted(keys[policy].glob("part-*.parquet")) if pl.read_parquet(path).height)
 
 
-def test_a_flipped_attempt_is_named(tiny_copy: Tiny) -> None:
+def test_a_flipped_attempt_and_a_flipped_verdict_are_named(tiny_copy: Tiny) -> None:
     part = stored(tiny_copy.folder, "strong@1")
     rows = pl.read_parquet(part)
     problem, index = rows["problem"][0], rows["index"][0]
@@ -133,23 +119,18 @@ def test_a_flipped_attempt_is_named(tiny_copy: Tiny) -> None:
     rows.with_columns(text).write_parquet(part)
     assert f"{part} is damaged" in refusal("verify", "receipt", tiny_copy.folder, "--quick")
     forge(part, rows.with_columns(text))
+    table = max((tiny_copy.folder / "verdicts" / "stage2").glob("*/verdicts/*.parquet"))
+    verdicts = pl.read_parquet(table)
+    place = max(at for at, outcome in enumerate(verdicts["outcome"]) if outcome == "wrong")
+    is_flipped = pl.int_range(pl.len()) == place
+    forge(table, verdicts.with_columns(outcome=pl.when(is_flipped).then(pl.lit("correct")).otherwise("outcome")))
     said = verify(tiny_copy.folder)
     assert said.status == 1
     assert f"problem {problem}, attempt {index}: was judged " in said.out
     assert 'comes out wrong (answer "987"' in said.out
-    assert "digests.verdicts.stage2: the receipt states" in said.out
-
-
-def test_a_flipped_verdict_is_named(tiny_copy: Tiny) -> None:
-    (part,) = (tiny_copy.folder / "verdicts" / "stage2").glob("*/verdicts/00000.parquet")
-    rows = pl.read_parquet(part)
-    place = rows["outcome"].to_list().index("wrong")
-    flipped = pl.when(pl.int_range(pl.len()) == place).then(pl.lit("correct")).otherwise("outcome").alias("outcome")
-    forge(part, rows.with_columns(flipped))
-    said = verify(tiny_copy.folder)
-    assert said.status == 1
-    assert f"problem {rows['problem'][place]}, attempt {rows['index'][place]}: was judged correct" in said.out
-    assert "digests.decisions: the receipt states" in said.out
+    assert f"problem {verdicts['problem'][place]}, attempt {verdicts['index'][place]}: was judged correct" in said.out
+    for figure in ("verdicts.stage2", "decisions"):
+        assert f"digests.{figure}: the receipt states" in said.out
 
 
 def test_a_broken_table_and_a_missing_receipt_are_told(tiny_copy: Tiny) -> None:
@@ -188,13 +169,6 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     assert "planted.refers_elsewhere: the receipt states 0.000" in verify(tiny_copy.folder).out
 
 
-def test_no_receipt_is_written_for_an_altered_set(tiny_copy: Tiny) -> None:
-    rewrite(tiny_copy.folder, first("answer", "7"))
-    refused = refusal("publish", "--receipt", tiny_copy.folder)
-    assert "is not what was published, so no receipt is written for it" in refused
-    assert verify(tiny_copy.folder).status == 1
-
-
 @pytest.mark.slow
 def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
     rows = tiny_copy.table("data").select("id", "answer").rows()
@@ -215,7 +189,7 @@ def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
     assert said.status == 0, said.out
 
 
-def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
+def ablation(folder: Path, curated: Path) -> Path:
     """What an ablation leaves of two arms, one trained on the set and one on other rows."""
     for arm, place in (("curated", curated), ("random", curated.parent / "elsewhere")):
         table = {
@@ -228,7 +202,13 @@ def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
         (run / "run.json").write_text(json.dumps(about))
     told = {"mean": 0.04, "low": 0.01, "high": 0.07, "count": 50}
     rows = [
-        {"arm": arm, "bench": "few", "seeds": 1, "difference": None if arm == base else told, "sampled_tokens": 900.0}
+        {
+            "arm": arm,
+            "bench": "few",
+            "seeds": 1,
+            "difference": None if arm == "random" else told,
+            "sampled_tokens": 900.0,
+        }
         for arm in ("curated", "random")
     ]
     atomic_write(folder / "ablation.json", json.dumps({"name": "counterfactual", "results": rows}))
@@ -236,13 +216,12 @@ def ablation(folder: Path, curated: Path, base: str = "random") -> Path:
 
 
 def test_an_ablation_of_the_set_tells_what_it_was_worth(tiny_copy: Tiny, tmp_path: Path) -> None:
-    """The difference is that of the set to random rows, also if the set is the ablation's base."""
-    place = ablation(tmp_path / "ablation", tiny_copy.folder / "curated", "curated")
+    place = ablation(tmp_path / "ablation", tiny_copy.folder / "curated")
     assert goldilocks("-q", "publish", "--receipt", tiny_copy.folder, "--ablation", place).status == 0
     figure = read_receipt(tiny_copy.folder / "curated")[0].figure("worth.counterfactual.few")
     assert figure is not None
-    assert (figure.value, figure.n) == (-0.04, 50)
-    assert figure.interval == (-0.07, -0.01)
+    assert (figure.value, figure.n) == (0.04, 50)
+    assert figure.interval == (0.01, 0.07)
     said = verify(tiny_copy.folder)
     assert said.status == 0, said.out
     assert "worth.counterfactual.few: compared with the run's copy; it takes training" in said.out
@@ -250,5 +229,7 @@ def test_an_ablation_of_the_set_tells_what_it_was_worth(tiny_copy: Tiny, tmp_pat
 
 def test_an_ablation_of_another_set_is_refused(tiny_copy: Tiny, tmp_path: Path) -> None:
     place = ablation(tmp_path / "ablation", tmp_path / "other" / "curated")
-    assert "exactly one must be trained on" in refusal("publish", "--receipt", tiny_copy.folder, "--ablation", place)
+    assert "its arm `curated` must be trained on" in refusal(
+        "publish", "--receipt", tiny_copy.folder, "--ablation", place
+    )
     assert "holds no ablation" in refusal("publish", "--receipt", tiny_copy.folder, "--ablation", tmp_path)

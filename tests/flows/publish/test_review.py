@@ -82,26 +82,16 @@ def test_a_label_that_a_person_stands_by_is_not_suspected_again(tiny_copy: Tiny)
     assert tiny_copy.table("data").filter(pl.col("id") == name).is_empty()
 
 
-def test_the_same_run_with_the_same_verdicts_does_nothing_new(tiny_copy: Tiny) -> None:
-    review(tiny_copy, "--reject", name_of("half"))
-    assert tiny_copy.run().status == 0
-    said = tiny_copy.run()
-    assert (said.status, said.err) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (("--accept", "half"), "belong together"),
+def test_a_verdict_that_cannot_be_meant_is_refused(tiny_copy: Tiny) -> None:
+    half = name_of("half")
+    for arguments, why in (
+        (("--accept", half), "belong together"),
         (("--answer", "4"), "belong together"),
-        (("--accept", "half", "--answer", "4", "--reject", "half"), "give one of them"),
-        (("--accept", "half", "--answer", "\\frac{1}{"), "cannot judge against it"),
+        (("--accept", half, "--answer", "4", "--reject", half), "give one of them"),
+        (("--accept", half, "--answer", "\\frac{1}{"), "cannot judge against it"),
         (("--reject", "zz"), "no problem whose id begins"),
-    ],
-)
-def test_a_verdict_that_cannot_be_meant_is_refused(arguments: tuple[str, ...], why: str, tiny_copy: Tiny) -> None:
-    names = [name_of(word) if word in TINY else word for word in arguments]
-    assert why in refusal("review", tiny_copy.folder, *names)
+    ):
+        assert why in refusal("review", tiny_copy.folder, *arguments)
     assert not (tiny_copy.folder / "review.jsonl").exists()
 
 
@@ -159,8 +149,3 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
     (inputs / "exam.jsonl").write_text('{"task": "What is the tallest tree?"}\n')
     assert tiny_copy.run().status == 0
     assert "contaminated" not in set(tiny_copy.table("dropped")["reason"])
-
-
-def test_a_benchmark_that_is_not_there_is_said_before_anything_runs(tiny_copy: Tiny) -> None:
-    tiny_copy.recipe.write_text(BENCHMARKED)
-    assert "exam: no file at" in refusal("run", tiny_copy.recipe, "--out", tiny_copy.folder)

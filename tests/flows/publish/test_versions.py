@@ -1,4 +1,4 @@
-"""Versions of a set on disk: also those that were published before columns were renamed."""
+"""Versions of a set on disk: their digests, and their change log in parts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,9 @@ import polars as pl
 import pytest
 
 from curation.publish import versions as changes
-from curation.records import OLD_COLUMNS
 from curation.storage import sorted_parts
 from curation.storage.stages import atomic_write, write_parquet
-from flows.publish.versions import ABOUT, Version, changelog, changes_of, decisions_of, digest_of, version_folder
-
-
-def test_decisions_of_before_a_renaming_are_read_under_todays_names(tmp_path: Path) -> None:
-    frame = changes.KEPT.to_frame()
-    assert set(OLD_COLUMNS.values()) <= set(frame.columns)
-    folder = version_folder(tmp_path, 1)
-    folder.mkdir(parents=True)
-    frame.rename({new: old for old, new in OLD_COLUMNS.items()}).write_parquet(folder / "decisions.parquet")
-    assert decisions_of(tmp_path, 1).schema == frame.schema
+from flows.publish.versions import ABOUT, Version, changelog, changes_of, digest_of, version_folder
 
 
 def test_a_digest_is_that_of_the_whole_table_however_few_rows_are_written_at_once(

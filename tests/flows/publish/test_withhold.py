@@ -11,7 +11,7 @@ import pytest
 
 from curation.records import SourceError
 from flows.pipelines.provenance import trained_sets
-from flows.publish.public_set import PARTS
+from flows.publish.public_set import POINTERS
 from flows.run.recipe import load_recipe
 from tests.flows.conftest import ROOT, goldilocks, published, refusal, write_jsonl
 from training.embedded_model.problems import Split
@@ -47,8 +47,10 @@ NUMBERS = range(11, 19)
 SECRET = ("1. What is 12 plus 12 times 3?", "What is 14 plus 14 times 3?", "What is 16 plus 16 times 3?")
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, and its inputs next to it; they are not to be changed."""
+    home = tmp_path_factory.mktemp("withheld")
     problems, attempts = [], []
     for number in NUMBERS:
         text = f"{'1. ' if number == 12 else ''}What is {number} plus {number} times 3?"
@@ -59,13 +61,19 @@ def run(tmp_path: Path) -> Path:
         tried = value if number != 16 else "7"  # never solved: it leaves, and its text must not
         attempts.append({"question": text, "tries": [{"text": tried}, {"text": "1"}]})
     copy = {**problems[4], "terms": "unknown"}  # of number 15, whose own licence is MIT
-    write_jsonl(tmp_path / "problems.jsonl", [*problems, copy])
-    write_jsonl(tmp_path / "attempts.jsonl", attempts)
-    (tmp_path / "withheld.toml").write_text(RECIPE)
-    folder = tmp_path / "run"
-    said = goldilocks("run", tmp_path / "withheld.toml", "--out", folder)
+    write_jsonl(home / "problems.jsonl", [*problems, copy])
+    write_jsonl(home / "attempts.jsonl", attempts)
+    (home / "withheld.toml").write_text(RECIPE)
+    said = goldilocks("run", home / "withheld.toml", "--out", home / "run")
     assert said.status == 0, said.err
-    return folder
+    return home
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """The folder of a copy of the run."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "run"
 
 
 def rows(folder: Path, table: str) -> pl.DataFrame:
@@ -137,7 +145,7 @@ def test_what_cannot_be_restored_or_withheld_is_a_sentence(run: Path, tmp_path: 
     public = send(run)
     assert "the set has no such source; it has school" in refusal("publish", "--restore", public, "--source", "web=x")
     assert "--source school: write NAME=PATH" in refusal("publish", "--restore", public, "--source", "school")
-    assert (public / PARTS).is_file()
+    assert (public / POINTERS).is_file()
 
 
 @pytest.fixture(scope="module")

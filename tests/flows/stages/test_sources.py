@@ -26,6 +26,7 @@ columns = { statement = "question", answer = "final" }
 path = "solutions.jsonl"
 on = "uid"
 columns = ["worked"]
+into = "solutions"
 
 [[sources]]
 name = "gone"
