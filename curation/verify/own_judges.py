@@ -15,8 +15,8 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Protocol, runtime_checkable
 
-from curation.plugins import PluginRef, load_plugin
-from curation.records import ConfigError, SourceError
+from curation.plugins import PluginRef, find_plugin
+from curation.records import SourceError
 
 
 @runtime_checkable
@@ -57,11 +57,7 @@ def find_judge(name: str, folder: Path) -> PluginRef:
     Raises:
         ConfigError: the plug-in cannot be loaded, or lacks a method.
     """
-    plugin = load_plugin(name, folder)
-    if isinstance(plugin.value, type) or not isinstance(plugin.value, AnswerJudge):
-        kind = "a class" if isinstance(plugin.value, type) else f"a {type(plugin.value).__name__}"
-        raise ConfigError(f"verify.judges: {name} is {kind}; it must be an object with `claims` and `judge`.")
-    return PluginRef(name, str(folder.resolve()), plugin.digest)
+    return find_plugin(name, folder, "verify.judges", AnswerJudge, "an object with `claims` and `judge`")
 
 
 def judge_at(path: str) -> PluginRef:
