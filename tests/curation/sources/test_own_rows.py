@@ -57,5 +57,5 @@ def test_what_is_no_row_is_set_aside_and_a_failure_names_file_line_and_row(tmp_p
     with pytest.raises(SourceError, match=r"source rows: .*rows\.py:5: ZeroDivisionError: .* \(making row 6\)"):
         list(read_source(own(), tmp_path, 10))
     (tmp_path / "rows.py").write_text("rows = 3")
-    with pytest.raises(ConfigError, match="source rows: rows.py:rows is a int; it must be a function"):
+    with pytest.raises(ConfigError, match=r"source rows: rows\.py:rows is a int; it must be a function"):
         list(read_source(own(), tmp_path, 10))

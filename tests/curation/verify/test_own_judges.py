@@ -54,7 +54,7 @@ def test_a_judge_decides_what_it_claims_and_nothing_else(tmp_path: Path) -> None
 def test_a_notebook_and_verify_answers_take_judges_by_path(tmp_path: Path) -> None:
     (tmp_path / "chem.py").write_text(CHEMISTRY)
     own = f"{tmp_path / 'chem.py'}:FORMULA"
-    (verdict,) = judge_answers("C2H6O", [r"\\boxed{CH3CH2OH}"], judges=[own])
+    (verdict,) = judge_answers("C2H6O", [r"\boxed{CH3CH2OH}"], judges=[own])
     assert verdict.outcome is Outcome.CORRECT
     pairs = write_jsonl(tmp_path / "pairs.jsonl", [{"gold": "C2H6O", "pred": "CH3CH2OH"}])
     for judges, equal in (((), False), (("--judge", own), True)):
