@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from curation.plugins import Plugin, PluginRef, find_plugin
 from curation.records import SourceError
-from curation.sources.rows import RawRow, Row
+from curation.sources.rows import RawRow
 
 
 @runtime_checkable
@@ -61,7 +61,7 @@ def own_rows(name: str, folder: Path, source: str) -> Iterator[RawRow]:
         yield RawRow(plugin.path, number, None if is_row else repr(row).encode(), dict(row) if is_row else None, reason)
 
 
-def _each(plugin: Plugin, source: str) -> Iterator[Row]:
+def _each(plugin: Plugin, source: str) -> Iterator[Any]:
     done = 0
     try:
         for row in plugin.value():
