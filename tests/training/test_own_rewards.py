@@ -39,7 +39,8 @@ def settings(folder: Path, name: str = "brief.py:BRIEF") -> RewardSettings:
 def test_a_component_is_added_to_the_reward_of_rollouts_that_keep_the_format(tmp_path: Path) -> None:
     own = settings(tmp_path)
     found = compute_reward(SOLVED, own)
-    assert (found.own, found.total) == (0.25, pytest.approx(1.25))
+    assert found.own == 0.25
+    assert found.total == pytest.approx(1.25)
     assert found.components()["own"] == 0.25
     assert compute_reward(replace(SOLVED, outcome=Outcome.WRONG), own).total == pytest.approx(0.1)
     assert compute_reward(replace(SOLVED, text="4"), own).total == 0
