@@ -49,6 +49,7 @@ def judge_answers(
     lang: str = "en",
     response_format: str = "any",
     workers: int = 1,
+    judges: Sequence[str] = (),
 ) -> list[Verdict]:
     r"""Return the verdict on each response to a problem of mathematics, as a run judges attempts.
 
@@ -57,11 +58,17 @@ def judge_answers(
     Args:
         statement: the problem, which shows which quantity, unit and form are asked for.
         response_format: how responses give their answers, as `verify.response_format` of a recipe.
+        judges: judges of the user's own, as `path/to/chem.py:FORMULA`.
+
+    Raises:
+        ConfigError: a judge cannot be loaded.
     """
     from curation.verify.math_judge import JudgeTask, MathJudge, Response
+    from curation.verify.own_judges import judge_at
 
     task = JudgeTask("", reference, lang, tuple(Response(text, None) for text in responses), statement=statement)
-    with MathJudge(workers, response_format=response_format) as judge:
+    own = [judge_at(path) for path in judges]
+    with MathJudge(workers, response_format=response_format, judges=own) as judge:
         return list(judge.submit(task).result())
 
 

@@ -91,6 +91,24 @@ def load_plugin(name: str, folder: Path) -> Plugin:
     return Plugin(getattr(module, attribute), hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest(), path)
 
 
+def find_plugin(name: str, folder: Path, setting: str, protocol: type, needed: str) -> PluginRef:
+    """Return the object that a setting names, checked to have what its protocol asks for.
+
+    Args:
+        setting: the recipe's key, for the message.
+        protocol: a runtime-checkable Protocol of methods.
+        needed: what the protocol asks for, in words.
+
+    Raises:
+        ConfigError: the plug-in cannot be loaded, or lacks a method.
+    """
+    plugin = load_plugin(name, folder)
+    if isinstance(plugin.value, type) or not isinstance(plugin.value, protocol):
+        kind = "a class" if isinstance(plugin.value, type) else f"a {type(plugin.value).__name__}"
+        raise ConfigError(f"{setting}: {name} is {kind}; it must be {needed}.")
+    return PluginRef(name, str(folder.resolve()), plugin.digest)
+
+
 def _from_file(name: str, place: str, folder: Path) -> tuple[ModuleType, Path]:
     path = (folder / place).resolve()
     if not path.is_relative_to(folder.resolve()):

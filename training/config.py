@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from curation.config.base import Settings
+from training.own_rewards import pinned
 
 
 class RewardSettings(Settings):
@@ -32,6 +34,16 @@ class RewardSettings(Settings):
         description="`all_tests`: a program must pass every test (paper); `proportional`: by the share of tests "
         "passed.",
     )
+
+    components: tuple[str, ...] = Field(
+        (),
+        description="Components of your own, as `brief.py:BRIEF`, whose values are added. They run with your rights.",
+    )
+
+    @field_validator("components")
+    @classmethod
+    def _with_digests(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return tuple(pinned(name, (info.context or {}).get("folder", Path())) for name in names)
 
     @property
     def effective_length_cache(self) -> int:

@@ -27,12 +27,13 @@ from curation.thinking import THINK, ThinkingTags, split_response
 from curation.verify.extraction import extract_answer
 from curation.verify.programs.extraction import code_blocks
 from training.config import RewardSettings
+from training.own_rewards import own_reward
 
 FORMAT, CORRECTNESS = 0.1, 0.9
 """What keeping the format and a correct answer are worth (paper: 0.1 and 0.9)."""
 
-COMPONENTS = ("format", "correctness", "length", "language")
-"""Names of the components of a `Reward`."""
+COMPONENTS = ("format", "correctness", "length", "language", "own")
+"""Names of the components of a `Reward`; `own` is the sum of the user's (`training.own_rewards`)."""
 
 CONSISTENCY = ConsistencySettings(undetermined="fail")
 """When problem, thoughts and answer share a language (paper, section 2.2: all three are classified as the same one).
@@ -62,7 +63,8 @@ class RewardInputs:
 
     ``outcome`` may be None where the format is broken and the verifier was not asked. ``test_pass_share`` is the share
     of tests that a program passed, in [0, 1]; None for math. ``tokens`` counts generated tokens, the final one
-    included. ``text`` is in ``tags``; ``finish`` states how it ended: ``stop``, ``length``, or None where unknown.
+    included. ``text`` is in ``tags``; ``finish`` states how it ended: ``stop``, ``length``, or None where unknown;
+    ``row`` is the problem's id, for messages.
 
     Example: ``RewardInputs(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\\\boxed{4}", 31, Outcome.CORRECT)``
     """
@@ -75,6 +77,7 @@ class RewardInputs:
     test_pass_share: float | None = None
     tags: ThinkingTags = THINK
     finish: str | None = None
+    row: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class Reward:
     correctness: float = 0.0
     length: float = 0.0
     language: float = 0.0
+    own: float = 0.0
     correct: bool = False
     format_error: str | None = None
     excluded_by: str | None = None
@@ -109,7 +113,7 @@ class Reward:
         """
         if self.excluded_by is not None:
             raise ValueError(f"a rollout excluded by {self.excluded_by} has no reward; leave it out")
-        return self.format + self.correctness + self.length + self.language
+        return self.format + self.correctness + self.length + self.language + self.own
 
     def components(self) -> dict[str, float]:
         """Return the components by name, for logging; empty where the rollout is excluded."""
@@ -130,6 +134,7 @@ def compute_reward(
 
     Raises:
         ValueError: the format is kept but there is no verdict, or no share of tests passed where it is needed.
+        RewardError: a component of the user's own fails.
     """
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     if failure is not None:
@@ -151,6 +156,7 @@ def compute_reward(
         correctness=CORRECTNESS * share,
         length=length_penalty(inputs.tokens, settings),
         language=settings.language if settings.language and _is_one_language(inputs, check_language) else 0.0,
+        own=own_reward(settings.components, inputs.problem, inputs.text, correct, inputs.row),
         correct=correct,
     )
 

@@ -169,15 +169,15 @@ class Source(Settings):
         pattern=r"^[A-Za-z0-9._/-]+$",
         description="The source's name in funnels, ids and cards; by the file if missing.",
     )
-    kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis", "procedural"] = Field(
+    kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis", "procedural", "python"] = Field(
         "dataset",
         description="`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a Hugging "
-        "Face name or folder; `kattis`: a folder of problem packages; `procedural`: rows that `generator` makes. By "
-        "the ending of `path` if missing.",
+        "Face name or folder; `kattis`: a folder of problem packages; `procedural`: rows that `generator` makes; "
+        "`python`: rows that your own function yields, with your rights. By the ending of `path` if missing.",
     )
     path: Url = Field(
         description="File, glob or folder relative to the recipe's, a URL as in `s3://bucket/rows-*.jsonl`, or a "
-        "name on the hub; the `generator` of a procedural source."
+        "name on the hub; the `generator` of a procedural source; the function of kind `python`, as `rows.py:rows`."
     )
     generator: str | None = Field(
         None,

@@ -1,4 +1,4 @@
-"""Rows of a table: files, also at URLs, what `datasets` loads, Kattis packages, or what a generator makes.
+"""Rows of a table: files, also at URLs, what `datasets` loads, Kattis packages, or what a function makes.
 
 Invariants: rows come in the table's order; a file or data set that is missing or broken is one `SourceError`.
 Not here: what columns mean, and which rows are taken.
@@ -17,6 +17,7 @@ from curation.records import SourceError
 from curation.sources.files import arrow_rows, raw_rows
 from curation.sources.hub import dataset_state, load_dataset
 from curation.sources.kattis import find_packages
+from curation.sources.own_rows import find_rows, own_rows
 from curation.sources.places import MissingSourceError, Place, TableFile, TableState, joined_place, place_of
 from curation.sources.procedural import generator_digest, made_rows
 from curation.sources.remote import fetched_files
@@ -46,6 +47,8 @@ def _table_state(place: Place, folder: Path) -> TableState:
         files = sorted(file for package in find_packages(root) for file in package.rglob("*") if file.is_file())
         listed = "\n".join(f"{file.relative_to(root)} {file_digest(file)}" for file in files)
         return TableState(hashlib.blake2b(listed.encode(), digest_size=16).hexdigest())
+    if place.kind == "python":
+        return TableState(find_rows(place.path, folder, place.source).digest)
     if place.made is not None:
         return TableState(generator_digest(place.made, folder))
     return TableState("-".join(file_digest(file.path) for file in table_files(place, folder)))
@@ -61,6 +64,8 @@ def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[st
         yield from _dataset_rows(place, folder, batch_rows, columns)
     elif place.kind == "kattis":
         yield from _package_rows(place, folder)
+    elif place.kind == "python":
+        yield from own_rows(place.path, folder, place.source)
     elif place.made is not None:
         yield from made_rows(place.made, folder, place.source)
     else:

@@ -17,8 +17,8 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Protocol, runtime_checkable
 
-from curation.plugins import PluginRef, load_plugin
-from curation.records import ConfigError, SourceError
+from curation.plugins import PluginRef, find_plugin, load_plugin
+from curation.records import SourceError
 from curation.verify import answers
 from curation.verify.generator_scores import is_scorer, scored
 
@@ -64,13 +64,8 @@ def find_judge(name: str, folder: Path) -> PluginRef:
     plugin = load_plugin(name, folder)
     if is_scorer(plugin.value):
         return PluginRef(name, str(folder.resolve()), plugin.digest)
-    if isinstance(plugin.value, type) or not isinstance(plugin.value, AnswerJudge):
-        kind = "a class" if isinstance(plugin.value, type) else f"a {type(plugin.value).__name__}"
-        raise ConfigError(
-            f"verify.judges: {name} is {kind}; it must be an object with `claims` and `judge`, "
-            "or a function score(row, answer)."
-        )
-    return PluginRef(name, str(folder.resolve()), plugin.digest)
+    needed = "an object with `claims` and `judge`, or a function score(row, answer)"
+    return find_plugin(name, folder, "verify.judges", AnswerJudge, needed)
 
 
 def judge_at(path: str) -> PluginRef:

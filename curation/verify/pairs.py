@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from curation.plugins import PluginRef
 from curation.records import Outcome, SourceError
 from curation.response_formats import LOOSE
 from curation.sources.files import numbered_jsonl
@@ -41,11 +42,12 @@ def verify_pairs(
     lang: str = "en",
     tags: ThinkingTags = THINK,
     response_format: str = LOOSE,
+    judges: Sequence[PluginRef] = (),
 ) -> dict[str, int]:
     """Judge every pair of ``pairs_path`` into ``verdicts_path`` and return the number of rows per verdict.
 
-    ``tags`` are those that a ``pred`` thinks in. ``progress`` is called with the number of rows done so far. Raises
-    `SourceError` on a line that is not a pair.
+    ``tags`` are those that a ``pred`` thinks in. ``judges`` are the user's own.
+    ``progress`` is called with the number of rows done so far. Raises `SourceError` on a line that is not a pair.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()
@@ -55,7 +57,7 @@ def verify_pairs(
             rows.append(row)
             yield task_of_pair(row, str(number), lang, tags, response_format)
 
-    judge = MathJudge(workers, limit_s, response_format=response_format)
+    judge = MathJudge(workers, limit_s, response_format=response_format, judges=judges)
     with judge, atomic_replace(verdicts_path) as out:
         for rows_done, result in enumerate(judge.judge(tasks()), 1):
             row = {**rows.popleft(), **_columns(result.verdicts[0])}

@@ -23,6 +23,7 @@ from curation.sources.rows import Row, require_path
 from curation.sources.selection import FIRST_ROWS
 from curation.storage.stages import atomic_replace, require_other_place, require_outside, write_parquet
 from curation.thinking import OPEN, ThinkingTags
+from curation.verify.own_judges import judge_at
 from curation.verify.pairs import verify_pairs
 from flows.publish.curated_set import published_folder
 from flows.run.progress import bar
@@ -92,11 +93,18 @@ def tags_of(thinking: str) -> ThinkingTags:
         raise ConfigError(f"--thinking {error}.") from error
 
 
-def verify_file(path: Path, out: Path, workers: int | None, thinking: str = OPEN, response_format: str = LOOSE) -> None:
+def verify_file(
+    path: Path,
+    out: Path,
+    workers: int | None,
+    thinking: str = OPEN,
+    response_format: str = LOOSE,
+    judges: Sequence[str] = (),
+) -> None:
     """Judge a file of pairs, whose responses think in these tags and keep to this format, and print the counts.
 
     Raises:
-        ConfigError: there are no such tags, or no such format, or the output is the input.
+        ConfigError: there are no such tags, or no such format or judge, or the output is the input.
     """
     require_other_place(out, path)
     tags = tags_of(thinking)
@@ -104,6 +112,7 @@ def verify_file(path: Path, out: Path, workers: int | None, thinking: str = OPEN
         checked_format(response_format)
     except ValueError as error:
         raise ConfigError(f"--format {error}.") from error
+    own = [judge_at(name) for name in judges]
     reported = 0
     with bar("verify answers", None) as advance:
 
@@ -112,7 +121,7 @@ def verify_file(path: Path, out: Path, workers: int | None, thinking: str = OPEN
             advance(rows - reported)
             reported = rows
 
-        counts = verify_pairs(path, out, workers, progress, tags=tags, response_format=response_format)
+        counts = verify_pairs(path, out, workers, progress, tags=tags, response_format=response_format, judges=own)
     counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
     _print_line(f"{sum(counts.values()):,} pairs: {counts_text}: {out}")
 

@@ -104,9 +104,9 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
 
 
 def _copy_generators(sources: Sequence[Source], home: Path, folder: Path) -> None:
-    """Copy the files of generators next to the rehearsal's recipe: a recipe loads only what is in its folder."""
+    """Copy the user's own files next to the rehearsal's recipe: a recipe loads only what is in its folder."""
     for source in sources:
-        if source.made is not None and (home / (name := source.made.generator.rpartition(":")[0])).is_file():
+        if source.kind in ("procedural", "python") and (home / (name := source.path.rpartition(":")[0])).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes((home / name).read_bytes())
 

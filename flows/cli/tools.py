@@ -78,11 +78,15 @@ def answers(
             "choice, a tag as <answer>; loose takes answers and whatever people wrote.",
         ),
     ] = "loose",
+    judges: Annotated[
+        list[str] | None,
+        typer.Option("--judge", metavar="FILE.py:NAME", help="A judge of your own, with your rights; repeatable."),
+    ] = None,
 ) -> None:
     """Compare math answers with their references, as a run judges attempts."""
     from flows.cli.files import verify_file
 
-    verify_file(pairs, out, workers, thinking, response_format)
+    verify_file(pairs, out, workers, thinking, response_format, judges or [])
 
 
 @verify_app.command()

@@ -39,7 +39,7 @@ def require_not_written(run: Run, place: Place, home: Path) -> None:
     Raises:
         SourceError: it is there, or there is no such file.
     """
-    if is_url(place.path) or place.made is not None:
+    if is_url(place.path) or place.made is not None or place.kind == "python":
         return
     is_folder = place.kind in ("dataset", "kattis")
     for path in [home / place.path] if is_folder else [file.path for file in table_files(place, home)]:

@@ -123,16 +123,24 @@ def test_the_files_of_the_page_plug_in_from_a_folder_outside(elsewhere: Path) ->
         "What is 17 plus 25, as a number?": "42",
         "word " * 401 + "What is the sum of 4 and 7, as a number?": "11",
     }
+    sums = "What is the sum of all primes below ten, as one number?"
+    (elsewhere / "sums.txt").write_text("the sum of all primes below ten, as one number = 17\n")
     finals = ["CH3CH2OH CO2 CO2 CH4", "42 1 2 3", "11 1 2 3"]
     rows = [{"question": text, "answer": answer} for text, answer in problems.items()]
     tried = [
         {**row, "samples": [{"text": f"\\boxed{{{final}}}"} for final in given.split()]}
         for row, given in zip(rows, finals, strict=True)
     ]
-    votes = [{"question": row["question"], "text": "VERDICT: YES"} for row in rows[:2]]
+    tried.append({"question": sums, "samples": [{"text": f"\\boxed{{{n}}}"} for n in (17, 2, 3, 4)]})
+    votes = [{"question": text, "text": "VERDICT: YES"} for text in (*list(problems)[:2], sums)]
     for name, lines in (("problems", rows), ("attempts", tried), ("votes", votes)):
         (elsewhere / f"{name}.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
     own = """
+[[sources]]
+kind = "python"
+path = "rows.py:rows"
+columns = { statement = "question", answer = "total" }
+license = "MIT"
 [verify]
 judges = ["chem.py:FORMULA"]
 [statements]
@@ -156,10 +164,12 @@ columns = { problem = "question", text = "text" }
     assert dict(pl.read_parquet(curated / "data" / "*.parquet").select("answer", "pass_rate").rows()) == {
         "C2H6O": 0.25,
         "42": 0.25,
+        "17": 0.25,
     }
     assert pl.read_parquet(curated / "dropped" / "*.parquet")["reason"].to_list() == ["own_rule"]
     out = run(elsewhere, "-c", OBJECTIVE)
     assert out == "my_loss.py:MyLoss 0.5\n"
+    assert run(elsewhere, "-c", REWARD) == "0.1 1.1\n"
 
 
 OBJECTIVE = """
@@ -168,4 +178,17 @@ from training.objectives.registry import objective_of, own_settings
 settings = own_settings({"kind": "my_loss.py:MyLoss", "bound": 0.5}, Path())
 assert objective_of(settings).settings is type(settings)
 print(settings.kind.partition("@")[0], settings.bound)
+"""
+
+REWARD = """
+from pathlib import Path
+from curation.config.loading import parse_settings
+from curation.records import Domain, Outcome
+from training.config import RewardSettings
+from training.rewards import RewardInputs, compute_reward
+table = {"language": 0.0, "components": ["brief.py:BRIEF"]}
+settings = parse_settings(RewardSettings, table, "rewards", folder=Path())
+solved = RewardInputs(Domain.MATH, "2 + 2?", "<think>x</think> \\\\boxed{4}", 9, Outcome.CORRECT)
+found = compute_reward(solved, settings)
+print(found.own, round(found.total, 6))
 """

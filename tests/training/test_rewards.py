@@ -114,7 +114,7 @@ def test_the_amounts_of_the_paper() -> None:
     late = compute_reward(judged(outcome=Outcome.WRONG, tokens=5000, problem=FRENCH), SETTINGS, consistent)
     assert late.total == pytest.approx(0.0)
     assert late.components() == pytest.approx(
-        {"format": 0.1, "correctness": 0.0, "length": -0.1, "language": 0.0, "total": 0.0}
+        {"format": 0.1, "correctness": 0.0, "length": -0.1, "language": 0.0, "own": 0.0, "total": 0.0}
     )
 
 

@@ -26,7 +26,7 @@ from training.optimisation.checkpoint import JsonlLog
 from training.rollouts.rollouts import Rollout
 
 STEP_METRICS = (
-    *(f"reward/{name}" for name in ("format", "correctness", "length", "language", "total")),
+    *(f"reward/{name}" for name in ("format", "correctness", "length", "language", "own", "total")),
     *(f"sampled/{name}" for name in ("pass_rate", "reward", "none", "some", "all", "attempts", "groups")),
     *(f"batch/{name}" for name in ("attempts", "pass_rate", "advantage_std")),
     *(f"length/{name}" for name in ("sampled_mean", "sampled_max", "trained_mean", "trained_max", "cut_share")),

@@ -19,6 +19,7 @@ from training.objectives.registry import objective_of
 from training.objectives.step_statistics import over_steps
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import StepResult
+from training.rewards import COMPONENTS
 from training.rollouts.impossible import MAX_IMPOSSIBLE_SHARE, ImpossibleTokens, impossible_positions, possible_mask
 from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutLedger
 from training.rollouts.rollouts import Rollout
@@ -165,7 +166,7 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
         totals = [rollout.reward.total for _, rollout in group.rollouts]
         mean = statistics.fmean(totals)
         centred += [total - mean for total in totals]
-    names = ("format", "correctness", "length", "language", "total")
+    names = (*COMPONENTS, "total")
     rewards = {
         f"reward/{name}": statistics.fmean(rollout.reward.components()[name] for rollout in rollouts) for name in names
     }

@@ -42,9 +42,9 @@ async def assess(
     verdict = await ask(inputs.tags.house_form(inputs.text)) if failure is None else None
     if verdict is not None:
         inputs = replace(inputs, outcome=verdict.outcome, test_pass_share=verdict.passed)
-    if check_language is None:
+    if check_language is None and not settings.components:
         reward = compute_reward(inputs, settings)
-    else:  # identifying a language takes its time
+    else:  # identifying a language takes its time, and a component of the user's own may
         reward = await asyncio.to_thread(compute_reward, inputs, settings, check_language)
     if verdict is None:
         return Assessed(reward, None, str(failure), None)

@@ -193,6 +193,7 @@ class RolloutRunner:
             None,
             tags=self.tags,
             finish=completion.finish,
+            row=task.id,
         )
         found = await assess(ask, inputs, self.rewards, self._check_language)
         return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)

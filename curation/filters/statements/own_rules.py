@@ -12,8 +12,8 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
-from curation.plugins import PluginRef, load_plugin
-from curation.records import ConfigError, DropReason, SourceError
+from curation.plugins import PluginRef, find_plugin
+from curation.records import DropReason, SourceError
 
 MAX_EVIDENCE = 300
 """Characters of evidence that a dropped row keeps."""
@@ -44,11 +44,7 @@ def find_rule(name: str, folder: Path) -> PluginRef:
     Raises:
         ConfigError: the plug-in cannot be loaded, or lacks its method.
     """
-    plugin = load_plugin(name, folder)
-    if isinstance(plugin.value, type) or not isinstance(plugin.value, FormatRule):
-        kind = "a class" if isinstance(plugin.value, type) else f"a {type(plugin.value).__name__}"
-        raise ConfigError(f"statements.rules: {name} is {kind}; it must be an object with the method `drop`.")
-    return PluginRef(name, str(folder.resolve()), plugin.digest)
+    return find_plugin(name, folder, "statements.rules", FormatRule, "an object with the method `drop`")
 
 
 def apply_own_rules(judged: pl.DataFrame, problems: pl.DataFrame, rules: Sequence[PluginRef]) -> pl.DataFrame:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from curation import judge_answers
 from curation.records import ConfigError, Outcome
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from curation.verify.own_judges import find_judge
+from tests.flows.conftest import goldilocks, write_jsonl
 
 CHEMISTRY = """
 import re
@@ -46,6 +49,18 @@ def test_a_judge_decides_what_it_claims_and_nothing_else(tmp_path: Path) -> None
     assert [one.outcome for one in formula.verdicts] == [Outcome.CORRECT, *[Outcome.WRONG] * 3]
     assert [one.answer_class for one in formula.verdicts] == [0, 1, 1, 2]
     assert [one.is_doubtful for one in formula.verdicts] == [False, False, False, True]
+
+
+def test_a_notebook_and_verify_answers_take_judges_by_path(tmp_path: Path) -> None:
+    (tmp_path / "chem.py").write_text(CHEMISTRY)
+    own = f"{tmp_path / 'chem.py'}:FORMULA"
+    (verdict,) = judge_answers("C2H6O", [r"\boxed{CH3CH2OH}"], judges=[own])
+    assert verdict.outcome is Outcome.CORRECT
+    pairs = write_jsonl(tmp_path / "pairs.jsonl", [{"gold": "C2H6O", "pred": "CH3CH2OH"}])
+    for judges, equal in (((), False), (("--judge", own), True)):
+        done = goldilocks("verify", "answers", pairs, "--out", tmp_path / "out.jsonl", "--workers", "1", *judges)
+        assert done.status == 0, done.err
+        assert json.loads((tmp_path / "out.jsonl").read_text())["equal"] is equal
 
 
 def test_what_a_judge_raises_or_never_ends_is_no_wrong_answer(tmp_path: Path) -> None:

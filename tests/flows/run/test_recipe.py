@@ -173,7 +173,8 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         ),
         (
             changed(sources=[{"name": "s", "kind": "xml", "path": "x"}]),
-            "`sources.0.kind` = 'xml': input should be 'jsonl', 'parquet', 'csv', 'dataset', 'kattis' or 'procedural'.",
+            "`sources.0.kind` = 'xml': input should be 'jsonl', 'parquet', 'csv', 'dataset', 'kattis', 'procedural' "
+            "or 'python'.",
         ),
         (changed(sources=[{"name": "s", "kind": "csv"}]), "`sources.0.path` is missing."),
         (changed(stage1={}), "`stage1.model` is missing."),

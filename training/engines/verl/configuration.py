@@ -65,6 +65,8 @@ class VerlFiles:
     out: Path
     train: Path
     held_out: Path | None = None
+    recipe_folder: Path = Path()
+    """What the user's own files are relative to."""
 
     @property
     def checkpoints(self) -> Path:
@@ -309,7 +311,7 @@ def _trainer(recipe: TrainRecipe, files: VerlFiles, placement: VerlPlacement) ->
 
 
 def _environment(recipe: TrainRecipe, files: VerlFiles, begun_at: int) -> dict[str, str]:
-    told = {"recipe": recipe.model_dump(mode="json"), "out": str(files.out)}
+    told = {"recipe": recipe.model_dump(mode="json"), "out": str(files.out), "recipe_folder": str(files.recipe_folder)}
     return {
         "VERL_USE_EXTERNAL_MODULES": PLUGIN,
         RECIPE_VARIABLE: json.dumps(told, ensure_ascii=False),

@@ -23,12 +23,12 @@ from typing import Any
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import JsonlLog
 from training.recipe import TrainRecipe
-from training.rewards import Reward
+from training.rewards import COMPONENTS, Reward
 from training.rollouts.curriculum.opening import open_curriculum
 from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.tasks import TrainingTask
 
-REWARD_FIELDS = ("format", "correctness", "length", "language", "correct", "format_error", "excluded_by")
+REWARD_FIELDS = ("format", "correctness", "length", "language", "own", "correct", "format_error", "excluded_by")
 """Of a `Reward`, as they travel with a rollout."""
 
 
@@ -186,8 +186,7 @@ class GroupLedger:
         lengths = [int(rollout.told["tokens"]) for rollout in sampled.rollouts]
         groups = sum(sampled.solved.values())
         components = {
-            f"reward/{name}": sum(one.reward.components()[name] for one in judged) / len(judged)
-            for name in ("format", "correctness", "length", "language")
+            f"reward/{name}": sum(one.reward.components()[name] for one in judged) / len(judged) for name in COMPONENTS
         }
         return {
             **components,

@@ -70,6 +70,7 @@ class RewardComputer:
             None,
             tags=self._tags,
             finish=finish,
+            row=str(table["id"]),
         )
         found = await assess(ask, inputs, self._rewards, self._check_language)
         outcome = found.outcome.value if found.outcome is not None else None

@@ -173,7 +173,7 @@ def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Pa
     recipe, ours = stage.recipe, out / "verl"
     model = resolve_model(recipe.trained.model, recipe_folder)
     held_out = ours / HELD_OUT if recipe.evaluation.data is not None else None
-    files = VerlFiles(model.absolute(), out, ours / TRAIN, held_out)
+    files = VerlFiles(model.absolute(), out, ours / TRAIN, held_out, recipe_folder.absolute())
     job = compile_recipe(
         recipe,
         files,

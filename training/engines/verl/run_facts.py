@@ -43,4 +43,6 @@ def run_facts() -> RunFacts:
             f"${RECIPE_VARIABLE} is not set: this is no process of a run; start it by `goldilocks train`."
         )
     table = json.loads(text)
-    return RunFacts(parse_settings(TrainRecipe, table["recipe"], f"${RECIPE_VARIABLE}"), Path(table["out"]))
+    home = Path(table["recipe_folder"])
+    recipe = parse_settings(TrainRecipe, table["recipe"], f"${RECIPE_VARIABLE}", folder=home)
+    return RunFacts(recipe, Path(table["out"]))

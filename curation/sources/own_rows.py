@@ -1,0 +1,71 @@
+"""Rows that a function of the user's own yields: `kind = "python"`, `path = "rows.py:rows"`.
+
+It runs in the process that reads sources, with the user's rights. It must yield the same rows in the same order each
+time that it is called: a run that goes on reads it again from the start.
+
+Invariants: rows are streamed; the digest of the function's file is part of what the source holds, what it reads is not;
+what it raises is an error with file, line and row; what it yields that is no mapping is a bad row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from curation.plugins import Plugin, PluginRef, find_plugin
+from curation.records import SourceError
+from curation.sources.rows import RawRow
+
+
+@runtime_checkable
+class RowSource(Protocol):
+    """A function that yields rows, whose columns the source's column map names.
+
+    Example, in `rows.py` next to the recipe::
+
+        from pathlib import Path
+
+        def rows():
+            for line in (Path(__file__).parent / "sums.txt").open():
+                question, _, total = line.partition("=")
+                yield {"question": f"What is {question.strip()}?", "total": total.strip()}
+    """
+
+    def __call__(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the rows in order."""
+        ...
+
+
+def find_rows(name: str, folder: Path, source: str) -> PluginRef:
+    """Return the function that a source names.
+
+    Raises:
+        ConfigError: the plug-in cannot be loaded, or is no function.
+    """
+    return find_plugin(name, folder, f"source {source}", RowSource, "a function that yields rows")
+
+
+def own_rows(name: str, folder: Path, source: str) -> Iterator[RawRow]:
+    """Yield what the function yields, a row each, counted from 1.
+
+    Raises:
+        ConfigError: the plug-in cannot be loaded, or is no function.
+        SourceError: the function fails.
+    """
+    plugin = find_rows(name, folder, source).load()
+    rows = _each(plugin, source)
+    for number, row in enumerate(rows, 1):
+        is_row = isinstance(row, Mapping) and all(isinstance(column, str) for column in row)
+        reason = "" if is_row else f"{str(row)[:80]!r} is no dictionary with names of columns"
+        yield RawRow(plugin.path, number, None if is_row else repr(row).encode(), dict(row) if is_row else None, reason)
+
+
+def _each(plugin: Plugin, source: str) -> Iterator[Any]:
+    done = 0
+    try:
+        for row in plugin.value():
+            done += 1
+            yield row
+    except Exception as error:
+        raise SourceError(f"source {source}: {plugin.failure(error)} (making row {done + 1}).") from error

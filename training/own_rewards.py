@@ -1,0 +1,85 @@
+"""Reward components that a user names in a recipe of training: `[rewards] components = ["brief.py:BRIEF"]`.
+
+A component's value is added to the reward of every rollout that keeps the format and has a verdict, in both engines.
+It runs in the process that computes rewards, with the user's rights and without a limit of time.
+
+Invariants: settings name a component with the digest of its file, `brief.py:BRIEF@5e1c…`, also in a run's record, so
+that a run is not continued with another file; what a component raises ends the run with file, line and problem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from curation.plugins import PluginRef, find_plugin
+from curation.records import ConfigError, GoldilocksError
+
+
+@runtime_checkable
+class RewardComponent(Protocol):
+    """A part of the reward, of a rollout's own texts and verdict alone.
+
+    Example, in `brief.py` next to the recipe::
+
+        class Brief:
+            def reward(self, problem, response, correct):
+                return 0.1 if correct and len(response) < 2000 else 0.0
+
+        BRIEF = Brief()
+    """
+
+    def reward(self, problem: str, response: str, correct: bool) -> float:
+        """Return what is added to the reward; the response has its thoughts, in the model's tags."""
+        ...
+
+
+class RewardError(GoldilocksError):
+    """A reward component of the user's own failed."""
+
+
+_FOUND: dict[str, PluginRef] = {}
+"""The components that this process has loaded, by their name with the digest."""
+
+
+def pinned(name: str, folder: Path) -> str:
+    """Return a component's name with the digest of its file.
+
+    Args:
+        name: `brief.py:BRIEF`, or with `@DIGEST` as a run keeps it.
+
+    Raises:
+        ConfigError: the file defines no component, or it has changed since the run began.
+    """
+    plain, _, digest = name.partition("@")
+    if digest and name in _FOUND:
+        return name
+    found = find_plugin(plain, folder, "rewards.components", RewardComponent, "an object with the method `reward`")
+    if digest and digest != found.digest:
+        raise ConfigError(f"rewards.components: the file of {plain} has changed since the run began; put it back.")
+    _FOUND[f"{plain}@{found.digest}"] = found
+    return f"{plain}@{found.digest}"
+
+
+def own_reward(components: Sequence[str], problem: str, response: str, correct: bool, row: str) -> float:
+    """Return the sum of the user's components for one rollout.
+
+    Args:
+        row: the problem's id, for the message.
+
+    Raises:
+        RewardError: a component fails, or returns no finite number.
+    """
+    total = 0.0
+    for name in components:
+        plugin = _FOUND[name].load()
+        try:
+            value = float(plugin.value.reward(problem, response, correct))
+        except Exception as error:
+            raise RewardError(f"rewards.components: {plugin.failure(error)} (problem {row}).") from error
+        if not math.isfinite(value):
+            raise RewardError(f"rewards.components: {_FOUND[name].label} returned {value} (problem {row}).")
+        total += value
+    return total
