@@ -2,7 +2,7 @@
 `python -m tests.reference_pages`.
 
 Commands come from the command line's own parser, settings from the pydantic models, tables of records from their
-schemas with the comments that stand beside the columns, drop reasons from their enumeration and the card's words.
+schemas with the comments next to their columns, drop reasons from their enumeration and the card's words.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def commands_page() -> str:
     """Return all commands with their arguments and options."""
     parts = [
         "# Commands",
-        f"{MADE} `goldilocks --help` lists the commands by what one does with them.",
+        f"{MADE} `goldilocks --help` lists the commands by purpose.",
         "`--quiet`, `--verbose` and `--debug` come before the command. A command that fails prints "
-        "one sentence that says why, and exits with status 1; `goldilocks --debug COMMAND` prints the trace too. "
+        "one sentence with the cause, and exits with status 1; `goldilocks --debug COMMAND` prints the trace too. "
         "`goldilocks --install-completion` completes commands in your shell.",
     ]
     for name, command in _commands():
@@ -87,7 +87,7 @@ def records_page() -> str:
 
 def reasons_page() -> str:
     """Return all drop reasons, in words, under the part of the pipeline that gives them."""
-    parts = ["# Drop reasons", f"{MADE} A row that leaves has one reason, and beside it the evidence that decided."]
+    parts = ["# Drop reasons", f"{MADE} A dropped row has one reason, and the evidence that decided."]
     body = inspect.getsource(records.DropReason)
     rows: list[tuple[str, ...]] = []
     for line in body.splitlines():
@@ -141,7 +141,7 @@ def _reasons(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _comments(module: ModuleType, name: str) -> dict[str, str]:
-    """Return what stands beside the columns of a schema in its module."""
+    """Return the comments next to the columns of a schema in its module."""
     source = inspect.getsource(module)
     body = source.partition(f"\n{name} = pl.Schema(")[2].partition("\n)\n")[0]
     found = re.findall(r'^        "(\w+)": [^#\n]*(?:#\s*(.+))?$', body, re.MULTILINE)
