@@ -142,7 +142,7 @@ class TrainRecipe(NamedModels):
     )
     engine: Literal["embedded", "verl"] = Field(
         "embedded",
-        description="`embedded`: one machine, the exact reference; `verl`: a cluster (docs/how-to/engines.md).",
+        description="`embedded`: one machine, the exact reference; `verl`: a cluster (docs/how-to/clusters.md).",
     )
     verl: VerlSettings = Field(
         default_factory=VerlSettings,

@@ -1,16 +1,11 @@
-"""Multiple choice: found, taken apart, and resolved to the option that the reference names.
+"""Finds multiple choice, takes it apart, and resolves the option that the reference names.
 
-    is_multiple_choice()   which rows are worth a closer look, as one expression over a frame
-    parse_choices(rows)    those rows taken apart, or why no single option is right
-    open_question(choice)  the question alone with its answer, where the options are numbers that it can do without
-
-Options are a field of their own or inside the statement, in many styles (`curation.options`); the reference names one
-by letter, number or text. A model may rewrite the question to an open one (`curation.questions.rewriting`).
+Options are a field of their own or inside the statement (`curation.options`); the reference names one by letter, number
+or text. `open_question` opens those that do not need their options; a model may rewrite others.
 
 Invariants:
-  - a row with options as a field is always multiple choice; a row whose statement only looks like it holds options is
-    one if its answer, or its question, shows that they are options;
-  - an answer that names no option, or more than one, resolves to nothing: it is never guessed at.
+  - a row with options as a field is always multiple choice; otherwise its answer, or its question, must show it;
+  - an answer that names no option, or more than one, resolves to nothing.
 """
 
 from __future__ import annotations

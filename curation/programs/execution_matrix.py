@@ -1,17 +1,11 @@
-"""The execution matrix: every solution of a problem, run on every test in the sandbox.
-
-`curation.programs.tests_agreement` decides on it. An output is named by its class
-(`curation.verify.programs.output_equivalence`).
+"""Runs every solution of a problem on every test in the sandbox.
 
 Invariants:
-  - one row per solution and test, but for runs that the sandbox or a checker broke, which are counted and show nothing;
-  - classes depend on the outputs and the solutions' order, never on which run was quicker;
-  - memory holds one problem's tests and digests; outputs that are not the expected ones are in a file until the
-    problem is done, each distinct one once, and only those that could replace an expected output are handed on;
-  - time limits: the problem's own, times the slack for solutions that may vote; where the source names none, the
-    slowest right solution's worst test times the multiplier, in whole seconds (`ExecutionMatrix.time_limit_s`).
-
-Nothing is decided here.
+  - one row per solution and test; runs that the sandbox or a checker broke are counted and have no row;
+  - an output is named by its class, which depends on the outputs and the order of solutions, never on timing;
+  - memory holds one problem's tests and digests; other outputs than the expected ones are in a temporary file;
+  - the time limit is the problem's own times the slack; if the source has none, the slowest right solution's worst
+    test times the multiplier, in whole seconds.
 """
 
 from __future__ import annotations

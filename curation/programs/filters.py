@@ -1,19 +1,15 @@
-"""The format filter for code: statements that cannot be asked as a program that reads input and prints output.
+"""Drops programming problems that cannot be asked as a program which reads input and prints output.
 
-The rules, in order; the first that fires gives the reason:
+The first rule that fires gives the reason; no rule reads words:
 
-    missing_statement  there is no statement, or hardly any
+    missing_statement  no statement, or hardly any
     interactive        the source marks the problem as interactive
-    needs_files        the source names files to read or write instead of standard input and output
-    asks_function      the source names a function, and its tests are no calls of one
-    missing_figure     the source marks pictures, or the statement has the mark of one
-    several_outputs    the source has a checker that cannot be used
-    no_solution        no solution in a language that is run, other than those known to be wrong
-    too_few_tests      not a single test
-
-Invariants: one row in, one row out, kept or dropped with a reason and the evidence; no rule reads words.
-`clean_statement` removes what carries no meaning. Statements that accept several outputs without a checker leave when
-their solutions disagree, and the number of tests is checked then, too (`curation.programs.tests_agreement`).
+    needs_files        the source names files to read or write
+    asks_function      a function is named, and its tests are no calls of one
+    missing_figure     pictures in the source's marks or in the statement
+    several_outputs    a checker that cannot be used
+    no_solution        no solution in a supported language, other than wrong ones
+    too_few_tests      no test
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
-"""Language variants: each problem asked in several languages. They differ in one line and share their group.
+"""Asks each problem in several languages, as variants that differ in one line and share their group.
 
-A language is asked for where a voting solution in it passes every test that stays within that language's limit (the
-problem's, times the language's factor); or, where no solution in it is at hand, where one in the other language shows
-that the limit allows it: C++ is taken to be no slower than Python, Python to be slower than C++ by
-a factor of `SLOWDOWN`. Where there are solutions in a language and none of them passes, it is not
-asked for.
+A language is asked for if a voting solution in it passes every test within that language's limit. If there is no
+solution in it, one in the other language must show that the limit suffices: C++ is no slower than Python, and Python
+slower than C++ by a factor of `SLOWDOWN`.
 
-Invariants: language variants have ids of their own and the group of their original; the language is in ``meta``
-under `LANGUAGE`, where sampling, judging and exports look; a problem that can be asked for in no language is dropped.
+Invariants: variants have ids of their own and the language in ``meta`` under `LANGUAGE`; a problem without any
+language is dropped.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Mutants of right programs: each with one mistake of the kind that people make, to hunt inputs on which it shows.
+"""Makes mutants of right programs, each with one typical mistake, to find inputs on which it shows.
 
-A made test is worth keeping where it tells a right program from one that is nearly right. Known wrong submissions are
-few, so right programs are changed in one place: a comparison off by one, a constant, a starting value, a branch or a
-statement left out, the wrong end of a range, arithmetic of 32 bits (mutation analysis: DeMillo, Lipton and Sayward
-1978). Which mutants are useful is found out by running them, in the sandbox only.
+Mutation analysis (DeMillo, Lipton and Sayward 1978). Many mutants are not wrong, which only running them shows.
 
-Invariants: pure; the same program, count and seed give the same mutants; no two alike, none like the program. What it
-does not do: say that a mutant is wrong; many are not, and many are caught by any input.
+Invariants: pure; the same program, count and seed give the same mutants; all differ from one another and the program.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Changes given inputs into new ones: other values, extreme or repeated values, other sizes, other lines.
+"""Changes given inputs into new ones: other, extreme or repeated values, other sizes, other lines.
 
-A new input keeps the form of a given one: numbers that count (`CountField`) are set to what they count, other numbers
-stay within the values seen at their place, or within the narrowest limit of the statement that holds these and begins
-or ends where they do. Numbers that count are found by value: the tokens of a line, the lines that follow, or the
-letters of a word, in every given input, with at least two different values.
+Numbers that count tokens, lines or letters (`CountField`) are set to what they count; other numbers stay within the
+values seen in their place, or within the narrowest limit of the statement that contains these.
 
-Invariants: pure; the same inputs and seed give the same new ones. An input that the statement forbids in a way that no
-range shows may come out: a validator, or the agreement of solutions, decides.
+Invariants: pure; the same inputs and seed give the same new ones. A validator, or the agreement of solutions, decides
+whether a new input is allowed.
 """
 
 from __future__ import annotations

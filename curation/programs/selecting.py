@@ -1,7 +1,6 @@
-"""Selects inputs by the answers to them, and the made tests that are kept.
+"""Selects inputs by their answers, and the made tests to keep.
 
-Nearly all inputs drawn at random get one answer ("NO", 0, an empty list), so inputs whose kind of answer was seen least
-are run first (`OutputClasses`). Of the made tests those are kept that tell solutions apart, and others of every kind.
+Most random inputs have one answer ("NO", 0), so inputs whose kind of answer is rarest run first (`OutputClasses`).
 """
 
 from __future__ import annotations
@@ -29,17 +28,15 @@ def select_tests(
 ) -> list[int]:
     """Return the tests to keep, at most ``room``, in their order.
 
-    First those that catch a solution which none before them catches, a real one before mutants, so that none is lost
-    for want of room; then those that catch one which few catch, those that catch most first; then others up to
-    ``fill`` in all, each kind of input in turn, the more solutions fail on them the sooner; one whose answer none of
-    those kept has comes a turn earlier.
+    Tests that catch a solution which no earlier one catches come first, real solutions before mutants; then those that
+    catch a rarely caught solution; then others up to ``fill``, each kind of input in turn, rare answers earlier.
 
     Args:
         sound: tests on which all voting solutions agree.
         failing: test → solutions known to be wrong that fail on it; numbers below 0 are mutants.
         caught: how often each solution fails on a test kept before.
-        kinds: what kind of input each test is of.
-        answers: what tells the right answers apart, by test.
+        kinds: kind of input by test.
+        answers: key of the right answer by test.
 
     Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, {}, 2, 1)`` is ``[1]``
     """

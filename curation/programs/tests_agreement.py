@@ -1,29 +1,21 @@
-"""Tests agreement: which tests of a code problem are trusted, by the outputs of its solutions on every test.
+"""Decides which tests of a code problem are trusted, by the outputs of its solutions on every test.
 
-Pure functions over a solutions × tests matrix of outputs. The matrix is a table with one row a run (`RUN`). An output
-is named by its class: runs of one test whose outputs are the same, by the problem's comparison or checker, have the
-same ``output``, and one that is the same as the expected output has ``expected`` true. Classes are made where outputs
-can be compared (the sandbox's side); here they are only counted.
+Pure functions over a table of runs (`RUN`), in which an output is named by its class. The first rule that applies
+decides about a test (paper, section 4.2):
 
-The rules per test, in order, after the paper's section 4.2 (drop tests without sufficient agreement; where the
-solutions agree and none gives the expected output, the output takes its place):
-
-    discard  refused_input  a believed validator refuses the input; or there is none and the source cut it off
-    discard  no_votes       no voting solution ran through
+    discard  refused_input  a believed validator refuses the input; without one, the source cut it off
+    discard  no_votes       no voting solution has a valid run
     keep     agrees         every valid run gives the expected output
-    discard  too_few_votes  fewer valid runs than asked for, not all of them with the expected output
+    discard  too_few_votes  fewer valid runs than required
     discard  no_agreement   the most frequent output has too small a share of the valid runs
-    keep     agrees         it has enough, and it is the expected output
-    discard  unproven_input it has enough, no run gives the expected output, and nothing shows that the input is allowed
-    correct  corrected      it has enough, no run gives the expected output, enough runs share it, the input is allowed
-    discard  disputed       it has enough, but some run gives the expected output, or too few runs share it
+    keep     agrees         the most frequent output is the expected one
+    discard  unproven_input no run gives the expected output, and nothing shows that the input is allowed
+    correct  corrected      no run gives the expected output, enough runs share another, the input is allowed
+    discard  disputed       some run gives the expected output, or too few runs share the other
 
-Who votes: solutions that are not labelled wrong, less those that fail or deviate almost everywhere
-(`deviating_solutions`). Solutions labelled wrong never vote; a wrong one that passes all tests that stay makes the
-problem weakly tested.
-
-Invariants: every test gets one decision and every problem one; nothing depends on the order of the rows.
-It runs nothing and compares no text.
+Solutions vote unless they are labelled wrong, or fail or deviate almost everywhere (`deviating_solutions`). A wrong
+solution that passes all remaining tests makes the problem weakly tested. Each test and each problem gets one decision,
+whatever the order of rows.
 """
 
 from __future__ import annotations
@@ -112,11 +104,10 @@ _OTHERS = 3
 
 
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return per problem and test the most frequent ``output`` of valid runs, with its counts.
+    """Return per problem and test the most frequent ``output`` of valid runs.
 
-    ``votes`` counts the valid runs, ``agreeing`` those with that output, ``expecting`` those with the expected one.
-
-    Ties go to the expected output, then to the smaller class name, so that the order of rows decides nothing.
+    ``votes`` counts the valid runs, ``agreeing`` those with that output, ``expecting`` those with the expected. Ties
+    go to the expected output, then to the smaller class name.
     """
     valid = runs.filter(pl.col("valid"))
     classes = valid.group_by("problem", "test", "output").agg(
@@ -135,11 +126,9 @@ def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def deviating_solutions(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return solutions that do not vote: (problem, solution, why, share), where why is labelled_wrong, fails or
-    deviates.
+    """Return solutions that do not vote: (problem, solution, why, share); why is labelled_wrong, fails or deviates.
 
-    A solution deviates where its output is not the most frequent one of the *other* candidates. With fewer than three
-    others no one can say who deviates, and no one is set aside for it.
+    A solution deviates if its output is not the most frequent one of at least three *other* candidates.
     """
     labelled = runs.filter(~pl.col("right").fill_null(True))
     wrong = labelled.select("problem", "solution").unique().with_columns(why=pl.lit("labelled_wrong"), share=1.0)

@@ -1,18 +1,14 @@
-"""Which inputs are allowed: whose word is taken for it, and which given inputs are refused.
+"""Decides which given inputs are refused, by validators that were tested themselves.
 
-An executable validator speaks for a problem's inputs: those of its package, or those that a model wrote from the
-statement. Each is tried before it is believed (`vouch`), on the given inputs and on spoiled ones made of them:
+A validator comes with the package or from a model. `vouch` tries it on the given inputs and on spoiled ones, and sets
+it aside if
 
-    set aside   it cannot be compiled, or fails by itself
-    set aside   it refuses more than `MAX_REFUSED` of the given inputs, which are more than a single one of a package's:
-                then it is broken, not they. Those of a model may refuse no example of the statement besides
-    set aside   it lets too many spoiled inputs pass (`MIN_SPOILED_REFUSED`): it checks nothing
+  - it does not compile, or fails by itself;
+  - it refuses more than `MAX_REFUSED` of the given inputs (and more than one), or an example, if a model wrote it;
+  - it refuses fewer than `MIN_SPOILED_REFUSED` of the spoiled inputs.
 
-What a believed validator refuses among the given inputs is dropped with its words. An input whose only fault is white
-space that a data set has changed (carriage returns, the last line break) is not refused.
-
-If no validator is believed (`Vouching.by` is empty), those inputs are refused that the source cut off (`cut_inputs`).
-What it does not do: run solutions.
+Faults of white space (carriage returns, the last line break) are not refused. If no validator is believed, inputs
+that the source cut off are refused (`cut_inputs`).
 """
 
 from __future__ import annotations
@@ -52,11 +48,10 @@ class GivenInput:
 
 @dataclass(frozen=True, slots=True)
 class Vouching:
-    """Who speaks for a problem's inputs.
+    """Holds the verdict on a problem's inputs.
 
-    ``by`` is package, model, or empty where no one is believed; ``refused`` holds the given inputs that are not
-    allowed, with the validators' words; ``unsaid`` those on which one ran out of its limits, so nothing is known of
-    them; ``aside`` states why validators are not believed.
+    ``by`` is package, model, or empty; ``refused`` holds the refused inputs with the validators' messages; ``unsaid``
+    those on which a validator ran out of its limits; ``aside`` why validators are not believed.
     """
 
     by: str = ""
@@ -132,10 +127,9 @@ def _verdicts(
 
 
 def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
-    """Return the given inputs of a problem that the source cut off, by their test, with the evidence.
+    """Return inputs that the source cut off, by their test, with the evidence.
 
-    The sign is exact: a long input ends in the mark "..." or "…", and no other input of the problem has two dots in a
-    row, as drawings have.
+    A cut input is long and ends in "..." or "…", and no other input of the problem has two dots in a row.
     """
     whole = {test: text.rstrip() for test, text in inputs.items()}
     if any(".." in text.removesuffix("...") for text in whole.values()):
@@ -153,8 +147,8 @@ def tidy_text(text: str) -> str:
 def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
     """Return near-valid inputs that hardly any statement allows, made of short given ones.
 
-    With a further line, a word or a number of forty digits in the place of a number, empty; where a number counts lines
-    or what is on one, also without the last line and cut in half: what ends with the file may be allowed then.
+    They get a further line, a word or a number of forty digits instead of a number, or become empty; if a number counts
+    lines or tokens, they also lose the last line or half of the text.
     """
     spoiled = [""]
     for text in sorted(set(inputs), key=len)[:_SPOILED_OF]:

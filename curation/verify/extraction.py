@@ -1,26 +1,24 @@
-r"""The final answer of a response: the one reader for measuring, training, judging again and files of pairs.
+"""Reads the final answer of a response, for every caller.
 
-A prompt asks for an answer in some form, the response format; `ANY` is all of them, for attempts of which no one knows
-what was asked. They are tried in this order, each named in `ExtractedAnswer.method`:
+A response format is one of these forms; `ANY` tries them in this order, named in `ExtractedAnswer.method`:
 
-    boxed      the last top-level box after the last ``</think>``, and those that are one answer with it; a "final
-               answer" after it counts more
-    tag        what is in the last ``<answer>…</answer>``; it counts before a box that ends before it
-    hashes     the last ``#### 18``; a heading (``#### Step 2: add``) is none
+    boxed      the last top-level box after the last ``</think>``, and boxes that are one answer with it; a "final
+               answer" after it takes precedence
+    tag        the last ``<answer>…</answer>``, which precedes a box that ends before it
+    hashes     the last ``#### 18``, but no heading (``#### Step 2: add``)
     cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", or such a heading
     choice     the last ``Choice_C``
-    bare       the whole response is one short line
-    conclusion the value of the last sentence ("So the boots cost $104."), where nothing else is there
+    bare       the whole response, if it is one short line
+    conclusion the value of the last sentence ("So the boots cost $104."), if there is nothing else
 
-If words are around the value after a marker, the value is read (`curation.verify.prose`), or the text stays whole
-and is not refused with confidence. A response that was cut off has no final answer: an open ``<think>``, an unfinished
-last box, an open tag; of a text that ended for want of room, the last token does not count.
+Words around a marked value are read by `curation.verify.prose`; otherwise the text stays whole and is not refused with
+confidence. A response that was cut off has no final answer: an open ``<think>``, an unfinished last box, an open tag.
+The last token of a text that ended for want of room does not count.
 
-`LOOSE` goes on where none of these is there, for pairs of texts that people wrote and never for rewards: `sentence`
-(the last formula or number of the last sentence with one), `display` (the last formula), `emphasis` (the last
-``**…**``), `number` (the last one).
+`LOOSE` also reads pairs of texts that people wrote, never rewards: `sentence` (the last formula or number of the last
+sentence with one), `display` (the last formula), `emphasis` (the last ``**…**``), `number` (the last one).
 
-Every pass is linear in the length of the response. Nothing here understands the answer; `answers` does.
+Every pass is linear in the length of the response.
 """
 
 from __future__ import annotations

@@ -1,19 +1,14 @@
-"""The one door from a response, or a pair, to its verdict on a math problem.
+"""Judges responses, and pairs, on math problems: the only way to a verdict, for every caller.
 
-Sampling, the stage of verdicts, training, judging again and `goldilocks verify answers` all come through `MathJudge`:
-the parent reads final answers (`final_answer`) and decides with `answers.quick_compare` what it can; only the rest goes
-to worker processes, one job a problem, one announced step a comparison.
+The parent reads final answers (`final_answer`) and decides what `answers.quick_compare` can; the rest goes to worker
+processes, one job per problem and one step per comparison. A response's ``text`` is judged in the judge's response
+format; its recorded ``answer`` only if there is no text.
 
-Which text is judged: a response's own ``text`` where there is one, in the judge's response format; its recorded
-``answer`` only where there is no text. (A text that yields nothing is NO_ANSWER even if someone once read an answer
-out of it: the verifier must not depend on another's extraction.)
+Answer class 0 holds what equals the reference; other answers get 1, 2, … in order of first appearance
+(`curation.verify.classes`). Attempts without an answer, or whose comparison failed, have no class.
 
-Answer classes: 0 holds what equals the reference; other answers get 1, 2, … in order of first appearance
-(`curation.verify.classes`). A comparison that failed joins nothing. Attempts without an answer, and attempts that could
-not be compared with the reference, have no class.
-
-Invariants: results come in the order of the tasks, one verdict per response; TIMEOUT and BROKEN are never WRONG; a
-verdict depends on the task, the format and the limits alone, for every caller.
+Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG; a verdict depends on the task, the
+format and the limits alone.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
-"""`goldilocks verify answers`: a file of (gold, pred) pairs comes back with verdicts.
+"""Judges a file of (gold, pred) pairs, for `goldilocks verify answers`.
 
-Rows in are JSON lines with ``gold`` (a string, or a list of admissible ones) and ``pred`` (a string with LaTeX, ``$``,
-a box, or plain text; a null ``pred`` is no answer), perhaps with ``statement`` (the problem: what it asks for counts)
-and ``lang``. Either may be a whole response. Rows out are the same rows, in order, with ``equal``, ``verdict``,
-``answer`` (what was read out of ``pred``), ``method``, ``doubtful`` and ``ms`` (time of the comparison; null where it
-failed).
+Rows in are JSON lines with ``gold`` (a string, or a list of admissible ones), ``pred`` (an answer or a response; null:
+no answer), and optionally ``statement`` and ``lang``. Rows out are the same rows in order, with ``equal``, ``verdict``,
+``answer`` (as read from ``pred``), ``method``, ``doubtful`` and ``ms`` (time of the comparison; null if it failed).
 
-They are judged as attempts are (`curation.verify.math_judge`). The default format is `LOOSE`, for people write pairs: a
-``pred`` may be an answer or a response, and where nothing marks the answer of a response, the last formula counts. In
-any other format a ``pred`` is a response that has to keep to it, as in a run.
+The default format is `LOOSE`. In any other format a ``pred`` is a response that must keep to it, as in a run.
 
-Invariants: one row out per row in; bounded memory; the output appears under its name only when it is complete.
+Invariants: one row out per row in; bounded memory; the output appears only when it is complete.
 """
 
 from __future__ import annotations

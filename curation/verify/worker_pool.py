@@ -1,21 +1,19 @@
-"""Worker processes with a hard limit per step, for work that may hang, crash or eat memory.
+"""Runs work that may hang, crash or eat memory in worker processes, with a hard limit per step.
 
-A job goes to one worker. Before every risky step the worker announces the step's name; a step that passes its
-limit ends with the worker's death, a new worker takes the job again, and the step is written off as TIMEOUT
-(it was killed) or BROKEN (the worker died of something else: a crash, no memory). So a job always ends, its other
-steps keep their results, and nothing that happens in a worker reaches the parent.
+A worker announces each risky step of its job. A step over its limit ends the worker; a new one repeats the job without
+that step, which is TIMEOUT (killed) or BROKEN (a crash, no memory). So a job always ends and its other steps keep their
+results.
 
-Two limits guard a step. The kernel counts the worker's own CPU time (``ITIMER_PROF``, no handler: the process dies),
-so an overloaded machine changes no verdict. The parent counts wall time and sends SIGKILL: a guard against steps that
-sleep, so long (`WALL_FACTOR`) that a step which only waits for a CPU does not meet it.
+Two limits guard a step. The kernel counts the worker's CPU time (``ITIMER_PROF``), so an overloaded machine changes no
+verdict. The parent counts wall time, `WALL_FACTOR` times as long, and sends SIGKILL to steps that sleep.
 
 Invariants:
   - results come in the order of the jobs, at most ``4 * workers`` jobs are in flight, the iterable is read lazily;
   - workers are fresh interpreters, never forks of the parent, and import only their target;
-  - workers die with their parent, also when it is killed with -9 (end of file on their pipe, PDEATHSIG);
+  - workers die with their parent, also after kill -9 (end of file on their pipe, PDEATHSIG);
   - everything works from any thread; no signal handler is set in the parent.
 
-It does not sandbox: a worker runs this project's code on foreign *data*. Foreign code belongs into `sandbox`.
+It is no sandbox: a worker runs this project's code on foreign *data*. Foreign code belongs in `sandbox`.
 """
 
 from __future__ import annotations

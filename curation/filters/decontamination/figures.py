@@ -1,19 +1,15 @@
-r"""Whether two similar texts ask for the same thing: their figures, and in texts with formulas all signs of these.
+r"""Compares the figures of two similar texts: the same problem reworded, or another one from its template.
 
-A paraphrase keeps the numbers of a problem; a problem made from the same template has others. So where two texts are
-alike, their figures are compared as multisets, and the share that agrees decides which of the two it is:
+Figures are compared as multisets. The share that agrees is
 
-  running text   figures are numbers, single letters, functions and symbols; a number may be put into words ("half an
-                 hour" for "30 minutes"), so what counts is the share of the text with fewer figures, or five quarters
-                 of the share of the other if that is less: a short problem whose two numbers are among ten is another;
-  formulas       if one of the texts has any, figures are what is asked (``\arcsin 1`` and ``\arcsin -1``), and no one
-                 rewords them: what counts is the share of the text with more;
-  containment    if one text is in the other, which may have more to it, what counts is the share of the one with fewer.
+  running text   of numbers, single letters, functions and symbols: the share of the text with fewer figures, or five
+                 quarters of the other's share if that is less, because words may replace a number;
+  formulas       of all signs (``\arcsin 1`` and ``\arcsin -1``): the share of the text with more;
+  containment    if one text is in the other: the share of the text with fewer.
 
-What is left of a text without its figures is its *wording*, the template's signature.
+The text without its figures is its *wording*, the template's signature.
 
-Invariants: a text's figures depend on the text alone; agreement is symmetric, 0 to 1, and 1 for two texts without
-figures. Not here: how alike the texts are otherwise (`overlap`).
+Invariants: agreement is symmetric, from 0 to 1, and 1 for two texts without figures.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
-"""Contamination of a file: one line out for each row in, in input order, while the rows stream.
+"""Finds contamination of a file: one line out per row in, in order, while the rows stream.
 
-A line holds ``row`` (position in the input), ``id`` (the row's own, or its `problem_id`), and ``hits``: a list of
-objects with ``benchmark``, ``row``, ``method``, ``score``, ``agreement`` (of the figures) and ``kind`` (overlap or
-template), empty for a row that overlaps nothing. The file is read twice: once to count what is common in it.
+A line has ``row``, ``id`` and ``hits``, a list of objects with ``benchmark``, ``row``, ``method``, ``score``,
+``agreement`` (of the figures) and ``kind`` (overlap or template). The file is read twice, first to count what is
+common in it.
 
-Invariants: as many lines as rows; the file appears whole or not at all; memory does not grow with the input (the
-benchmarks are held).
-
-Not here: the measures themselves (`overlap`).
+Invariants: as many lines as rows; the file appears whole or not at all; memory does not grow with the input.
 """
 
 from __future__ import annotations

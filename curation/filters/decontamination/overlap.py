@@ -1,27 +1,18 @@
-"""Three ways to see that a problem comes from a benchmark: shared runs of tokens, shared rare words, near vectors.
+"""Finds problems that come from a benchmark: by shared runs of tokens, shared rare words, or near vectors.
 
-  ``ngram``      runs of 13 tokens (Brown et al. 2020, appendix C) are in both. The score is the share of the runs of
-                 the text that has fewer, weighed by rarity: one run that hundreds of problems have ("where m and n are
-                 relatively prime …") is next to nothing. A benchmark row shorter than a run must be in the problem as
-                 a whole, and no formula may go on after it; the score is 1 then.
-  ``words``      the cosine of the texts' words, weighed by rarity; words of more than one problem in twenty are left
-                 out, and words count by how they begin. In running text each of up to five figures that both have
-                 adds a little.
-  ``embedding``  the cosine of the sentence embeddings: paraphrases. Only what shares some rare words with a benchmark
-                 row is embedded; of programs all, by what they mean in words (`programs`).
+  ``ngram``      shared runs of 13 tokens (Brown et al. 2020, appendix C): the share of the runs of the text with fewer,
+                 weighed by rarity. A shorter benchmark row must be in the problem as a whole, with no formula that
+                 goes on after it; the score is 1 then.
+  ``words``      cosine of the texts' words, weighed by rarity, without words of more than one problem in twenty. In
+                 running text up to five shared figures add a little.
+  ``embedding``  cosine of sentence embeddings, only for texts that share rare words with a benchmark row, and for all
+                 programs, by their meaning in words (`programs`).
 
-Each hit also states how far the figures agree, and the wording without them (`figures`). Figures are compared with
-those of the text that is in the other one if runs are shared: a numbering in front or an instruction after a problem
-changes nothing. A hit whose score and figures suffice is an ``overlap``; one whose figures differ but whose wording is
-the same, whatever the score, is a ``template``: another problem. `classify_hits` decides that from the scores alone.
+A hit is an ``overlap`` if score and figures suffice, and a ``template``, another problem, if the figures differ but the
+wording is the same (`classify_hits`). What a tenth of a benchmark's rows share (instructions) does not count.
 
-What a tenth of a benchmark's rows share (instructions) counts on neither side.
-
-Invariants: a row's hits depend on that row, the benchmarks, the settings, and how rare runs and words are in the corpus
-that was counted, whatever its order; with the same input the output is the same, in the order of problems, then
-methods, then falling score, then benchmark row.
-
-Not here: what is dropped, and translations.
+Invariants: a row's hits depend on the row, the benchmarks, the settings and the counted corpus, not on its order; hits
+are ordered by problem, method, falling score and benchmark row.
 """
 
 from __future__ import annotations
@@ -144,16 +135,15 @@ class _Batch:
 
 
 class BenchmarkIndex:
-    """Benchmarks, indexed for comparison with batches of problems.
+    """Indexes benchmarks for comparison with batches of problems.
 
-    First `count` is called with all problems, batch after batch; without it rarity is that of the benchmarks alone.
+    Call `count` with all problems first, batch after batch; otherwise rarity is that of the benchmarks alone.
 
     Args:
         benchmarks: ``benchmark`` (a name), ``row`` (its index there), ``statement``; null statements are skipped.
-        embedder: computes vectors; if missing the embedder of the extra `embeddings`.
-        benchmark_embedder: does so for the benchmarks, if that is another one: it may keep them.
-        on_outcome: called with what servers refuse of the benchmarks, by the index in ``benchmarks``; only the other
-            methods compare such a row. If missing a refusal is raised.
+        embedder: computes vectors; by default that of the extra `embeddings`.
+        benchmark_embedder: the same for the benchmarks, if another one, which may cache them.
+        on_outcome: called with the index in ``benchmarks`` of a row that servers refuse; else a refusal raises.
     """
 
     def __init__(

@@ -1,15 +1,11 @@
-r"""What a program means in words: the name of its first function, and the text of its docstring and comments.
+"""Reads what a program means in words: the name of its first function, its docstrings and comments.
 
-A rewritten or ported program shares neither its code nor its names with the original, but still means the same. So
-programs are compared by that text: a statement that is prose is left as it is, and of one with code stay
+A rewritten or ported program shares neither code nor names with the original, but means the same. Prose stays as it
+is; of a statement with code remain
 
-  the name    of the first function, in words: ``has_close_elements`` and ``hasCloseElements`` are "has close elements";
-  the text    of docstrings and block comments up to their examples; where there is next to none, line comments, and
-              what is around fenced code.
-
-Examples are left out: their values change freely.
-
-Not here: whether two such texts mean the same (`overlap`).
+  the name    of the first function: ``has_close_elements`` and ``hasCloseElements`` are "has close elements";
+  the text    of docstrings and block comments up to their examples; if there is next to none, line comments and
+              the text around fenced code.
 """
 
 from __future__ import annotations

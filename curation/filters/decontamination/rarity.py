@@ -1,10 +1,10 @@
-"""How rare words and runs of tokens are in a corpus: what is in many problems shows little about any two of them.
+"""Counts how rare words and runs of tokens are in a corpus.
 
 Each benchmark row counts as a row of the corpus. The weight of what is in ``df`` of ``n`` rows is
-``log((n + 2) / (df + 1))``, the inverse document frequency (Spärck Jones 1972), smoothed so that it is never 0.
+``log((n + 2) / (df + 1))``, a smoothed inverse document frequency (Spärck Jones 1972).
 
-Invariants: counts do not depend on the order of rows; memory does not grow with the corpus: words are counted in
-`SLOTS` slots by their hash, where a rare word may be together with another one; runs only if a benchmark has them.
+Invariants: counts do not depend on the order of rows; memory does not grow with the corpus: words share `SLOTS` hashed
+slots, and runs count only if a benchmark has them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Exact duplicates: the same problem more than once, within a source or across sources.
+"""Removes exact duplicates, within a source or across sources.
 
-Two rows are the same problem when their ids are equal, that is when their normalised content is. The first in source
-order stays. Where the copies name references that are not equal, none of them can be trusted and all go, each naming
-the references: nothing is settled by order of arrival.
+Two rows are the same problem if their ids, hashes of the normalised content, are equal. The first in source order
+stays. If the copies have different references, all of them go, each with the references.
 
-Invariants: the caller asks the verifier whether references are equal, pair by pair, and a pair that the verifier could
-not settle counts as a conflict. Of all rows eight bytes are held, a hash of the id; rows are held whose id another has.
-Not here: near duplicates and contamination.
+Invariants: the caller asks the verifier whether references are equal, and an unsettled pair is a conflict; memory
+holds eight bytes per row, and the rows with a shared id.
 """
 
 from __future__ import annotations

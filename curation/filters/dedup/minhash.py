@@ -1,12 +1,10 @@
-r"""Texts as comparable sets: shingles, MinHash candidates and exact Jaccard similarity.
+"""Makes texts comparable: shingles, MinHash candidates and exact Jaccard similarity.
 
 Invariants:
-  - numbers stay, and so do the signs and words that turn a problem into another one (`tokens.TELLING`): together they
-    are a row's *figures*, compared as a multiset, a sign together with what follows it;
-  - hashes depend on the text alone: not on row order, shards, the process, or the version of any library but the
-    MinHash library's own algorithm; and that only proposes pairs, every similarity here is exact.
-
-Not here: tokens (`tokens`), and what is done with similar rows (`near`).
+  - a row's *figures* are its numbers, signs and telling words (`tokens.TELLING`), compared as a multiset, a sign
+    together with what follows it;
+  - hashes depend on the text and on the MinHash library's algorithm alone; they only propose pairs, and every
+    similarity is exact.
 """
 
 from __future__ import annotations

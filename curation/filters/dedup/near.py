@@ -1,24 +1,18 @@
-"""Near duplicates: the same problem in slightly other words, within a source or across sources.
+"""Removes near duplicates: the same problem in slightly other words, within a source or across sources.
 
-Two rows are near duplicates when the Jaccard similarity of their token bigrams reaches a threshold and their figures
-(numbers, signs, telling words: `tokens.TELLING`) are the same multiset: problems made from one template that differ
-in their numbers are different problems. A numbering in front does not count, nor does what a tenth of a source's rows
-share (`tokens.shared_passages`). MinHash proposes the pairs; each is then compared exactly.
+Two rows are near duplicates if the Jaccard similarity of their token bigrams reaches a threshold and their figures
+(`tokens.TELLING`) are the same multiset. A numbering in front, and what a tenth of a source's rows share, do not count.
+MinHash proposes pairs; each is compared exactly.
 
-A cluster is a star: one row stays, and every other member is a near duplicate *of that row*, with the similarity as
-evidence, so chains of small changes do not carry a cluster away. Rows are taken in rank order (verified reference
-first, then source order, then row); a row stays unless a row that already stays resembles it.
+A cluster is a star around the row that stays, so chains of small changes do not carry it away. Rows are taken in rank
+order (verified reference, source order, row); a row stays unless it resembles a row that already stays.
 
 Invariants:
-  - the result depends on the rows, not on the order or the shards in which they come;
-  - memory: shards are read one at a time, what they are compared by is on disk (`sketches`); in memory are about
-    20 bytes a row, 20 a similar pair, and the rows that go (some 250 bytes each);
-  - similarities are kept (`PAIR`), so a threshold above the floor is changed without reading a statement again;
-  - a member whose reference is not equal to that of the row that stays is disputed: it leaves with another reason and
-    with both references, for a person to look at; a pair the verifier could not settle counts as not equal;
+  - the result does not depend on the order of rows or shards;
+  - memory: about 20 bytes per row, 20 per similar pair, and some 250 per dropped row; the rest is on disk (`sketches`);
+  - similarities are kept (`PAIR`), so a threshold above the floor changes without reading a statement again;
+  - a member whose reference is not proved equal to that of the row that stays is disputed, with both references;
   - in = kept + duplicates + disputed.
-
-Not here: exact duplicates (`exact`, which runs before), translations, and paraphrases that share few words.
 """
 
 from __future__ import annotations
@@ -96,12 +90,10 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
     """Return the members of all clusters but the rows that stay, in the `MEMBER` schema, in rank order.
 
     Args:
-        problems: one row a problem: id, source, row, statement, answer; optionally ``verified`` (boolean: the verifier
-            accepts the reference; where it accepts all, a person does) and ``lang`` (a problem and its translation are
-            not near duplicates).
-            (source, row) is the key. Null statements are like nothing.
-        sources: the names of the sources, first come first kept; those not named come last, by name.
-        threshold: least Jaccard similarity, above 0 and at most 1.
+        problems: id, source, row, statement, answer; optionally ``verified`` (the verifier accepts the reference) and
+            ``lang`` (a problem and its translation are not near duplicates). (source, row) is the key.
+        sources: names of the sources in order of preference; others come last, by name.
+        threshold: min Jaccard similarity, above 0 and at most 1.
     """
     verified = problems.filter(pl.col("verified"))["id"].to_list() if "verified" in problems.columns else []
     shards = _OneShard(problems if "lang" in problems.columns else problems.with_columns(lang=pl.lit(None, pl.String)))

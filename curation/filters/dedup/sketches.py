@@ -1,17 +1,15 @@
-"""Sketches of problems on disk: what near duplicates are found by, a shard at a time, so that memory stays flat.
+"""Stores sketches of problems on disk, a shard at a time, so that memory stays flat.
 
-A shard's sketch is three arrays: the band keys (bands × rows), the shingles of all rows, and where each row's begin.
-Language and figures are mixed into the keys, so that rows which differ in them never meet. 10 million problems of 60
-tokens take about 7 GB on disk; in memory are 8 bytes a row, and 10 more while pairs are looked for.
+A shard's sketch is three arrays: band keys (bands × rows), shingles, and the start of each row's shingles. Language and
+figures are part of the keys. 10 million problems of 60 tokens take about 7 GB on disk; memory holds 8 bytes per row,
+and 10 more while pairs are searched.
 
     00000.keys.npy  00000.shingles.npy  00000.starts.npy     one of each per shard; the last is written last
 
 Invariants:
-  - a sketch depends on its rows and the shared passages alone: not on the order of shards;
-  - files are written aside and renamed; a shard whose last file is there is not sketched again;
-  - two rows meet in a band by a hash of 64 bits; that only proposes pairs, each is compared exactly.
-
-Not here: which of two similar rows stays (`near`).
+  - a sketch depends on its rows and the shared passages alone;
+  - files are renamed into place; a shard whose last file exists is not sketched again;
+  - a hash of 64 bits only proposes pairs; each is compared exactly.
 """
 
 from __future__ import annotations

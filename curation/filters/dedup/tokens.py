@@ -1,14 +1,11 @@
-r"""Texts as tokens: one reading for duplicates and for overlap with benchmarks.
+r"""Reads texts as tokens, for duplicates and for overlap with benchmarks.
 
-A statement is read as a reader would who ignores typography. Case, white space, punctuation, layout commands and math
-delimiters go; LaTeX and Unicode writings of a symbol are one token (``\le`` and ``≤``, ``x^{2}`` and ``x²``,
-``\dfrac12``, ``\frac{1}{2}``, ``1/2`` and ``½``); ``1,000``, ``1{,}000`` and ``1000.0`` are one number, and English
-number words from two to twenty, and the tens, are digits. Each Han or kana character is a token. Nothing is stemmed.
+Case, white space, punctuation, layout commands and math delimiters go. LaTeX and Unicode forms of a symbol are one
+token (``\le`` and ``≤``, ``\frac{1}{2}``, ``1/2`` and ``½``); ``1,000``, ``1{,}000`` and ``1000.0`` are one number, and
+English number words up to twenty, and the tens, are digits. Each Han or kana character is a token. Nothing is stemmed.
+A numbering in front (`LABELS`) and passages that a tenth of a source's rows share (`shared_passages`) are left out.
 
-What only names a text is no part of it: a numbering in front (`LABELS`), and passages that a tenth of a source's rows
-share, such as instructions (`shared_passages`).
-
-Invariant: a text's tokens depend on the text alone, and without shared passages on nothing else.
+Invariant: a text's tokens depend on the text and the shared passages alone.
 """
 
 from __future__ import annotations

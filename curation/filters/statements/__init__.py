@@ -1,13 +1,8 @@
-"""The format filter: complete open problems with one final answer stay, everything else leaves with its reason.
+"""Filters statements: complete open problems with one final answer stay, others leave with a reason.
 
-    apply_rules(problems)       -> text, rule, reason and evidence of each row
-    filter_statements(problems) -> kept, dropped
-    classify(rows)              -> one verdict per row    for the command line
-
-Debris is removed first (cleaning.py, clutter.py), code of figures is set aside (figures.py), then multiple choice is
-taken out (`curation.filters.multiple_choice`), then the rules run in order of precedence (rules.py). A rule drops what
-it finds with a precision of .95 or more; what needs judgement is a question to a model
-(`curation.questions.doubtful_rows`). Rules of the user's own run last (own_rules.py).
+Debris is removed (cleaning.py, clutter.py), code of figures is set aside (figures.py), multiple choice is opened, and
+the rules run in order of precedence (rules.py), those of the user last (own_rules.py). A rule has a precision of .95 or
+more; what needs judgement is a question to a model (`curation.questions.doubtful_rows`).
 """
 
 from curation.config import StatementSettings

@@ -1,13 +1,10 @@
-"""Debris out of statements and answers: what a scraper or a LaTeX source left around the text.
+"""Removes debris that a scraper or a LaTeX source left in statements and answers.
 
 Invariants:
-  - only marks that carry no mathematics are touched: environment tails, spacing commands, HTML tags and entities,
-    text-mode symbol names, invisible characters; a formula keeps its meaning;
-  - a text without debris comes back unchanged, byte for byte, so nothing is marked as rewritten in vain;
-  - the number, the points and the contest that are before or after a problem go (clutter.py);
+  - only marks without mathematics change: environment tails, spacing commands, HTML, names of symbols, invisible
+    characters, and a problem's number, points and contest (clutter.py);
+  - a text without debris comes back unchanged, byte for byte;
   - cleaning twice equals cleaning once.
-
-It does not repair broken formulas, and does not judge: that is for the rules.
 """
 
 from __future__ import annotations

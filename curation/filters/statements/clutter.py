@@ -1,11 +1,10 @@
-"""What is before and after a problem on a page: its number, its heading, its points, the contest it is from.
+"""Removes what is around a problem on a page: its number, heading, points and contest.
 
     12. …   Problem 7. [5 points] …   ### Question …   (Autumn Cup 2014, Problem 3) …   例3 …   … (3 marks)   …（5 分）
 
 Invariants:
-  - a number is a label only where a mark follows it that makes it none of a decimal, and where the text does not go on
-    with the next number: "1. … 2. …" are the parts of one problem;
-  - what is left of a text begins and ends with no further label, so cutting twice equals cutting once.
+  - a number is no label if it may be a decimal, or if the text continues with the next number ("1. … 2. …");
+  - cutting twice equals cutting once.
 """
 
 from __future__ import annotations

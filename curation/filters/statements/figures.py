@@ -1,10 +1,8 @@
-"""Figures and tables that a statement holds as code: Asymptote, TikZ, SVG, tabular. Whoever reads the code has them.
+"""Sets figures and tables aside that a statement has as code: Asymptote, TikZ, SVG, tabular.
 
-Before any rule looks, each piece of code is replaced by one sign, `FIGURE`, and put back after the rules: what it means
-is no prose ("label(B)" is no option, "for" asks nothing), and a statement that points at a figure has one.
+Before any rule runs, each is replaced by one sign, `FIGURE`, and put back after the rules, because code is no prose.
 
-Invariants: what is put back is what was taken out, byte for byte; code that only loads a picture stays where it is, and
-so does what is too short to draw anything or never ends.
+Invariants: code is put back byte for byte; code that only loads a picture, is too short to draw or never ends stays.
 """
 
 from __future__ import annotations

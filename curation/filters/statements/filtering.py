@@ -1,15 +1,12 @@
-"""Rows through the format filter: cleaned, multiple choice opened, judged by the first rule that fires, then split.
+"""Passes rows through the format filter: cleaned, multiple choice opened, judged by the first rule that fires.
 
 Invariants:
-  - kept + dropped = in, row for row; both keep the order of the input; the result depends only on the input and the
-    settings;
-  - a dropped row is returned as it came; a kept row whose statement or answer was changed holds the original in
-    ``raw_statement`` or ``raw_answer``;
-  - an answer is cleaned only where the verifier reads old and new as the same;
-  - a figure's code is seen by no rule and changed by nothing; a kept row with one has ``figure_code`` in ``meta``;
-  - after the filter ``choices`` is null in every kept row, unless the rule ``multiple_choice`` is switched off.
-
-Pure functions over frames: no file is read or written here.
+  - kept + dropped = in; both keep the order of the input; pure functions over frames;
+  - a dropped row is returned as it came; a kept row that changed has the original in ``raw_statement`` or
+    ``raw_answer``;
+  - an answer is cleaned only if the verifier reads old and new as the same;
+  - no rule sees a figure's code; a kept row with one has ``figure_code`` in ``meta``;
+  - ``choices`` is null in every kept row, unless the rule ``multiple_choice`` is switched off.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Whether a statement is in the language of its row's tag: common words where they settle it, else identification.
+"""Checks that a statement is in the language of its row's tag: by common words, else by identification.
 
-A text that holds words of two kinds that only its tag's language has in common use is not looked at further: that is
-read off literals, and settles most rows. The others are identified (`curation.languages`, thousands a second), and a
-language is believed from `LEAST_LETTERS` letters and a confidence of `LEAST_SURE` on; both are not in the paper.
-
-Not here: text in another script, which the rule ``wrong_script`` sees; rows whose tag is none of the paper's languages.
+Two words of common use in the tag's language alone settle a text. Others are identified (`curation.languages`), and
+believed from `LEAST_LETTERS` letters and a confidence of `LEAST_SURE` on; both are not in the paper.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""The format rules, in order of precedence: a row leaves by the first one that fires.
+"""Defines the format rules in order of precedence: a row leaves by the first one that fires.
 
-A rule is here if at least 20 labelled rows show that .95 or more of its drops are right, or if it reads no words
-(characters, marks of parts, the language's identification). Everything else that can be wrong with a row is a question
-to a model (`curation.questions.doubtful_rows`).
+A rule is here if at least 20 labelled rows show that .95 or more of its drops are right, or if it reads no words.
 
-Invariants:
-  - a null statement or answer fires nothing but the rules about missing ones and proofs;
-  - a rule reads one row: no rule depends on another row.
+Invariants: a null statement or answer fires only the rules about missing ones and proofs; a rule reads one row.
 """
 
 from __future__ import annotations

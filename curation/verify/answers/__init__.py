@@ -1,18 +1,17 @@
-"""Whether two answers to a math problem are the same. The tiers, from quick to slow:
+"""Compares two answers to a math problem, in tiers from quick to slow.
 
-    plain       identical integers, fractions and decimals, at sight
+    plain       identical integers, fractions and decimals
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
-    computed    integrals, limits, derivatives and symbolic sums, carried out by sympy
-    question    what the statement, where it is known, shows about the form of the answer; `asked` decides by it
+    computed    integrals, limits, derivatives and symbolic sums, by sympy
+    question    what the statement shows about the form of the answer (`asked`)
     values      balls of growing precision refute; exact arithmetic, separation bounds and identities prove
 
-`quick_compare` is the first tier alone, safe and fast in any process. `compare` runs all of them, unguarded: use
-`math_judge.MathJudge` for input that no one has vouched for. Nothing is ever evaluated as Python.
+`quick_compare` is the first tier alone, safe in any process. `compare` runs all of them, unguarded: use
+`math_judge.MathJudge` for foreign input. Nothing is ever evaluated as Python.
 
-Two expressions are proved equal, refuted, or neither: what is unproved is not equal, and marked doubtful. So is an
-answer of which something could not be read, unless the reference has the same there. What counts as an approximation
-is `policy.ApproximationPolicy`.
+Two expressions are proved equal, refuted, or neither. What is unproved, or could not be read in full, is not equal and
+marked doubtful. `policy.ApproximationPolicy` decides about approximations.
 """
 
 from __future__ import annotations

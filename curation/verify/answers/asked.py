@@ -1,14 +1,12 @@
-r"""What a question decides about two answers before and after they are compared, `question.QuestionForm` in hand.
+r"""Applies what the question asks for, before and after two answers are compared (`question.QuestionForm`).
 
-    options     the letter of an option is its text, and the other way round
-    quantity    "m+n = 113" is 113 where m+n is asked for; "m = 113" and the unworked "\binom{8}{4}" are doubtful
+    options     the letter of an option is its text, and the reverse
+    quantity    "m+n = 113" is 113 if m+n is asked for; "m = 113" and the unworked "\binom{8}{4}" are doubtful
     rounding    an approximation counts as the statement rounds (`policy`)
 
-A form asked for is no reason to refuse an equal value: \frac{2}{4} is right where "simplest form" is asked for, and so
-is 0.5. A value that had to be rounded to be equal is another matter, and so is a formula of the statement's own.
-
-What a unit, a percent sign, brackets and the sign of a variable decide is values and sequences meet
-(`values`, `matching`). A refusal for the form's sake is always doubtful: it asks for a person's look.
+A requested form never refuses an equal value: \frac{2}{4} is right if "simplest form" is asked for, unless it had to be
+rounded to be equal. A refusal because of the form is always doubtful. Units, percent signs and brackets are
+handled in `values` and `matching`.
 """
 
 from __future__ import annotations

@@ -1,23 +1,19 @@
-r"""Are two expressions the same number, or the same function? Proved equal, refuted, or unproved.
+r"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
   - Rational numbers are compared exactly.
-  - Balls refute: where the ball of the difference is off zero, at a precision that grows until it tells, the two are
-    different. This is a proof.
-  - Constants whose balls agree are equal where `constants` proves it, else unproved: agreement to many digits is none.
-  - Functions that agree at all of `trial_points` are taken for equal. For polynomials, quotients and roots the
-    values are exact or as good as that, and a wrong equality would need every point to be a zero of the difference
-    (Schwartz-Zippel: at most degree/2400 a point). For others the balls agree to `AGREEMENT_BITS` and twice the bits
-    that any small term is below a large one; two analytic functions that differ by less than that at points of 18
-    sizes are not known to occur in answers.
+  - Balls refute: the ball of the difference excludes zero, at a growing precision.
+  - Constants with overlapping balls are equal if `constants` proves it; agreement to many digits is no proof.
+  - Functions that agree at all of `trial_points` are taken for equal. For polynomials, quotients and roots a wrong
+    equality would need every point to be a zero of the difference (Schwartz-Zippel: at most degree/2400 a point). For
+    others the balls agree to `AGREEMENT_BITS` and twice the bits that any small term is below a large one.
 
-Domains: variables are real, and points count where everything is real all through; complex values count where the
-imaginary unit is written, or no point is real. Where a value is too large to hold, logarithms are compared.
+Domains: variables are real, and points count if everything is real throughout; complex values count if the imaginary
+unit is written, or no point is real. Values that are too large are compared by their logarithms.
 
-Points: variables are real numbers of every size from 10⁻⁹ to 10⁹ and of both signs, the same on every machine, drawn so
-that no point is special. Whole numbers are used in factorials, binomials, \bmod, bounds of sums, exponents
-of a negative number, products with π under a sine, and for letters such as n, k and m inside ⌊⌋ and ⌈⌉; they take every
-residue for the denominators that occur, small and large, and neighbours of powers. If an expression has branches (|·|,
-max, min, ⌊⌋, ⌈⌉, sgn), points are on both sides of every change of branch, and on it.
+Points: real numbers from 10⁻⁹ to 10⁹ of both signs, the same on every machine. Whole numbers are used in factorials,
+binomials, \bmod, bounds of sums, exponents of a negative number, products with π under a sine, and for letters such as
+n, k and m inside ⌊⌋ and ⌈⌉; they take every residue for the denominators that occur. Expressions with branches (|·|,
+max, min, ⌊⌋, ⌈⌉, sgn) get points on both sides of every change of branch, and on it.
 """
 
 from __future__ import annotations

@@ -1,16 +1,11 @@
-"""Comparing a program's output with the expected one, as contest judges do.
+"""Compares a program's output with the expected one, as contest judges do.
 
-The rules and the names of the flags are those of the Kattis problem package format's default output validator:
-output is a sequence of tokens parted by white space; case does not matter unless ``case_sensitive``; how much white
-space is between tokens does not matter unless ``space_change_sensitive``; with a float tolerance, a token that
-reads as a number in the expected output must read as a number in the program's output and be near enough by one of
-the two measures, absolute or relative.
+Rules and flags are those of the default output validator of Kattis problem packages: outputs are sequences of tokens;
+case matters only with ``case_sensitive``, the amount of white space only with ``space_change_sensitive``; with a float
+tolerance, a number must be near enough by the absolute or the relative measure.
 
-Invariants: everything is bytes, so NUL and invalid UTF-8 are ordinary content that must match; white space is what
-C's isspace says in the C locale; garbage after the right answer, or a right beginning alone, is wrong; nothing of
-either output is executed or interpreted. Memory stays near the size of the outputs: they are read block by block.
-
-What it does not do: problems with several right outputs need a checker (`curation.verify.programs.checkers`).
+Invariants: everything is bytes, so NUL and invalid UTF-8 are ordinary content; white space is C's isspace in the C
+locale; text after the right answer, or a right beginning alone, is wrong; outputs are read block by block.
 """
 
 from __future__ import annotations

@@ -1,20 +1,15 @@
-"""Extraction of the program in a response.
+"""Extracts the program of a response.
 
-By the paper's rule the answer section is what follows the thoughts, and the program is its first Markdown block of
-three backticks or more followed by a language name. A response that keeps to this form (it has thoughts, and its first
-block names a judged language) is read so.
+By the paper's rule, the program is the first Markdown block after the thoughts, of three backticks or more followed by
+the name of a judged language. In every other response it is the last block with the requested language, else the
+last unnamed block that looks like a program in it. A stray unnamed fence before a named block is skipped, and a
+program without an opening fence ends at a lone closing fence. A response without a program has no answer.
 
-Every other response is read as other models write: the program is the last block that names the language asked for,
-else the last block without a language that looks like a program in it. An unnamed fence before a block that names its
-language is a stray one, and a program without an opening fence ends at a lone closing fence. A response without a
-program has no answer, which is not the same as a wrong one.
+A block in a list loses the indentation of its fence. A block that is never closed runs to the end of the text, if the
+response is known to have ended by itself.
 
-As in Markdown, a block may be in a list: its lines then lose the indentation of its fence, as far as all have it. A
-block that is never closed runs to the end of the text. It is taken only if the response is known to have ended by
-itself: what was cut short is not an answer.
-
-Invariants: the code of a block that is not indented is cut out byte for byte; no parser of a programming language reads
-foreign text here.
+Invariants: a block that is not indented is cut out byte for byte; no parser of a programming language reads foreign
+text here.
 """
 
 from __future__ import annotations

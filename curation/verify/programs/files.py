@@ -1,25 +1,20 @@
-"""`goldilocks verify code`: verdicts for a file of programs or of responses.
+"""Judges a file of programs or of responses, for `goldilocks verify code`.
 
-Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and perhaps ``language`` (python or cpp: what
-is asked for), ``time_limit_s``, ``memory_mb``, ``processes`` (true: programs may start some), ``comparison``,
-``checker`` and ``function``. A comparison is
-{"case_sensitive", "space_change_sensitive", "absolute", "relative"}; outputs are compared by tokens and with their case
-where there is none. A checker is either the flags of Kattis's default output validator ("case_sensitive float_tolerance
-1e-6"), where case does not matter unless they set it, or a program: {"kind": "kattis" or "testlib", "lang": "python" or
-"cpp", "sources": {name: text}, "main": [name], "args": []}. A function is {"entry", "calls": [{"args", "kwargs",
-"expected"}]} or {"entry", "program", "setup"}.
+Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and optionally ``language`` (python or
+cpp), ``time_limit_s``, ``memory_mb``, ``processes`` (true: programs may start some), ``comparison``, ``checker`` and
+``function``. A comparison is {"case_sensitive", "space_change_sensitive", "absolute", "relative"}; without one,
+tokens are compared with their case. A checker is either the flags of Kattis's default output validator
+("case_sensitive float_tolerance 1e-6"; case does not matter unless they set it), or a program: {"kind": "kattis" or
+"testlib", "lang": "python" or "cpp", "sources": {name: text}, "main": [name], "args": []}. A function is {"entry",
+"calls": [{"args", "kwargs", "expected"}]} or {"entry", "program", "setup"}.
 
-Submissions are JSON lines with ``problem``, ``id``, and either ``lang`` (python or cpp) and ``code``, or ``response``:
-a model's whole text, whose program is found as in attempts; with ``finish`` = "stop" its end closes an open block. Rows
-out, in the submissions' order: ``id``, ``problem``,
-``verdict``, ``outcome`` (what the verdict means for an attempt), ``first_failed`` (index of a test, or null),
-``method`` and ``tests``: per test run its ``index``, ``verdict``, ``time_s`` (CPU), ``wall_s``, ``memory_mb`` and
-``method``.
+Submissions are JSON lines with ``problem``, ``id``, and either ``lang`` and ``code``, or ``response``, whose
+``finish`` = "stop" closes an open block. Rows out, in order: ``id``, ``problem``, ``verdict``, ``outcome``,
+``first_failed`` (index of a test, or null), ``method`` and ``tests``: per test ``index``, ``verdict``, ``time_s``
+(CPU), ``wall_s``, ``memory_mb`` and ``method``.
 
-Problems are made by `curation.verify.programs.tables`, as everywhere; programs are judged by all their tests.
-
-Invariants: one row out per row in; a program's runs end with its first failure unless every test is asked for; the
-output appears under its name only when it is complete. The problems are held in memory, the submissions are not.
+Invariants: one row out per row in; a program's runs end with its first failure unless every test is requested; the
+output appears only when it is complete. Memory holds the problems, not the submissions.
 """
 
 from __future__ import annotations

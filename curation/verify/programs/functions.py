@@ -1,20 +1,16 @@
-"""Judging functions: calls with arguments, and test programs that assert, through one mechanism.
+"""Judges functions: calls with arguments, and test programs that assert.
 
-The submission runs in one box and is asked for the results of calls; whoever judges them sits elsewhere, so nothing
-the submission does in its process (ending it early, printing PASS, replacing ``==`` or the built-in functions, looking
-through frames for what is expected) can reach the judgement. Results travel as plain data
-(`…sandbox.inside.functions.values`): a cunning object arrives as the data of its base type.
+The submission runs in one box and returns results of calls as plain data (`…sandbox.inside.functions.values`), which
+are judged outside it. So nothing that it does in its process (ending early, printing PASS, replacing ``==`` or
+built-ins, looking through frames) reaches the judgement.
 
-Calls with expected values as data are compared here, as trees of plain JSON: nothing is hashed and no method of a
-value is called. One call is one test, with a process and limits of its own. A test program (HumanEval, MBPP) runs in
-a second box (`caller` next to it) that answers its calls from what the submission returned, in rounds;
-the first round only gathers calls and is the same for all submissions. It may call several functions of the submission:
-every name that it neither makes itself nor finds in its setup is one.
+Expected values are compared here as trees of plain JSON; nothing is hashed and no method of a value is called. One
+call is one test, with its own process and limits. A test program (HumanEval, MBPP) runs in a second box (`caller`);
+its calls are answered from what the submission returned, in rounds; the first round, the same for all submissions,
+only gathers calls. Each name that it neither makes nor finds in its setup is a function of the submission.
 
-What a submission returned is never trusted: what cannot be read is its own crash, a test program that fails on it fails
-the submission, and only one that fails before it knows any result is BROKEN.
-
-C++ test programs: `curation.verify.programs.linked`.
+What cannot be read of a submission's results is its own crash; a test program is BROKEN only if it fails before it
+knows any result. C++ test programs: `curation.verify.programs.linked`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The judge of programs: the only way from a program, or a response that holds one, to its verdict.
+"""Judges programs, and responses with a program: the only way to their verdict.
 
     with Runner(workers=4) as runner:
         for result in judge_programs(runner, jobs): …       # programs in, verdicts per test out: files of programs
@@ -6,19 +6,16 @@
     with ProgramJudge(problems.__getitem__, seed=7) as judge:
         for result in judge.judge(tasks): …                 # responses in, as `MathJudge` does: measuring, training
 
-A final answer of an attempt at a program is the program in one fenced block that names the language (`fenced`), so that
-it can be stored, compared as text and judged again. A response with a program in each of two languages keeps both, for
-the language asked for is only known when it is judged. All attempts of one task are judged by the same tests: those
-that `draw_tests` draws by the seed and the problem's id, which language variants share.
+The final answer of an attempt is its program in one fenced block that names the language (`fenced`); a response with a
+program in each of two languages keeps both. All attempts of a task are judged by the tests that `draw_tests` draws by
+the seed and the problem's id, which language variants share.
 
-What decides, in order: the response holds a program (`curation.verify.programs.extraction`), in the language asked for
-(else NA, no answer); the problem can be judged (else BROKEN); the program compiles; then its tests, or the calls of
-its function, up to the first failure unless every one is asked for. Outputs are compared as the problem asks
-(`curation.verify.programs.tables`): tokens with their case, if it asks for nothing.
+In order: the response has a program in the requested language (else NA); the problem can be judged (else BROKEN);
+the program compiles; then its tests, or the calls of its function, run up to the first failure.
 
-Invariants: one verdict per response, and one result per program, in order; results do not depend on how the work was
-split among threads; equal answers within a task are judged once; programs have no answer class but 0 (accepted), so
-that equal failures never look like a top wrong answer; BROKEN is never WRONG and counts in no pass rate.
+Invariants: one verdict per response and one result per program, in order, independent of threads; equal answers of a
+task are judged once; only accepted programs have an answer class, 0, so equal failures never look like a top wrong
+answer; BROKEN is never WRONG and counts in no pass rate.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
-"""Output equivalence: classes of equal outputs of one test, named by a digest of their first member.
+"""Groups outputs of one test into classes of equal ones, named by a digest of their first member.
 
-Where outputs are compared as text a class is a canonical form (tokens by the problem's comparison). Where a tolerance
-or a checker decides, it is the first output, in the solutions' order, that accepts it in the place of the expected one;
-the expected output's class is always the first.
+A class is a canonical form if outputs are compared as text. With a tolerance or a checker it is the first output, in
+the solutions' order, that accepts the new one in the place of the expected one; the expected output's class is first.
 
-A checker may look at the input alone and accept every right output, whatever the expected one is. So it is also asked
-whether the expected output is right itself, with a solution's in its place; where it is not, on a few tests of a
-problem whose other expected outputs are, the expected output stays in a class of its own. Where there is no expected
-output (a made input), the voters' outputs are asked about themselves: those that the checker refuses have no class.
-Such an input may have no right output, as one of which a solution was guaranteed.
+A checker may accept every right output by the input alone, whatever is expected. So it is also asked whether the
+expected output is right, with a solution's in its place; if it is not, on a few tests of a problem, the expected output
+has a class of its own. For made inputs the voters' outputs are asked about themselves; refused ones have no class.
 
 Invariants: classes depend on the outputs and their order only; at most `_MOST_CLASSES` representatives are compared
-with; a checker's own failure is never a difference: an output at which it fails whatever the answer has no class.
-What it does not do: run solutions, or decide which class is right.
+with; an output on which the checker itself fails has no class.
 """
 
 from __future__ import annotations

@@ -1,17 +1,13 @@
-"""From tables to `CodeProblem`: what the sandbox judges by is built here, and nowhere else.
+"""Makes a `CodeProblem` from tables, for every caller.
 
-`build_problem` makes a problem of its `TEST` rows and its `JUDGING` row, for every caller: the stages of the code
-pipeline, a trainer that reads a curated set (`set_problems`), an export, a user's file
-(`curation.verify.programs.files`).
-
-What the columns of `JUDGING` mean:
-  comparison  a JSON object of `Comparison`; null: tokens with their case, which is not the default of Kattis packages
-  checker     a program of kind kattis, testlib or script (`checker_of`); it decides in the place of a comparison
-  function    the name of a Python function, which is in class Solution where ``starter`` has that class. Its tests
-              hold the arguments as JSON values, one a line, and the value expected as JSON. Or, where calls have
-              keywords, numbers a tolerance, or a program tests the function: the JSON object of `function_text`
-  processes   programs may start processes of their own, for the row or its source grants it
-  interactive, files   such problems are refused: each attempt at one is BROKEN
+`build_problem` takes the `TEST` rows and the `JUDGING` row of a problem. Columns of `JUDGING`:
+  comparison  a JSON object of `Comparison`; null: tokens with their case, unlike the default of Kattis packages
+  checker     a program of kind kattis, testlib or script (`checker_of`), which replaces a comparison
+  function    the name of a Python function, in class Solution if ``starter`` has that class; its tests hold the
+              arguments as JSON values, one per line, and the expected value as JSON. Or the JSON object of
+              `function_text`, for calls with keywords, tolerances, or a test program
+  processes   programs may start processes of their own
+  interactive, files   such problems are refused: each attempt is BROKEN
 """
 
 from __future__ import annotations
