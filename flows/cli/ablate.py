@@ -20,7 +20,7 @@ def run_ablation(name: str, overrides: Sequence[str], out: Path | None, *, as_js
         print_json({"name": report.ablation.name, "folder": str(report.folder), "results": results})
         return
     echo("\n".join(ablation_lines(report.ablation, report.results)))
-    echo(f"\nthe page: {report.folder / 'report.html'}")
+    echo(f"\nthe report: {report.folder / 'report.md'}")
 
 
 def analyse_run(run: Path, size: int, problems: int, attempts: int, *, as_json: bool = False) -> None:

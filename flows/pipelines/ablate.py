@@ -2,7 +2,7 @@
 
 DIR/runs/ARM-seed-N        a training run; what is finished is not trained again, what is not goes on
 DIR/evaluations/BENCH/…    its evaluation (`flows.pipelines.evaluate`)
-DIR/ablation.json, report.md, report.html, rewritten whenever a model is finished
+DIR/ablation.json, report.md, rewritten whenever a model is finished
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from training.evaluation.ablations import (
     ArmResult,
     TrainedArm,
     ablation_lines,
-    ablation_page,
     compare_arms,
 )
 from training.evaluation.metrics import read_metrics
@@ -157,4 +156,3 @@ def _write(folder: Path, ablation: Ablation, results: Sequence[ArmResult]) -> No
     table = {"name": ablation.name, "results": [result.table() for result in results]}
     atomic_write(folder / "ablation.json", json.dumps(table, indent=1) + "\n")
     atomic_write(folder / "report.md", "\n".join(ablation_lines(ablation, results)) + "\n")
-    atomic_write(folder / "report.html", ablation_page(ablation, results))

@@ -10,11 +10,9 @@ Not here: training and evaluating (`flows.pipelines.ablate`).
 from __future__ import annotations
 
 import itertools
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -22,7 +20,7 @@ from pydantic import Field, model_validator
 from curation.config.base import Settings
 from curation.config.policies import ModelName, NamedModels
 from training.evaluation.estimators import Estimate, crossed_interval, json_value, mean_interval
-from training.evaluation.report import page, verdict, with_interval
+from training.evaluation.report import verdict, with_interval
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -204,37 +202,3 @@ def ablation_lines(ablation: Ablation, results: Sequence[ArmResult]) -> list[str
         "A verdict stands only where the 95 % interval excludes 0. Tokens are those sampled for training, a seed.",
     ]
     return lines
-
-
-def ablation_page(ablation: Ablation, results: Sequence[ArmResult]) -> str:
-    """Return the results as an HTML page."""
-    parts = [f"<h1>{escape(ablation.name)}</h1><p class=sub>{escape(ablation.description)}</p>"]
-    for bench in dict.fromkeys(result.bench for result in results):
-        own = [result for result in results if result.bench == bench]
-        head = "".join(f"<th>{escape(text)}</th>" for text in (*HEAD, ""))
-        rows = "".join(
-            f"<tr{_best(result)}>{''.join(f'<td>{escape(cell)}</td>' for cell in _cells(result))}"
-            f"<td>{_span(result, own)}</td></tr>"
-            for result in own
-        )
-        parts.append(f"<h2>{escape(bench)}</h2><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
-    parts.append("<p>A verdict stands only where the 95 % interval excludes 0. Tokens are those sampled, a seed.</p>")
-    return page(ablation.name, "".join(parts))
-
-
-def _best(result: ArmResult) -> str:
-    return " class=best" if result.difference is not None and result.difference.low > 0 else ""
-
-
-def _span(result: ArmResult, own: Sequence[ArmResult]) -> str:
-    """Return the difference's interval as a bar about 0, on the scale of the table."""
-    difference = result.difference
-    if difference is None or math.isnan(difference.low):
-        return ""
-    ends = [abs(end) for one in own if one.difference is not None for end in (one.difference.low, one.difference.high)]
-    reach = max((end for end in ends if not math.isnan(end)), default=1.0) or 1.0
-    left, right = ((end / reach + 1) / 2 for end in (difference.low, difference.high))
-    return (
-        f"<div class=bar><i style='left:{left:.1%};width:{right - left:.1%}'></i>"
-        "<b style='left:49.7%;width:.6%;top:0;height:100%'></b></div>"
-    )

@@ -4,7 +4,7 @@ With X the states of the weights [states, weights] and Xc without their mean, th
 singular vectors of Xc, found as Xc^T u of the eigenvectors u of the small Xc Xc^T [states, states]. All is done tensor
 by tensor: no matrix of [weights, weights], and never more than one tensor of every state in memory.
 
-Source: section 7.1 of arXiv 2506.10910, after Li et al. 2018 (arXiv 1712.09913). Not here: what the models there are
+Source: section 7 of arXiv 2506.10910, after Li et al. 2018 (arXiv 1712.09913). Not here: what the models there are
 worth (`flows.pipelines.analyse`).
 """
 

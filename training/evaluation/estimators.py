@@ -4,7 +4,7 @@ Problems are what a benchmark samples, so intervals are over problems; attempts 
 evidence. Two policies are compared on the problems that both were asked, by their differences there. Training's own
 evaluation, `goldilocks evaluate` and `goldilocks ablate` take their figures from here.
 
-Sources: pass@k is the unbiased estimator of arXiv 2107.03374, equation 1; maj@k is counted over all subsets of k
+Sources: pass@k is the unbiased estimator of arXiv 2107.03374; maj@k is counted over all subsets of k
 attempts; the interval over seeds and problems clusters both ways (Cameron, Gelbach and Miller 2011).
 """
 

@@ -96,13 +96,10 @@ class SampledGroupStats:
     def __init__(self) -> None:
         self._rollouts: list[Rollout] = []
         self._solved: Counter[str] = Counter()
-        self._finished = self._dropped = 0
 
-    def add(self, rollouts: Sequence[Rollout], *, dropped: bool = False) -> None:
-        """Add a finished group; ``dropped`` states that the objective learns nothing from it."""
+    def add(self, rollouts: Sequence[Rollout]) -> None:
+        """Add a finished group."""
         self._rollouts.extend(rollouts)
-        self._finished += 1
-        self._dropped += dropped
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
         correct = sum(rollout.reward.correct for rollout in judged)
         if judged:
@@ -122,9 +119,6 @@ class SampledGroupStats:
             "sampled/pass_rate": sum(rollout.reward.correct for rollout in judged) / len(judged),
             "sampled/reward": sum(rollout.reward.total for rollout in judged) / len(judged),
             **{f"sampled/{name}": self._solved[name] / groups for name in ("none", "some", "all")},
-            "sampled/dropped_share": self._dropped / self._finished,
-            "sampled/broken_form_share": sum(rollout.reward.format_error is not None for rollout in judged)
-            / len(judged),
             "length/sampled_mean": sum(lengths) / len(lengths),
             "length/sampled_max": float(max(lengths)),
             "length/limited_share": sum(map(is_limited, self._rollouts)) / len(lengths),
@@ -140,7 +134,6 @@ class SampledGroupStats:
         """Begin a new interval."""
         self._rollouts.clear()
         self._solved.clear()
-        self._finished = self._dropped = 0
 
 
 def is_limited(rollout: Rollout) -> bool:

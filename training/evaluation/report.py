@@ -19,13 +19,13 @@ STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1d2733;background:#fff}
 h1{font-size:1.5rem;margin-bottom:0}h2{font-size:1.1rem;margin-top:2rem}p.sub{color:#5b6876;margin-top:.2rem}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid #e3e8ee}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}tr.best td{background:#eef7f0}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 .bar{position:relative;height:.7rem;width:12rem;background:#eceff3;border-radius:.35rem}
 .bar i{position:absolute;left:0;top:0;bottom:0;background:#3b76b5;border-radius:.35rem}
 .bar b{position:absolute;top:.28rem;height:.14rem;background:#12263a}
 .yes{color:#1b7a3d;font-weight:600}.no{color:#a3372b;font-weight:600}.open{color:#5b6876}
 @media (prefers-color-scheme:dark){body{background:#14181d;color:#dde4ec}th,td{border-color:#2b333d}
-.bar{background:#2b333d}.bar b{background:#dde4ec}p.sub,.open{color:#93a1b0}tr.best td{background:#1c2b22}}
+.bar{background:#2b333d}.bar b{background:#dde4ec}p.sub,.open{color:#93a1b0}}
 """
 
 
@@ -170,10 +170,10 @@ def report_page(
     parts.append("<h2>Problems, the hardest first</h2>")
     parts.append(_problems_table(problems))
     parts.append("<h2>How it was asked</h2><ul>" + "".join(f"<li>{escape(line)}</li>" for line in heading.about))
-    return page(f"{heading.bench}: {heading.policy}", "".join(parts) + "</ul>")
+    return _page(f"{heading.bench}: {heading.policy}", "".join(parts) + "</ul>")
 
 
-def page(title: str, body: str) -> str:
+def _page(title: str, body: str) -> str:
     """Return a whole HTML page."""
     return (
         f"<!doctype html>\n<html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"

@@ -2,7 +2,7 @@
 
     L   = - sum_i sum_t weight_i · M_t · rho_t · A_i
     M_t = 0 if D_t > threshold and the gradient leads farther away: A_i > 0 and rho_t > 1, or A_i < 0 and rho_t < 1
-          1 otherwise                                                                                    (Eq. 12)
+          1 otherwise
 
 D_t compares policy pi and generator mu over two outcomes, the drawn token and all others, a lower bound of the distance
 of the whole distributions:
@@ -29,7 +29,7 @@ from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
 THRESHOLDS = {"tv": 0.15, "kl": 0.05}
-"""The paper's thresholds, in probability and in nats."""
+"""Largest distance by `divergence`, in probability and in nats."""
 
 
 class DppoSettings(GroupCreditSettings):

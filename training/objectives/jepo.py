@@ -9,7 +9,7 @@ n chains of thought c_i are drawn, each up to its closing tag; the reference tex
 
 and over the groups of a minibatch the mean. grad f is sum_i softmax(L)_i grad L_i, so one pass without gradient gives
 all weights (`jepo_weights`), and chains of a group may be in several micro-batches. The sum over i is right; a mean
-would change the ratio of the two terms. In practice (paper, appendix B) w is divided by its deviation and clipped to
+would change the ratio of the two terms. In practice (its appendix B) w is divided by its deviation and clipped to
 [-1, 1]; chains that do not keep the form get a penalty by itself and no reference text. The chain's tokens have GRPO's
 ratio to the generator and its clip. A KL term holds the chains near a reference.
 

@@ -58,7 +58,7 @@ GRPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
         "eps_high": 0.28,
         "mask_truncated": True,
     },
-    # arXiv 2507.18071, section 5.1
+    # arXiv 2507.18071
     "gspo": {
         "ratio_level": "sequence",
         "advantage_normalisation": "group",
@@ -70,7 +70,7 @@ GRPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
     "dual_clip": {"max_log_ratio": math.log(3)},
     # arXiv 2602.02710
     "maxrl": {"advantage_normalisation": "mean"},
-    # arXiv 2601.05242, section 3: each reward normalised in its group, the sum normalised over the batch
+    # arXiv 2601.05242: each reward normalised in its group, the sum normalised over the batch
     "gdpo": {"advantage_normalisation": "components"},
 }
 

@@ -2,7 +2,7 @@
 
     L = - 1 / T · sum_i sum_t log pi(y_i,t)          T: the tokens of all rollouts of the minibatch
 
-Only correct rollouts count. Of stored attempts that is a cold start (paper, section 5.3; `training.stored`); of
+Only correct rollouts count. Of stored attempts that is a cold start (paper, section 5; `training.stored`); of
 attempts that the run samples, rejection-sampling fine-tuning at every step.
 
 Invariants: those of `training.objectives.base`. Not here: which traces, how often (`training.stored.supply`).

@@ -125,7 +125,7 @@ def test_a_ready_ablation_comes_to_its_end(
     assert len(report.results) == len(report.ablation.arms())
     assert all(result.seeds == 1 for result in report.results)
     assert len(json.loads((tmp_path / "out" / "ablation.json").read_text())["results"]) == len(report.results)
-    assert (tmp_path / "out" / "report.html").is_file()
+    assert (tmp_path / "out" / "report.md").is_file()
 
 
 def given(text: str) -> list[str]:

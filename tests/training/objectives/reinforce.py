@@ -1,9 +1,6 @@
 """A toy objective, plain REINFORCE, as somebody would add one: its settings and functions here, one line registers it.
 
-torchrun --nproc-per-node N -m tests.training.objectives.reinforce train OUT        a whole run by a recipe that names
-                                                                                    it
-torchrun --nproc-per-node N -m tests.training.objectives.reinforce gradient OUT     one step's loss, statistics and
-                                                                                    gradient
+torchrun --nproc-per-node N -m tests.training.objectives.reinforce OUT writes one step's loss, statistics and gradient.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from tests.training.objectives.ranks import run_step, unclipped
 from tests.training.optimisation.test_trainer import gradient, recipe, samples
 from training.config import ObjectiveSettings
 from training.embedded_model import WEIGHTS
-from training.engines.embedded.run import train
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.objective import Objective
 from training.objectives.registry import OBJECTIVES
@@ -112,12 +108,8 @@ def step(ranks: DistributedContext, room: int) -> dict[str, Any] | None:
 
 def main() -> None:
     """What torchrun starts in every process."""
-    what, out = sys.argv[1], Path(sys.argv[2])
     OBJECTIVES["reinforce"] = REINFORCE
-    if what == "train":
-        train(run_recipe(), Path(), out)
-        return
-    run_step(step, out)
+    run_step(step, Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

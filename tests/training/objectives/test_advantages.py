@@ -34,7 +34,7 @@ def test_the_normalisations_by_hand() -> None:
 
 
 def test_components_are_normalised_one_by_one_and_their_sum_over_the_minibatch() -> None:
-    """GDPO (arXiv 2601.05242, section 3) by hand: two rewards, and a group in which the second is equal."""
+    """GDPO (arXiv 2601.05242) by hand: two rewards, and a group in which the second is equal."""
     rewards = torch.tensor([[0, 1], [1, 0], [1, 1], [0, 5], [1, 5], [0, 5]], dtype=torch.float64)
     low, high = -math.sqrt(2), math.sqrt(1 / 2)  # (0 - 2/3) / sqrt(2/9), (1 - 2/3) / sqrt(2/9)
     sums = [low + high, high + low, high + high, -high, -low, -high]
@@ -44,7 +44,7 @@ def test_components_are_normalised_one_by_one_and_their_sum_over_the_minibatch()
 
 
 def test_gdpo_tells_apart_what_grpo_makes_equal() -> None:
-    """Rewards (0, 1), (0, 2) against (0, 0) and (1, 1): sums 1 and 2 above 0 (arXiv 2601.05242, section 2)."""
+    """Rewards (0, 1), (0, 2) against (0, 0) and (1, 1): sums 1 and 2 above 0 (arXiv 2601.05242)."""
     once = torch.tensor([[0.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
     both = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
     group, two = torch.tensor([0, 0]), torch.tensor([0, 0, 1, 1])

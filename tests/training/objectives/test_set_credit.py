@@ -84,15 +84,6 @@ def test_pass_at_k_is_the_closed_form(n: int) -> None:
             assert gains.tolist() == pytest.approx([closed] * correct + [0.0] * (n - correct))
 
 
-def test_centring_again_is_biased() -> None:
-    def centred(arms: Sequence[int]) -> list[float]:
-        gains = best_of_k_credit([BINARY[arm] for arm in arms], 2)
-        return list(gains - gains.mean())
-
-    wanted = finite_differences(2, lambda arms: max(BINARY[arm] for arm in arms))
-    assert max(abs(one - other) for one, other in zip(estimated(4, centred), wanted, strict=True)) > 1e-2
-
-
 def test_a_vote_of_two_by_hand() -> None:
     """Right, wrong, silent; subsets of 2: {r, w} is worth 1/2, {r, s} 1, {w, s} 0."""
     gains = majority_credit(["1", "2", None], [True, False, False], 2)

@@ -105,7 +105,7 @@ def test_what_a_backward_pass_keeps_is_what_is_estimated() -> None:
     assert kept < spare  # which has one layer's tensors too, as they are while that layer is computed again
 
 
-@pytest.mark.parametrize("family", ["phi3", "gemma3", "mistral3", "gpt_oss", "qwen3_next", "lfm2", "granite_hybrid"])
+@pytest.mark.parametrize("family", ["gemma3", "gpt_oss", "lfm2"])
 def test_checkpointing_keeps_one_input_a_layer_in_other_families(tmp_path: Path, family: str) -> None:
     folder = make_family(family, tmp_path / family)
     samples = [TrainingSample(tuple(range(1, 9)), (5,) * 248, (-0.1,) * 248, 1.0, 1.0) for _ in range(2)]

@@ -10,18 +10,14 @@ import pytest
 import torch
 
 from curation.records import ConfigError, StoreError
-from tests.training.engines.embedded.test_run import small
 from tests.training.optimisation.test_trainer import recipe, samples, solo
-from tests.training.students import student
 from training.embedded_model import WEIGHTS
-from training.engines.embedded.run import train
-from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
 from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.model import load_model, load_tokenizer, save_model
+from training.optimisation.model import load_tokenizer
 from training.optimisation.packing import TrainingSample
 from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
@@ -135,26 +131,6 @@ def test_a_checkpoint_knows_its_reference(tmp_path: Path, random_model: Path, dr
     other = held(random_model, kl_coef=0.5)
     with pytest.raises(StoreError, match="reference"):
         restore_trainer(checkpoint, other)
-
-
-def test_a_run_measures_it_and_goes_on_with_the_same_reference(tmp_path: Path) -> None:
-    model = tmp_path / "start"
-    save_model(load_model(WEIGHTS), load_tokenizer(WEIGHTS), model)
-    table = {
-        **student("start"),
-        "objective": {"kl_coef": 0.1},
-        "collector": {"max_staleness": 0},
-        "evaluation": {"data": None},
-        "rewards": {"max_length": 40},
-    }
-    train(small(steps=2, **table), tmp_path, tmp_path / "run")
-    train(small(steps=3, **table), tmp_path, tmp_path / "run", resume=True)
-    kept = [row["policy/kl_reference"] for row in read_metrics(tmp_path / "run")]
-    assert kept[0] == 0
-    assert 0 < kept[1] < kept[2] < 1
-    (model / "model.safetensors").write_bytes((tmp_path / "run/model/model.safetensors").read_bytes())
-    with pytest.raises(StoreError, match="reference model of the KL term was"):
-        train(small(steps=4, **table), tmp_path, tmp_path / "run", resume=True)
 
 
 def weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:

@@ -126,7 +126,7 @@ def test_later_batches_hold_the_share_of_stored_groups_and_it_shrinks(teacher: P
         teacher,
         objective={"kind": "soft"},
         steps=4,
-        stored={"epochs": 0.05, "share": 0.5, "half_life": 1, "max_distance": 5.0},
+        stored={"epochs": 0.05, "share": 0.5, "half_life": 1, "max_distance": 1e-6},
     )
     train(made, Path(), tmp_path / "run")
     rows = lines(tmp_path / "run" / "batches.jsonl")
@@ -137,22 +137,8 @@ def test_later_batches_hold_the_share_of_stored_groups_and_it_shrinks(teacher: P
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["ledger"]
     assert summary["trained"] == sum(len(row["attempts"]) for row in rows)
     assert summary["admitted"] == summary["trained"] + sum(summary["dropped"].values())
-
-
-def test_stored_attempts_weigh_nothing_once_the_policy_is_further_from_the_reference(
-    teacher: Path, tmp_path: Path
-) -> None:
-    stored = {"epochs": 0.05, "share": 0.5, "max_distance": 1e-6}
-    made = recipe(teacher, objective={"kind": "soft"}, steps=2, stored=stored, attempt_store="none")
-    train(made, Path(), tmp_path / "near")
-    far = [row["policy/stored_far"] for row in read_metrics(tmp_path / "near")]
-    assert far[0] == 0  # the policy is the reference
-    assert far[1:] == [1.0]
-    wide = made.model_copy(update={"stored": made.stored.model_copy(update={"max_distance": 1e6})})  # type: ignore[union-attr]
-    train(wide, Path(), tmp_path / "wide")
-    assert [row["policy/stored_far"] for row in read_metrics(tmp_path / "wide")] == [0.0] * 2
-    first, second = read_weights(tmp_path / "near" / "model"), read_weights(tmp_path / "wide" / "model")
-    assert any(not torch.equal(first[name], second[name]) for name in first)
+    far = [row.get("policy/stored_far") for row in read_metrics(tmp_path / "run")]
+    assert far == [0.0, 1.0, 1.0, None]  # the policy is the reference, leaves it, and step 4 has no stored group
 
 
 def test_the_best_evaluation_is_kept(teacher: Path, tmp_path: Path) -> None:

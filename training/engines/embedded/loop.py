@@ -333,7 +333,7 @@ class TrainingLoop:
         self._curriculum.record_group(rollouts[0].problem, self.step, correct, len(judged))
         objective = self._recipe.objective
         decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
-        self._groups.add(rollouts, dropped=decision.drop_reason is not None)
+        self._groups.add(rollouts)
         self._stall_monitor.record_group(rollouts, decision)
         return decision
 
