@@ -130,6 +130,11 @@ def decisions_of(folder: Path, number: int, columns: list[str] | None = None) ->
         raise StoreError(f"{path} cannot be read ({error}); publish it again with `goldilocks run`.") from error
 
 
+def published_rows(folder: Path, number: int) -> int:
+    """Return how many problems a version publishes."""
+    return int(scan_decisions(folder, number).select(pl.col("published").sum()).collect().item())
+
+
 def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyFrame:
     """Return the decisions of a version unread, in the `curation.publish.versions.KEPT` schema; empty for version 0.
 
