@@ -193,5 +193,5 @@ def test_a_set_that_a_refresh_exhausts_is_announced(tiny_copy: Tiny, under_prefe
 
 
 def test_a_cron_run_fires_by_itself_and_its_set_is_announced(cron_chain: Future[list[str]]) -> None:
-    """A server, a minute's cron, and nobody touching it until the set is there; a checkpoint's event refreshes it."""
+    """After a kill of the whole service the next cron run completes; then a checkpoint's event refreshes the set."""
     assert cron_chain.result(timeout=3 * PATIENCE_S) == ["run", "refresh"]
