@@ -14,18 +14,19 @@ from prefect.runtime import deployment
 from prefect.states import Failed
 
 from curation.storage.stages import atomic_write
-from flows.pipelines.refresh import NotPublishedError, RefreshResult, summarise_refresh
+from flows.pipelines.refresh import EmptySetError, NotPublishedError, RefreshResult, summarise_refresh
 from flows.pipelines.refresh import refresh as refresh_set
+from flows.publish.versions import latest
 from flows.run.run_folder import open_run
-from flows.serve.flow_runs import PATIENT, RETRY_S, announce_version, gpus, run_name
-from flows.serve.unfinished import REFRESHED
+from flows.serve.flow_runs import PATIENT, RETRY_S, announce_exhausted, announce_version, gpus, run_name
+from flows.serve.unfinished import REFRESHED, announced_version
 
 
 @flow(name="refresh", flow_run_name=run_name, retries=PATIENT, retry_delay_seconds=RETRY_S, persist_result=False)
 def refresh(
     folder: Path, policy: Path, attempts: Path | None = None, accept: bool = False
 ) -> RefreshResult | State[None] | None:
-    """Judge again what a new checkpoint made uncertain, and announce a new version of the set.
+    """Judge again what a new checkpoint made uncertain; announce a new version of the set, and an exhausted set.
 
     Args:
         folder: the run folder of the set.
@@ -42,12 +43,17 @@ def refresh(
         try:
             result = refresh_set(folder, policy, attempts, accept=accept)
         except NotPublishedError as error:
+            newest = latest(folder)
+            if isinstance(error, EmptySetError) and newest is not None:
+                announce_exhausted(open_run(folder), newest.number, rows=0)
             if deployment.id is None:
                 raise
             return Failed(message=str(error))  # an exception would be tried again
     for line in summarise_refresh(result):
         log.info(line)
     if result.is_new or result.is_repeated:  # the refresh that made it may have been killed before it announced it
+        if announced_version(folder) < result.version.number:  # first, so that a kill between the two repeats it
+            announce_exhausted(open_run(folder), result.version.number)
         announce_version(open_run(folder), result.version)
     if policy.parent.parent == folder / "training":
         atomic_write(mark, f"{result.version.number}\n")

@@ -39,6 +39,7 @@ SHARED_ROOMS = {
     "difficulty.sampling",
     "difficulty.unanswered",
     "embeddings",
+    "errors",
     "extras",
     "filters.dedup.minhash",
     "filters.dedup.sketches",

@@ -1,27 +1,53 @@
-"""`goldilocks diff`: two published sets, or two versions of a run's set, compared problem by problem."""
+"""`goldilocks diff`: two published sets, or two versions of a run's set, compared problem by problem.
+
+Problems are parted by the hash of their ids, so that one part is read at a time: a problem is in the same part of both
+sets. Each row has its place in its set, by which what is found is put in order again. Of two versions that two
+verifiers judged, the verdicts that changed are read too.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 from rich.console import Console
 
+from curation.policies.excerpt import excerpt
 from curation.publish import set_diff
+from curation.publish.set_diff import PublishedTables
 from curation.publish.versions import VersionChange
 from curation.records import SourceError
 from curation.storage.scratch import ScratchFolder
+from curation.storage.sorted_parts import in_slices
 from curation.storage.stages import atomic_write, require_outside, write_parquet
 from flows.cli.as_json import print_json
-from flows.cli.diff_parts import SetParts
-from flows.cli.diff_verdicts import VerdictChanges
+from flows.publish import versions
+from flows.publish.curated_set import published_folder
+from flows.publish.versions import Version, refreshed_run, stored_versions
+from flows.run.lookup import rows_of
+from flows.run.run_folder import Run, open_run
 from flows.run.terminal import SafeConsole
+from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
+from flows.stages.questions import final_verdicts
 
 PART_ROWS = 200_000
 """Rows of both sets together that are compared at once."""
+
+_BESIDE = {TESTS_TABLE: ["index", "input", "output"], JUDGING_TABLE: None}
+"""What belongs to the problems of a set of programs, and by which columns two differ; all, where none are named."""
+
+_DROPPED = {"id": pl.String(), "reason": pl.String()}
+
+_BEHIND = 1 << 40
+"""Places of dropped rows begin here, after those of all others."""
+
+SHOWN = 3
+"""Changed verdicts that are shown of each problem; those with another outcome come first."""
+
+_COMPARED = ("outcome", "answer", "answer_class")
 
 UNMOVED = (VersionChange.KEPT, VersionChange.LEFT_OUT)
 
@@ -172,3 +198,180 @@ def _write(table: pl.DataFrame, out: Path) -> None:
         atomic_write(out, table.write_ndjson())
     else:
         raise SourceError(f"--out {out}: the name must end in .parquet or .jsonl.")
+
+
+class SetParts:
+    """One set, by part.
+
+    Args:
+        place: the folder of a run or a set, or a version of a run's set, as in ``runs/x@2``.
+
+    Raises:
+        SourceError: there is no set, or no such version.
+    """
+
+    def __init__(self, place: str) -> None:
+        run, at, number = place.rpartition("@")
+        self._version: pl.LazyFrame | None = None
+        self.home = published_folder(Path(place))
+        """The folder of all that is read."""
+        self._files: dict[str, list[Path]] = {}
+        self._further: dict[str, pl.DataFrame] = {}
+        if at and number.isdigit() and not Path(place).exists():
+            self._version = _version_rows(Path(run), int(number))
+            self.home = Path(run) / versions.FOLDER
+            self.rows = self._version.select(pl.len()).collect().item()
+            return
+        folder = self.home
+        self._files = {name: sorted((folder / name).glob("*.parquet")) for name in ("data", "dropped")}
+        if not self._files["data"]:
+            raise SourceError(
+                f"{folder}: no data/*.parquet; give the folder of a run or of a curated set, or RUN@VERSION."
+            )
+        self.rows = sum(_read(file, ["id"]).height for files in self._files.values() for file in files)
+        self._further = {
+            name: _digests(folder / name, columns) for name, columns in _BESIDE.items() if (folder / name).is_dir()
+        }
+
+    def lay_down(self, folder: Path, parts: int) -> None:
+        """Write the rows into a folder, by part."""
+        self._folder, self._parts = folder, parts
+        folder.mkdir()
+        self._schemas: dict[str, pl.Schema] = {}
+        heights: Counter[str] = Counter()
+        for number, (table, frame) in enumerate(self._frames()):
+            first = heights[table] + (_BEHIND if table == "dropped" else 0)
+            placed = frame.with_columns(at=first + pl.int_range(pl.len(), dtype=pl.Int64))
+            self._schemas.setdefault(table, placed.schema)
+            heights[table] += frame.height
+            keyed = placed.with_columns(part=pl.col("id").hash(0) % parts)
+            for (part,), rows in keyed.partition_by("part", as_dict=True, include_key=False).items():
+                rows.write_ipc(folder / f"{table}-{part}-{number:06}.arrow")
+        self.size = heights["data"]
+
+    @property
+    def has_contents(self) -> bool:
+        """Return whether the set's texts are there; of a version only decisions are kept."""
+        return "statement" in self._schemas["data"]
+
+    def read(self, part: int) -> PublishedTables:
+        """Return the rows of a part."""
+        inside = pl.col("problem").hash(0) % self._parts == part
+        further = {name: frame.filter(inside) for name, frame in self._further.items()}
+        return PublishedTables(self._table("data", part), self._table("dropped", part), further)
+
+    def _table(self, name: str, part: int) -> pl.DataFrame:
+        files = sorted(self._folder.glob(f"{name}-{part}-*.arrow"))
+        schema = self._schemas.get(name, {**_DROPPED, "at": pl.Int64()})
+        return pl.concat([pl.DataFrame(schema=schema), *(pl.read_ipc(file) for file in files)])
+
+    def _frames(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        """Yield the table of some rows, and these."""
+        for file in self._files.get("data", []):
+            yield "data", _contents_hashed(_read(file))
+        for file in self._files.get("dropped", []):
+            yield "dropped", _read(file, list(_DROPPED))
+        measures = ["policy", "pass_rate", "judged"]
+        for rows in in_slices(self._version) if self._version is not None else ():
+            yield "data", rows.filter("published").select("id", "source", "row", *measures)
+            yield "dropped", versions.as_published(rows).filter(~pl.col("keep")).select("id", "reason", *measures)
+
+
+def _version_rows(folder: Path, number: int) -> pl.LazyFrame:
+    """Return what a run keeps of a version of its set: decisions, no contents."""
+    known = [version.number for version in versions.stored_versions(folder)]
+    if number not in known:
+        there = f"versions there: {', '.join(map(str, known))}" if known else "no version is kept there"
+        raise SourceError(f"{folder}@{number}: no such version; {there}.")
+    rows = versions.scan_decisions(folder, number)
+    return rows.with_columns(id="problem", source=pl.lit(None, pl.String), row=pl.lit(None, pl.Int64))
+
+
+def _read(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return the rows of a file of a set."""
+    try:
+        return pl.read_parquet(file, glob=False, columns=None if columns is None else list(columns))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(f"{file.parent}: no table of a curated set ({error}); publish the set again.") from error
+
+
+def _contents_hashed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of a set with hashes in the place of contents, which are only compared."""
+    frame = frame.drop(set_diff.PASSED_OVER, strict=False)
+    hashed = {name: pl.struct(name).hash(0) for name in frame.columns if name not in set_diff.READ}
+    return frame.with_columns(
+        pl.when(pl.col(name).is_not_null()).then(told).alias(name) for name, told in hashed.items()
+    )
+
+
+def _digests(folder: Path, columns: list[str] | None) -> pl.DataFrame:
+    """Return per problem a digest of its rows, whatever their order."""
+    row = pl.struct(columns or pl.exclude("problem")).hash(0)
+    hashed = pl.concat([_read(file).select("problem", digest=row) for file in sorted(folder.glob("*.parquet"))])
+    return hashed.group_by("problem").agg(pl.col("digest").sort().implode().hash(0))
+
+
+class VerdictChanges:
+    """The changed verdicts of two versions of one run; none if these are not that, or one verifier judged both.
+
+    Args:
+        old, new: as `goldilocks diff` takes them, as in ``runs/x@1`` and ``runs/x@2``.
+    """
+
+    def __init__(self, old: str, new: str) -> None:
+        self._sides: tuple[tuple[Run, Version], ...] = ()
+        sides = [_version(place) for place in (old, new)]
+        found = tuple(side for side in sides if side is not None)
+        if len(found) == 2 and found[0][0] == found[1][0] and found[0][1].verifier != found[1][1].verifier:
+            self._sides = tuple((_run_of(folder, version), version) for folder, version in found)
+
+    @property
+    def title(self) -> str | None:
+        """Return which verifiers judged; None if there is nothing to compare."""
+        if not self._sides:
+            return None
+        return "verifier " + " → ".join(version.verifier for _, version in self._sides)
+
+    def lines(self, problem: str) -> Iterator[str]:
+        """Yield the attempts at a problem whose outcome, answer or answer class changed, a line each."""
+        if not self._sides:
+            return
+        for part in self._sides[0][0].parts:
+            tables = [
+                rows_of(final_verdicts(run, part).folder_in(run, version.verifier), "verdicts", problem, "problem")
+                for run, version in self._sides
+            ]
+            if all(table.height for table in tables):
+                yield from changed_verdicts(part, *tables)
+
+
+def changed_verdicts(part: str, old: pl.DataFrame, new: pl.DataFrame) -> Iterator[str]:
+    """Yield a line for each of the first changed verdicts on one problem, and how many more there are.
+
+    Args:
+        old, new: `VERDICT` rows of a difficulty stage.
+    """
+    both = old.join(new, on=["problem", "index"], maintain_order="right", suffix="_now")
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_now")) for name in _COMPARED)
+    changed = both.filter(differs).sort(pl.col("outcome") == pl.col("outcome_now"), maintain_order=True)
+    for row in changed.head(SHOWN).iter_rows(named=True):
+        yield (
+            f"{part}, attempt {row['index']}: {excerpt(row['answer_now'])} against {excerpt(row['reference_now'])} was "
+            f"{row['outcome']} ({row['method']}), is {row['outcome_now']} ({row['method_now']})"
+        )
+    if changed.height > SHOWN:
+        yield f"{part}: {changed.height - SHOWN:,} more verdicts"
+
+
+def _version(place: str) -> tuple[Path, Version] | None:
+    """Return the run folder and the version that a place such as ``runs/x@2`` names."""
+    folder, at, number = place.rpartition("@")
+    if not at or not number.isdigit() or Path(place).exists():
+        return None
+    path = Path(folder).absolute()
+    return next(((path, version) for version in stored_versions(path) if version.number == int(number)), None)
+
+
+def _run_of(folder: Path, version: Version) -> Run:
+    run = open_run(folder)
+    return refreshed_run(run, version) if version.origin == "refresh" else run

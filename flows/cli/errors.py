@@ -19,8 +19,8 @@ from typing import Any
 
 from typer.core import TyperGroup
 
+from curation.errors import GoldilocksError
 from curation.public_urls import public_text
-from curation.records import GoldilocksError
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit statuses of a command that Ctrl-C ended, and of one that SIGTERM ended."""

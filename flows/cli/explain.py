@@ -1,6 +1,7 @@
 """One problem's whole way through a run: every row of it, every stage, every attempt, with the evidence.
 
-The stages are those of the pipeline; what refreshes made of the problem since is below, version by version.
+The stages are those of the pipeline; below are the decisions of each version of the set. Of a training run, its kept
+attempts at the problem are printed.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from curation.config.reasons import SETTINGS_OF
-from curation.records import ATTEMPT, DropReason
-from flows.cli import explain_versions
-from flows.cli.explain_training import explain_in_training
+from curation.policies.excerpt import excerpt
+from curation.records import ATTEMPT, VERDICT, DropReason, StoreError
 from flows.pipelines.find_problem import attempt_ids_of, filters_of, find_id
 from flows.publish.curated_set import published_verifier
-from flows.publish.versions import newest_run
+from flows.publish.versions import RefreshedRun, Version, newest_run, refreshed_run, scan_decisions, stored_versions
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, open_run
@@ -35,6 +35,8 @@ from flows.stages.questions import final_verdicts
 from flows.stages.translation import TRANSLATION
 
 _STATEMENT = ("statement", "answer")
+_NAME = ("problem", "sampling", "index")
+_SHOWN = (*_NAME, "purpose", "step", "version", "newest_version", "tokens", "finish", "text")
 
 
 def explain_problem(folder: Path, problem: str) -> None:
@@ -43,7 +45,7 @@ def explain_problem(folder: Path, problem: str) -> None:
     Of a training run, print its attempts at the problem.
     """
     if is_training(folder):
-        return explain_in_training(folder.absolute(), problem)
+        return _explain_in_training(folder.absolute(), problem)
     run = open_run(folder.absolute())
     console = SafeConsole(markup=True, soft_wrap=False)
     name = find_id(run, problem)
@@ -65,7 +67,7 @@ def explain_problem(folder: Path, problem: str) -> None:
                 console.print(f"  asked as {attempt_id}")
             _print_difficulty(console, run, part, verifier, attempt_id)
     for attempt_id in attempt_ids:
-        explain_versions.print_versions(console, run, attempt_id, _print_attempts)
+        _print_versions(console, run, attempt_id)
     newest = newest_run(run.folder)
     for attempt_id in attempt_ids if TRANSLATION.enabled(newest) else ():
         for line in TRANSLATION.explain(newest, TRANSLATION.folder_in(newest), attempt_id):
@@ -184,3 +186,99 @@ def _brief(answer: str | None) -> str:
 def _last_words(attempt: dict[str, Any]) -> str:
     """Return the last words of a response."""
     return " ".join((attempt["text"] or attempt["answer"] or "").split())[-60:]
+
+
+def _print_versions(console: Console, run: Run, name: str) -> None:
+    """Print the problem's decision in each version, oldest first."""
+    for version in stored_versions(run.folder):
+        decisions = scan_decisions(run.folder, version.number).filter(pl.col("problem") == name).collect()
+        if decisions.is_empty():
+            continue
+        row = decisions.row(0, named=True)
+        refreshed = refreshed_run(run, version)
+        reason = _reason_for_refresh(refreshed, name) if version.origin == "refresh" else None
+        console.print(f"[bold]{_title(version)}[/bold]: {_decision_text(row)}", soft_wrap=True)
+        console.print(f"  {_measurement_text(row)}{_refresh_text(version, reason)}", soft_wrap=True, markup=False)
+        if reason is not None:
+            _print_attempts(console, refreshed, run.parts[-1], version.verifier, name)
+
+
+def _title(version: Version) -> str:
+    refreshed_with = f", refreshed with {escape(version.policy)}" if version.origin == "refresh" else ""
+    return f"version {version.number} ({version.made_on}{refreshed_with})"
+
+
+def _decision_text(row: dict[str, Any]) -> str:
+    if row["published"]:
+        return "in the set"
+    if row["keep"]:
+        return "kept, left out for the set's size"
+    return f"dropped, {row['reason']}"
+
+
+def _measurement_text(row: dict[str, Any]) -> str:
+    if row["pass_rate"] is None:
+        return f"no attempt of {row['policy']} could be judged, {row['measured_on']}"
+    interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
+    return (
+        f"pass rate {row['pass_rate']:.3f} over {row['judged']} attempts of {row['policy']}, {row['measured_on']}, "
+        f"{interval}"
+    )
+
+
+def _refresh_text(version: Version, reason: str | None) -> str:
+    if version.origin != "refresh":
+        return ""
+    return f"; judged again ({reason})" if reason is not None else "; not judged again"
+
+
+def _reason_for_refresh(run: RefreshedRun, name: str) -> str | None:
+    """Return why the problem was judged again for this version; None where it was not."""
+    for file in sorted((run.place / "chosen" / "why").glob("*.parquet")):
+        rows = pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect()
+        if not rows.is_empty():
+            return str(rows["why"][0])
+    return None
+
+
+def _explain_in_training(run: Path, beginning: str) -> None:
+    """Print the attempts of a training run at the one problem whose id begins so."""
+    from training.rollouts.attempt_log import read_attempts, verdict_tables
+
+    problem = _find_id(run, beginning)
+    chosen = pl.col("problem") == problem
+    verdicts = pl.concat([pl.DataFrame(schema=VERDICT), *(table.filter(chosen) for table in verdict_tables(run))])
+    attempts = read_attempts(run, _SHOWN, problems=[problem])
+    judged = attempts.join(
+        verdicts.select(*_NAME, "reference", "outcome", "answer", "method"),
+        on=list(_NAME),
+        how="left",
+        maintain_order="left",
+    )
+    console = SafeConsole()
+    console.print(f"{problem}: {judged.height:,} attempts; reference {excerpt(judged['reference'][0])}")
+    for row in judged.iter_rows(named=True):
+        versions = " to ".join(dict.fromkeys([str(row["version"]), str(row["newest_version"])]))
+        answer = f" {excerpt(row['answer'], 60)}" if row["answer"] is not None else ""
+        console.print(
+            f"  {row['purpose']} at step {row['step']}, version {versions}, attempt {row['index']}: "
+            f"{row['outcome'] or 'format'}{answer}; {row['method']}; {row['tokens']} tokens, {row['finish']}; "
+            f"{excerpt(row['text'], 120)}"
+        )
+
+
+def _find_id(run: Path, beginning: str) -> str:
+    """Return the one id among the attempted problems that begins so.
+
+    Raises:
+        StoreError: none does, or several do.
+    """
+    from training.rollouts.attempt_log import attempt_tables
+
+    ids: set[str] = set()
+    for table in attempt_tables(run, ["problem", "index"]):
+        ids.update(table.filter(pl.col("problem").str.starts_with(beginning))["problem"])
+    if len(ids) != 1:
+        examples = f": {', '.join(sorted(ids)[:5])}; give more" if ids else ""
+        raise StoreError(f"{beginning!r} begins {len(ids)} ids of attempted problems in {run}{examples}.")
+    return ids.pop()

@@ -1,13 +1,24 @@
-"""`goldilocks publish`: what would be pushed to a data set hub, and the push."""
+"""`goldilocks publish`: the push to a data set hub, `--restore` and `--receipt`; and `goldilocks verify receipt`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import typer
+
+from curation.publish.receipts import MEASURED, PAGE
+from curation.records import ConfigError, SourceError
+from flows.cli.as_json import print_json
+from flows.pipelines.receipts import measure_receipt, verify_receipt
 from flows.publish.hub import plan_push
 from flows.publish.hub import push as push_to_hub
-from flows.publish.public_set import sendable
-from flows.run.terminal import SafeConsole
+from flows.publish.public_set import restore, sendable
+from flows.run.terminal import SafeConsole, echo
+
+SHOWN_ROWS = 5
+SHOWN = 40
+"""Differences that are printed; `--json` has all."""
 
 
 def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
@@ -24,3 +35,65 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
         )
         return
     console.print(f"{total}: {push_to_hub(planned, private=not public)}")
+
+
+def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:
+    """Put the texts back, and print how many; those that are not what they were end it with an error that names them.
+
+    Args:
+        places: `NAME=PATH` each: where a source is here.
+    """
+    given = dict(_parted(place) for place in places)
+    restored = restore(folder, home, given)
+    if restored.missing:
+        named = "; ".join(f"source {source}: {_first(rows)}" for source, rows in restored.missing.items())
+        rows = sum(len(at) for at in restored.missing.values())
+        raise SourceError(
+            f"{folder}: the texts of {rows:,} rows are not what the set was made from, and stay empty ({named}); all "
+            "others are back. Give the sources in the state that ATTRIBUTION.md names."
+        )
+    echo(f"{restored.texts:,} texts are back in {folder}, each with its digest")
+
+
+def _parted(place: str) -> tuple[str, str]:
+    name, sign, path = place.partition("=")
+    if not (name and sign and path):
+        raise ConfigError(f"--source {place}: write NAME=PATH.")
+    return name, path
+
+
+def _first(rows: Sequence[int]) -> str:
+    more = " …" if len(rows) > SHOWN_ROWS else ""
+    return f"row {', '.join(map(str, rows[:SHOWN_ROWS]))}{more}"
+
+
+def write_receipt(folder: Path, ablation: Path | None) -> None:
+    """Measure what publishing leaves out, write it into the receipt, and print its figures."""
+    receipt = measure_receipt(folder, ablation)
+    for figure in (figure for figure in receipt.figures if figure.section in MEASURED):
+        of = "" if figure.n is None else f" of {figure.n:,}"
+        counted = f": {figure.counted}" if figure.counts else ""
+        what = f"{figure.text}{of}{counted}" if figure.value is not None else f"{figure.text}: {figure.how}"
+        echo(f"{figure.name:<32} {what}")
+    echo(f"the receipt: {folder / 'curated' / PAGE}")
+
+
+def print_verification(place: Path, *, quick: bool, as_json: bool) -> None:
+    """Print what differs between a receipt and what comes out, and end with status 1 where anything does."""
+    found = verify_receipt(place, quick=quick)
+    if as_json:
+        table = {"folder": str(found.folder), "holds": found.holds}
+        print_json({**table, "differing": found.differing, "checked": found.checked, "unchecked": found.unchecked})
+    else:
+        for sentence in found.differing[:SHOWN]:
+            echo(sentence)
+        if len(found.differing) > SHOWN:
+            echo(f"… and {len(found.differing) - SHOWN:,} more; --json prints all.")
+        echo(f"computed again: {'; '.join(found.checked) or 'nothing'}")
+        for text in found.unchecked:
+            echo(f"not checked: {text}")
+        count = len(found.differing)
+        differ = f"{count:,} {'thing differs' if count == 1 else 'things differ'} from the receipt of {found.folder}"
+        echo(f"the receipt of {found.folder} holds" if found.holds else differ)
+    if not found.holds:
+        raise typer.Exit(1)

@@ -228,11 +228,11 @@ def publish(
     if (name is not None) + receipt + restore != 1:
         raise ConfigError("Give one of --to OWNER/NAME, --receipt and --restore.")
     if receipt:
-        from flows.cli.receipt import write
+        from flows.cli.publish import write_receipt
 
-        write(folder, ablation)
+        write_receipt(folder, ablation)
     elif restore:
-        from flows.cli.restore import restore_set
+        from flows.cli.publish import restore_set
 
         restore_set(folder, home, places or ())
     elif name is not None:
@@ -248,6 +248,6 @@ def verify_receipt(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
 ) -> None:
     """Compute every figure of a set's receipt again that needs no GPU; status 1 if one differs."""
-    from flows.cli.receipt import verify
+    from flows.cli.publish import print_verification
 
-    verify(folder, quick=quick, as_json=json)
+    print_verification(folder, quick=quick, as_json=json)

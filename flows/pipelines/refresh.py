@@ -98,6 +98,10 @@ class NotPublishedError(PolicyError):
     """A new version of the set was not published, because of what the policy did; trying again changes nothing."""
 
 
+class EmptySetError(NotPublishedError):
+    """A refresh left no problem in the band of pass rates."""
+
+
 def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
     """Judge again what has become uncertain, publish the next version, and return what it took and what changed.
 
@@ -137,7 +141,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
             results = _judge(run, selected)
         with merged_decisions(run, parts, results, policy_of(run), accuses=not is_weak) as merged:
             if not accept and not merged.table.select(pl.col("published").any()).collect().item():
-                raise NotPublishedError(_refusal(policy_of(run), "leaves no problem in the set", anchor))
+                raise EmptySetError(_refusal(policy_of(run), "leaves no problem in the set", anchor))
             done = _publish(run, published, results, merged)
             return replace(done, anchor=anchor, levels=stored_choices(run.place))
 

@@ -123,6 +123,11 @@ def decisions_of(folder: Path, number: int, columns: list[str] | None = None) ->
     return scan_decisions(folder, number).select(columns or pl.all()).collect()
 
 
+def published_rows(folder: Path, number: int) -> int:
+    """Return how many problems a version publishes."""
+    return int(scan_decisions(folder, number).select(pl.col("published").sum()).collect().item())
+
+
 def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyFrame:
     """Return the decisions of a version unread, in the `curation.publish.versions.KEPT` schema; empty for version 0.
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from curation.config.loading import load_settings, parse_settings
 from curation.records import ConfigError, StoreError
-from training.recipe import TrainRecipe
 
 if TYPE_CHECKING:
     from training.engines.placement import EmbeddedPlacement
+    from training.recipe import TrainRecipe
 
 RANK_MODULE = "flows.pipelines.train"
 """What each process of the embedded engine runs."""
@@ -234,6 +234,8 @@ def start_from(recipe: Path, model: Path, overrides: Sequence[str] = ()) -> str:
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
     """Read and check a training recipe, with some settings changed (``optim.learning_rate=1e-6``)."""
+    from training.recipe import TrainRecipe
+
     return load_settings(TrainRecipe, path, overrides)
 
 
@@ -259,6 +261,8 @@ def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, 
         ConfigError: the recipe cannot be meant, or not with these settings changed.
         StoreError: the folder holds no training run, or a damaged one.
     """
+    from training.recipe import TrainRecipe
+
     path = folder / "run.json"
     try:
         mark = json.loads(path.read_text(encoding="utf-8"))

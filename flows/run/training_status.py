@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 from flows.run.progress import read_metrics
-from training.rollouts.attempt_log import count_attempts
-from training.rollouts.stall_monitor import STALLED
 
 _SHOWN = (
     ("batch/pass_rate", "pass rate", ".3f"),
@@ -29,6 +27,9 @@ def is_training(folder: Path) -> bool:
 
 def training_lines(folder: Path) -> list[str]:
     """Return the status of a training run, finished or not, in lines of text."""
+    from training.rollouts.attempt_log import count_attempts
+    from training.rollouts.stall_monitor import STALLED
+
     recipe = json.loads((folder / "run.json").read_text(encoding="utf-8"))["recipe"]
     rows = read_metrics(folder)
     lines = [f"{recipe['name']}: {folder}", f"  step {rows[-1]['step'] if rows else 0} of {recipe['steps']}"]

@@ -21,14 +21,17 @@ from curation.records import GoldilocksError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
 from flows.pipelines.curating import open_curation
-from flows.publish.versions import Version, latest, summary
+from flows.publish.versions import Version, latest, published_rows, stored_versions, summary
 from flows.run.recipe import load_recipe
 from flows.run.run_folder import Run, new_run, open_run, stage_model
 from flows.serve.gpu_slots import gpu_slot
 from flows.serve.unfinished import ANNOUNCED, FIRST, announced_version, checkpoint
 
-CURATED, CHECKPOINT = "goldilocks.curated", "goldilocks.checkpoint"
-"""Events: a set has a new version; a stage of training has a new model."""
+CURATED, CHECKPOINT, EXHAUSTED = "goldilocks.curated", "goldilocks.checkpoint", "goldilocks.exhausted"
+"""Events: a set has a new version; a stage of training has a new model; a refresh left too few rows in the band."""
+
+EXHAUSTED_SHARE = 0.5
+"""A set is exhausted when it has fewer rows than this share of its first version's."""
 
 RETRIES, RETRY_S = 2, 30
 PATIENT = 40
@@ -101,6 +104,22 @@ def announce_version(run: Run, version: Version) -> bool:
     payload = {"folder": str(run.folder), "version": version.number, "made_on": version.made_on}
     emit_event(event=CURATED, resource=resource("set", run.recipe.name), payload=payload)
     atomic_write(run.folder / ANNOUNCED, f"{version.number}\n")
+    return True
+
+
+def announce_exhausted(run: Run, version: int, rows: int | None = None) -> bool:
+    """Emit the event of a set that a refresh left with too few rows in the band, and return whether it has too few.
+
+    Args:
+        rows: in the band now; those of the version if missing.
+    """
+    first = published_rows(run.folder, stored_versions(run.folder)[0].number)
+    now = published_rows(run.folder, version) if rows is None else rows
+    if now >= EXHAUSTED_SHARE * first:
+        return False
+    payload = {"folder": str(run.folder), "version": version, "rows": now, "first_rows": first}
+    emit_event(event=EXHAUSTED, resource=resource("set", run.recipe.name), payload=payload)
+    get_run_logger().warning("the set is exhausted: %d rows are in the band, %d were at first", now, first)
     return True
 
 

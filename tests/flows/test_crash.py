@@ -1,4 +1,4 @@
-"""kill -9 at up to seven moments of one run, the same command after each: the same bytes, and nothing done twice."""
+"""kill -9 at up to six moments of one run, the same command after each: the same bytes, and nothing done twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", *OVERRI
 
 MOMENTS = {
     "filtering": "stages/02-statements/shards/00002.json",
-    "checking references": "stages/04-references/shards/00000.json",
     "storing attempts": "attempts/*/part-*.parquet",
     "judging": "verdicts/stage1/*/shards/00001.json",
     "deciding": "decisions/stage2/*/shards/00003.json",

@@ -195,14 +195,6 @@ def test_a_run_that_prefect_sees_says_no_more_and_publishes_the_same(
     assert files(tmp_path / "run" / "curated") == files(tiny_run.folder / "curated")
 
 
-def test_a_mistake_ends_the_process_with_status_1(tiny_recipe: Path, tmp_path: Path) -> None:
-    done = cli("run", tiny_recipe, "--set", "sources.0.path=absent.jsonl", "--out", tmp_path / "run")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("goldilocks: source school: no file at ")
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
     command = [
         sys.executable,

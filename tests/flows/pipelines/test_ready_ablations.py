@@ -1,4 +1,4 @@
-"""Every ready ablation and every ready recipe of stored attempts to its end, at toy size, on the embedded model."""
+"""One arm of each ready ablation, and each ready recipe of stored attempts, train at toy size on the embedded model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from curation.config.loading import load_settings
 from flows.cli.commands import run_recipe
-from flows.pipelines.ablate import READY, ablate
+from flows.pipelines.ablate import READY
 from flows.run.training import train
 from tests.flows.conftest import write_jsonl
 from tests.places import ROOT
 from training.embedded_model.problems import Split, generate_exercises
+from training.evaluation.ablations import Ablation
 
 pytestmark = pytest.mark.slow
 
@@ -52,27 +54,10 @@ model = "embedded"
 prompt = "plain"
 decoding = { temperature = 1.0, max_tokens = 112 }
 """
-BENCH = """
-name = "few"
-attempts = 2
-workers = 1
-consistency = false
-model = "newer"
-decoding = { temperature = 0.7, max_tokens = 48 }
-[[sources]]
-name = "sums"
-kind = "jsonl"
-path = "held-out.jsonl"
-columns = { answer = "answer" }
-[models.newer]
-kind = "torch"
-model = "embedded"
-prompt = "plain"
-"""
 
 
 def finished_run(home: Path, seed: int) -> Path:
-    """A finished run of sums with the embedded model's attempts; proofs that it dropped; held-out sums beside it."""
+    """A finished run of sums with the embedded model's attempts; proofs that it dropped."""
     sums = [
         {"problem": one.statement, "answer": str(one.answer), "solution": f"{one.answer}"}
         for one in islice(generate_exercises(seed, Split.TRAIN), 40)
@@ -81,8 +66,6 @@ def finished_run(home: Path, seed: int) -> Path:
         {"problem": f"Prove that {n} + {n} = {2 * n}.", "answer": None, "solution": "9 + 9"} for n in range(3, 15)
     ]
     write_jsonl(home / "sums.jsonl", [*sums, *proofs])
-    held_out = islice(generate_exercises(31, Split.HELD_OUT), 4)
-    write_jsonl(home / "held-out.jsonl", [{"problem": one.statement, "answer": str(one.answer)} for one in held_out])
     (home / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     run_recipe(home / "recipe.toml", [], home / "run")
     return home / "run"
@@ -101,9 +84,10 @@ def other_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("path", sorted(READY.glob("*.toml")), ids=lambda path: path.stem)
-def test_a_ready_ablation_comes_to_its_end(
+def test_the_last_arm_of_a_ready_ablation_trains(
     path: Path, toy_run: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    """`test_ablate` reads all arms and runs an ablation to its end; the cold start below is an arm after another."""
     text = path.read_text(encoding="utf-8").replace("../recipes/", f"{RECIPES}/")
     if "magistral-math" in text and "magistral-code" in text:
         other = request.getfixturevalue("other_run")
@@ -116,16 +100,10 @@ def test_a_ready_ablation_comes_to_its_end(
     text = re.sub(r"(n_batch|n_async|n_minibatch)=(\d+)", lambda match: f"{match[1]}={int(match[2]) // 8}", text)
     text = re.sub(r"steps=\d+", "steps=1", text)
     (tmp_path / path.name).write_text(text, encoding="utf-8")
-    (tmp_path / "few.toml").write_text(BENCH.replace("held-out.jsonl", str(toy_run.parent / "held-out.jsonl")))
-    report = ablate(
-        tmp_path / path.name,
-        tmp_path / "out",
-        [f"set={json.dumps([*given(text), *TOY])}", "seeds=[1]", "benches=['few.toml']", "bench_set=[]"],
-    )
-    assert len(report.results) == len(report.ablation.arms())
-    assert all(result.seeds == 1 for result in report.results)
-    assert len(json.loads((tmp_path / "out" / "ablation.json").read_text())["results"]) == len(report.results)
-    assert (tmp_path / "out" / "report.md").is_file()
+    ablation = load_settings(Ablation, tmp_path / path.name, [f"set={json.dumps([*given(text), *TOY])}"])
+    arm = [arm for arm in ablation.arms() if arm.after is None][-1]
+    train(tmp_path / arm.recipe(ablation.recipe), tmp_path / "out", arm.changes(ablation.set, 1))
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["steps"] == 1
 
 
 def given(text: str) -> list[str]:

@@ -1,4 +1,5 @@
-"""A recipe that is served: a cron that fires by itself, and a checkpoint's event that refreshes what it made.
+"""A recipe that is served: a cron that fires by itself, also after a kill of the whole service, and an event of a
+checkpoint that refreshes the set.
 
 A cron knows no less than a minute, so the chain runs on a thread from the first test of the flows on, and the test that
 asks for it finds it done. It holds a server of its own, and ends it when the chain is through or the tests end.
@@ -15,11 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from flows.publish.versions import stored_versions
+from flows.run.history import FILE as HISTORY
 from flows.serve.access import CLIENT_KEY, SERVER_KEY
 from flows.serve.processes import processes_of
 from flows.serve.serving import SERVICE
@@ -72,17 +74,17 @@ def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[s
         '[models.newer]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
         'columns = { problem = "question", attempts = "tries", text = "text" }\n'
     )
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(recipe), str(run), str(port)],
-        cwd=ROOT,
-        env={**here, "PREFECT_HOME": str(folder / "home")},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    environment = {**here, "PREFECT_HOME": str(folder / "home")}
+    server = _served(recipe, run, port, environment)
     try:
         _until(lambda: len(stored_versions(run)) == 1, server, leave)
+        for process in [server.pid, *processes_of(_token(run))]:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        server.wait(timeout=PATIENCE_S)
+        before = _finished_runs(run)
+        server = _served(recipe, run, port, environment)
+        _until(lambda: _finished_runs(run) > before, server, leave)
         payload = {"folder": str(run), "policy": str(policy), "attempts": None}
         _emit(run, here, port, "goldilocks.checkpoint", "goldilocks.checkpoint.tiny", payload)
         _until(lambda: len(stored_versions(run)) == 2, server, leave)
@@ -90,6 +92,18 @@ def _chain(folder: Path, here: dict[str, str], leave: threading.Event) -> list[s
         os.killpg(server.pid, signal.SIGTERM)
         server.wait(timeout=PATIENCE_S)
     return [version.origin for version in stored_versions(run)]
+
+
+def _served(recipe: Path, run: Path, port: int, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(recipe), str(run), str(port)],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def _until(true: Callable[[], bool], server: subprocess.Popen[bytes], leave: threading.Event) -> None:
@@ -100,11 +114,18 @@ def _until(true: Callable[[], bool], server: subprocess.Popen[bytes], leave: thr
         assert not leave.wait(0.5), "the tests ended first"
 
 
+def _finished_runs(run: Path) -> int:
+    return (run / HISTORY).read_text(encoding="utf-8").count('"command": "run", "state": "finished"')
+
+
+def _token(run: Path) -> str:
+    return str(json.loads((run / SERVICE / "service.json").read_text())["token"])
+
+
 def service_key(run: Path) -> str:
     """The key that a service's own processes have, as their owner may read it."""
-    token = str(json.loads((run / SERVICE / "service.json").read_text())["token"])
     mark = f"{SERVER_KEY}=".encode()
-    for process in processes_of(token):
+    for process in processes_of(_token(run)):
         for variable in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"):
             if variable.startswith(mark):
                 return variable.removeprefix(mark).decode()
@@ -112,7 +133,7 @@ def service_key(run: Path) -> str:
 
 
 def _emit(run: Path, here: dict[str, str], port: int, event: str, resource: str, payload: dict[str, Any]) -> None:
-    """Tell the server of an event, as a trainer's run does."""
+    """Emit an event as a trainer's run does."""
     told = json.dumps({"event": event, "resource": {"prefect.resource.id": resource}, "payload": payload})
     script = (
         "import json, sys\nfrom prefect.events import emit_event\nfrom prefect.events.worker import EventsWorker\n"

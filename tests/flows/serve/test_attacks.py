@@ -217,6 +217,15 @@ def test_the_pages_key_shows_and_starts_and_changes_nothing(attacked: Attacked) 
     assert attacked.outcome(run).startswith("CANCELLED: refused: folder = /elsewhere")
 
 
+def test_overrides_of_a_served_run_name_no_plug_in(attacked: Attacked) -> None:
+    """A plug-in runs with the rights of the service, so only the recipe that was served may name one."""
+    evil, pwned = attacked.run.parent / "plug_in.py", attacked.run.parent / "pwned-by-plug-in"
+    evil.write_text(f"open({str(pwned)!r}, 'w')\nRULE = None\n")
+    own = {"recipe": str(attacked.run.parent / "in" / "tiny.toml"), "out": str(attacked.run)}
+    run = attacked.start("curate-math", {**own, "overrides": [f"statements.rules=['{evil}:RULE']"]})
+    assert attacked.outcome(run).startswith("CANCELLED: refused: overrides = ")
+
+
 @pytest.mark.slow
 def test_the_runner_refuses_what_the_api_was_made_to_name(attacked: Attacked) -> None:
     """With the service's own key, as if the database were the attacker's."""

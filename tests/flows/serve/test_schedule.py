@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from curation.records import ConfigError, GoldilocksError
+from flows.pipelines.refresh import EmptySetError
 from flows.publish.versions import latest
 from flows.run.run_folder import open_run
 from flows.serve.serving import serve_recipes, serving_api
 from flows.serve.unfinished import ANNOUNCED
-from tests.flows.conftest import KEYS, Tiny
+from tests.flows.conftest import KEYS, TINY, Tiny, tries, write_jsonl
 from tests.flows.serve.cron_chain import scheduled
 from tests.waiting import PATIENCE_S
 
@@ -164,6 +165,33 @@ def test_what_was_there_before_the_first_scheduled_run_is_not_announced(
     assert told == []
 
 
+def test_a_set_that_a_refresh_exhausts_is_announced(tiny_copy: Tiny, under_prefect: str, monkeypatch: Any) -> None:
+    import flows.serve.flow_runs as served
+    from flows.refresh import refresh
+
+    events: list[tuple[str, dict[str, Any]]] = []
+    monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: events.append((event, payload)))
+    tiny_copy.run("refresh.change_probability=0.01")
+    home = tiny_copy.recipe.parent
+    policy = home / "newer.toml"
+    columns = '{ problem = "question", attempts = "tries", text = "text" }'
+    for name, solved in (("strong@2", {"half", "markup"}), ("strong@3", {"half", "markup", "strong only"})):
+        answers = {one: " ".join([str(TINY[one][1])] * 4) if one in solved else TINY[one][3] for one in TINY}
+        write_jsonl(home / "newer.jsonl", [tries(*TINY[one][:2], finals) for one, finals in answers.items()])
+        policy.write_text(
+            f'[models.newer]\nkind = "recorded"\nname = "{name}"\npath = "newer.jsonl"\ncolumns = {columns}\n'
+        )
+        if name == "strong@3":
+            with pytest.raises(EmptySetError):
+                refresh.with_options(retries=0)(tiny_copy.folder, policy)
+        else:
+            refresh.with_options(retries=0)(tiny_copy.folder, policy)
+    folder = str(tiny_copy.folder)
+    assert [payload for event, payload in events if event == "goldilocks.exhausted"] == [
+        {"folder": folder, "version": 2, "rows": rows, "first_rows": 3} for rows in (1, 0)
+    ]
+
+
 def test_a_cron_run_fires_by_itself_and_its_set_is_announced(cron_chain: Future[list[str]]) -> None:
-    """A server, a minute's cron, and nobody touching it until the set is there; a checkpoint's event refreshes it."""
+    """After a kill of the whole service the next cron run completes; then a checkpoint's event refreshes the set."""
     assert cron_chain.result(timeout=3 * PATIENCE_S) == ["run", "refresh"]

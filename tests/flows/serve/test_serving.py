@@ -1,4 +1,4 @@
-"""A service that is killed: whole or one of its processes; and a second one on the same set."""
+"""A second service on the same set, and when the processes of a service are started again; `cron_chain` kills one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from curation.records import StoreError
 from flows.serve import serving
 from flows.serve.access import new_keys
 from flows.serve.serving import SERVICE, _served_once, serve_recipes
-from tests.benchmarks.bench_service_kills import bench
 from tests.flows.serve.cron_chain import scheduled
 
 
@@ -49,12 +48,3 @@ def test_children_that_served_are_started_again_at_once(
     with pytest.raises(KeyboardInterrupt):
         serving._keep_serving(serving.Service((), None, 0, "no such token", (), new_keys()))
     assert slept == waits
-
-
-@pytest.mark.slow
-def test_after_a_kill_of_the_whole_tree_the_next_run_completes() -> None:
-    """The gate `flows/crash-serve` tries all kinds."""
-    kind = "the whole tree"
-    seen = bench(1, 0, [kind])
-    assert seen.made[kind] == 1
-    assert (seen.other_bytes[kind], seen.other_versions[kind]) == (0, 0)
