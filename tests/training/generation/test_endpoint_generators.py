@@ -23,7 +23,7 @@ from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.endpoint_generators import EndpointGenerator
-from training.generation.weight_ways import Way
+from training.generation.weight_transfer import Way
 from training.optimisation.model import load_model, load_tokenizer, save_model
 
 STEPS = 3
