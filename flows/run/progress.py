@@ -139,11 +139,12 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
     with Bars(console) as bars:
         task = bars.add_task(title, total=total, completed=finished, note="")
 
-        def show(done: int, **fields: str) -> None:
-            bars.update(task, completed=max(bars.tasks[0].completed, done), **fields)
+        def show(done: int) -> None:
+            bars.update(task, completed=max(bars.tasks[0].completed, done))
 
         def show_note(text: str, left: int | None) -> None:
-            show(0 if left is None or total is None else total - left, note=text)
+            bars.update(task, note=text)
+            show(0 if left is None or total is None else total - left)
 
         def advance(more: int) -> None:
             nonlocal rows

@@ -37,8 +37,8 @@ from training.generation.generators import Weights
 from training.generation.vllm_client import TrainingVllmClient
 from training.generation.weight_broadcast import WeightBroadcast
 from training.generation.weight_server import WeightServer, address_towards
+from training.generation.weight_transfer import Way, fastest_way, folder_way
 from training.generation.weight_versions import WeightVersion, version_name
-from training.generation.weight_ways import Way, fastest_way, folder_way
 from training.optimisation.model import load_tokenizer, require_model
 
 _PREFIX = "goldilocks-vllm-weights-"

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from curation.storage.scratch import memory_folder
@@ -27,6 +28,11 @@ WORKER = "training.generation.vllm_worker.Worker"
 """What is mixed into vLLM's workers that take new weights."""
 
 Backend = Literal["nccl", "gloo"]
+
+Way = Literal["folder", "http", "nccl", "gloo"]
+"""``folder``: servers read it; ``http``: they fetch it; ``nccl``: from GPU to GPU; ``gloo``: between CPUs, in tests."""
+
+_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 SILENCE_S = 600.0
 """Seconds that gloo waits for another end; NCCL waits until its group is closed."""
@@ -103,3 +109,19 @@ def weights_folder(folder: str, url: str) -> Iterator[Path]:
                 if kept.tell() != int(answer.headers["Content-Length"]):
                     raise OSError(f"{url}/{name} ended after {kept.tell()} bytes")
         yield Path(place)
+
+
+def folder_way(urls: Sequence[str]) -> Literal["folder", "http"]:
+    """Return how a folder reaches servers: they read it if all are on this machine, else they fetch it."""
+    return "folder" if all(urlsplit(url).hostname in _THIS_MACHINE for url in urls) else "http"
+
+
+def fastest_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
+    """Return the fastest way to servers: from GPU to GPU on one machine, else as a folder.
+
+    Args:
+        device: the trainer's, as ``cpu`` or ``cuda``.
+        vllm: version of vLLM where the trainer runs, which joins the group; None without.
+    """
+    on_gpus = device.startswith("cuda") and vllm is not None and "cpu" not in vllm
+    return "nccl" if on_gpus and folder_way(urls) == "folder" else folder_way(urls)

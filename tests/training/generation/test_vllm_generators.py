@@ -20,13 +20,9 @@ from tests.training.checks.models import trainer_of
 from tests.training.vllm_running import Running, logprobs_by_version, running, says_only
 from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.results import EXACT
-from training.config import PackingSettings
 from training.generation.generators import GeneratorPool
 from training.generation.vllm_generators import VllmGenerator
-from training.optimisation.collating import pack_samples
-from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model
-from training.optimisation.packing import TrainingSample
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
@@ -93,25 +89,6 @@ def test_log_probabilities_are_right_on_both_sides(engine: Running, random_model
         swapped = [1 - version for version in one.versions]
         wrong = logprobs_by_version(list(one.prompt_ids), list(one.token_ids), swapped, folders)
         assert max(abs(x - y) for x, y in zip(one.logprobs, wrong, strict=True)) > 1
-
-
-def test_trainer_and_generator_agree(engine: Running, random_model: Path) -> None:
-    async def ask() -> list[TokenCompletion]:
-        asked = [engine.generator.generate([*PROMPT, 60 + n % 4], seed=n, max_tokens=96) for n in range(24)]
-        return await asyncio.gather(*asked)
-
-    made = engine.run(ask())
-    settings = PackingSettings(micro_batch_tokens=512)
-    policy = PackedPolicy(load_model(random_model))
-    worst = 0.0
-    for batch in pack_samples(
-        [TrainingSample(one.prompt_ids, one.token_ids, one.logprobs, 0.0, 0.0) for one in made], settings
-    ):
-        with torch.no_grad():
-            scored = policy(batch).logprobs
-        worst = max(worst, float((scored - batch.generator_logprobs).abs().max()))
-    print(f"largest difference of a log-probability: {worst:.2e}")
-    assert worst < 1e-3
 
 
 def test_the_checks_before_a_run_pass_and_an_update_of_old_weights_does_not(
@@ -225,10 +202,6 @@ def test_updates_leave_no_memory_behind(engine: Running, random_model: Path, oth
         engine.put_back(random_model)
     print(f"seconds an update: {sorted(took)}; grown by {grown / 1e6:.1f} MB")
     assert grown < 8e6
-
-
-def test_nothing_is_left_in_memory_files(engine: Running, random_model: Path) -> None:
-    engine.run(engine.generator.update_weights(load_model(random_model).state_dict(), 0))
     assert not list(Path("/dev/shm").glob("goldilocks-weights-*"))
 
 

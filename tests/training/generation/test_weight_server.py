@@ -10,8 +10,7 @@ import pytest
 
 from curation.records import PolicyError
 from training.generation.weight_server import WeightServer, address_towards
-from training.generation.weight_transfer import weights_folder
-from training.generation.weight_ways import fastest_way
+from training.generation.weight_transfer import fastest_way, weights_folder
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The parts of a training loop, as `training.engines.embedded.run` puts them together."""
+"""The parts of a training loop, and how its generators and values are made from a recipe."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch.distributed as dist
+
+from curation.config import EndpointModel, VllmModel
 from training.engines.embedded.heartbeat import Heartbeat
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger
-from training.generation.generators import GeneratorPool
+from training.generation.generators import Generator, GeneratorPool, TorchGenerator
+from training.objectives.registry import objective_of
 from training.objectives.soft_values import ProblemValues
-from training.optimisation.checkpoint import JsonlLog
+from training.optimisation.checkpoint import Checkpoint, JsonlLog
+from training.optimisation.reference import ReferencePolicy
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import AttemptLog
@@ -47,3 +52,39 @@ class LoopComponents:
     mirror: RunMirror
     values: ProblemValues | None = None
     teacher_prompt: TeacherPrompt = student_prompt
+
+
+def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
+    """Build the recipe's generators, not yet running."""
+    model, n_async, temperature, compute = recipe.trained, recipe.collector.n_async, recipe.temperature, recipe.compute
+    if isinstance(model, VllmModel):
+        from training.generation.vllm_generators import VllmGenerator
+
+        return [VllmGenerator(folder, model, temperature=temperature, capacity=n_async)]
+    if isinstance(model, EndpointModel):
+        from training.generation.endpoint_generators import EndpointGenerator
+
+        copies = compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
+        return [EndpointGenerator(folder, model, temperature=temperature, device=compute.device, lasting=copies)]
+    return [
+        TorchGenerator(folder, capacity=n_async, temperature=temperature, dtype=compute.dtype, device=compute.device)
+    ]
+
+
+def problem_values(
+    recipe: TrainRecipe, tasks: Sequence[TrainingTask], reference: ReferencePolicy | None, checkpoint: Checkpoint | None
+) -> ProblemValues | None:
+    """Return the values that the recipe's objective has of the problems, as a checkpoint left them; None where it has
+    none.
+
+    Raises:
+        ConfigError: the data do not hold what it needs.
+    """
+    objective, settings = objective_of(recipe.objective), recipe.objective
+    if objective.values is None or reference is None:
+        return None
+    name = recipe.reference_model
+    values = objective.values(settings, tasks, recipe.rewards, f"{name}@{reference.revision}")
+    if values is not None and checkpoint is not None:
+        values.restore(checkpoint.state["values"])
+    return values

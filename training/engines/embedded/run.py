@@ -52,21 +52,19 @@ from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
-from training.engines.embedded.components import LoopComponents
+from training.engines.embedded.components import LoopComponents, build_generators, problem_values
 from training.engines.embedded.evaluating import first_row
-from training.engines.embedded.generators import build_generators
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import asking
-from training.engines.embedded.values import problem_values
 from training.engines.mirroring import RunMirror
 from training.engines.processes import PATIENCE_S
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool
-from training.generation.weight_ways import fastest_way
+from training.generation.weight_transfer import fastest_way
 from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
@@ -77,7 +75,7 @@ from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
-from training.rollouts.curriculum.opening import open_curriculum
+from training.rollouts.curriculum.controller import open_curriculum
 from training.rollouts.doubtful import DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks

@@ -8,7 +8,7 @@ curves, lengths and sizes, as the embedded engine's curriculum has them.
 Invariants: a stage begins at a whole checkpoint, one with our state; verl's own queue of the stage before is not taken
 over, since its rollouts have other lengths; the same folder gives the same stage, however its last process ended.
 
-Not here: when a stage ends (`training.rollouts.curriculum.stages`, asked by the ledger at each checkpoint).
+Not here: when a stage ends (`training.rollouts.curriculum.triggers`, asked by the ledger at each checkpoint).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from training.config import CollectorSettings, ObjectiveSettings, RewardSettings
 from training.rollouts.curriculum import triggers
@@ -26,9 +26,12 @@ from training.rollouts.curriculum.pools import (
     weigh_counts,
 )
 from training.rollouts.curriculum.settings import CurriculumSettings
-from training.rollouts.curriculum.stages import stage_end
-from training.rollouts.curriculum.triggers import SettingChange, TrainingCurves
+from training.rollouts.curriculum.triggers import SettingChange, TrainingCurves, stage_end
 from training.rollouts.curriculum.weighted_drawing import weighted_order
+
+if TYPE_CHECKING:
+    from training.recipe import TrainRecipe
+    from training.rollouts.tasks import TrainingTask
 
 
 class CurriculumController:
@@ -261,3 +264,18 @@ class CurriculumController:
         self.pools.update(dict.fromkeys(promoted, Pool.ACTIVE))
         self._last_changes["active"] = step
         return change
+
+
+def open_curriculum(recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
+    """Return the controller of a recipe's run on these problems."""
+    return CurriculumController(
+        tasks,
+        recipe.curriculum,
+        recipe.rewards,
+        recipe.objective,
+        recipe.seed,
+        recipe.collector,
+        recipe.steps,
+        [task.id for task in tasks.values() if task.deferred],
+        {task.id: task.request.domain.value for task in tasks.values()},
+    )

@@ -1,6 +1,7 @@
 """What to change when learning slows: harder problems, the next stage.
 
-Pure functions of recorded curves, one value a step. Each returns what to do with its reason, or None.
+Pure functions of recorded curves, one value a step. Each returns what to do with its reason, or None. A stage (paper,
+section 5.2) changes only what it names; all else stays as the stage before left it.
 
 A curve is flat where a straight line through its last `PLATEAU_WINDOW` values rises or falls by less than a smallest
 gain over the window, and its slope is not clearly different from zero (its t value is under 2): a slow but sure climb
@@ -15,6 +16,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+
+from training.rollouts.curriculum.settings import StageSettings
 
 CURVE_STEPS = 512
 """Steps of each curve that are kept; windows are shorter."""
@@ -141,3 +144,25 @@ def activate_deferred(
     promoted = min(deferred, max(1, round(active * HARDER_SHARE)))
     reason = f"reward flat: {fit.gain:+.3f} over {fit.window} steps (t = {fit.t_value:.1f})"
     return SettingChange("active", active, active + promoted, reason)
+
+
+def stage_end(stage: StageSettings, taken: int, curves: TrainingCurves, floor: float, *, grows: bool) -> str | None:
+    """Return why the stage ends now, or None while it goes on.
+
+    A plateau ends a stage before one with more length only if the limit binds; `steps` ends it in any case.
+
+    Args:
+        taken: steps taken in this stage.
+        curves: since it began.
+        floor: the pass rate that a plateau of the reward must exceed.
+        grows: whether the next stage allows longer responses.
+    """
+    if stage.steps is not None and taken >= stage.steps:
+        return f"{taken} steps"
+    if grows and curves.limited and not length_binds(curves):
+        return None
+    if stage.until == "reward" and (fit := reward_plateau(curves, floor)) is not None:
+        return f"reward flat at {fit.mean:.3f} over {fit.window} steps"
+    if stage.until == "length" and (fit := length_plateau(curves)) is not None:
+        return f"length flat at {fit.mean:.0f} over {fit.window} steps"
+    return None
