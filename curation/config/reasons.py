@@ -58,8 +58,8 @@ SETTINGS_OF: Mapping[DropReason, tuple[str, ...]] = {
     DropReason.ASKS_FUNCTION: (),
     DropReason.NEEDS_FILES: (),
     DropReason.NO_SOLUTION: ("sources.N.code.solutions.N.path", "sources.N.code.solutions.N.limit"),
-    DropReason.TOO_FEW_TESTS: ("code.min_tests", "code.min_agreement", "code.make_tests"),
-    DropReason.SEVERAL_OUTPUTS: ("sources.N.code.checker", "code.min_agreement"),
+    DropReason.TOO_FEW_TESTS: ("code.min_tests", "code.make_tests"),
+    DropReason.SEVERAL_OUTPUTS: ("sources.N.code.checker",),
     DropReason.UNTRANSLATED: ("translation.model", "translation.reader"),
     DropReason.OVER_QUOTA: ("export.size",),
 }
