@@ -74,7 +74,6 @@ class DoubtSettings(Settings):
     model: str | None = Field(
         None, min_length=1, description="A model of the kind `endpoint`; if missing, doubtful answers count as wrong."
     )
-    max_questions: int = Field(1000, ge=1, description="Max pairs of reference and answer that a run asks about.")
 
 
 class ObjectiveSettings(Settings):

@@ -83,12 +83,6 @@ class CodeSettings(Settings):
         description="CPU seconds of one test if the source names no limit and no solution shows one; paper: 4.",
     )
     memory_mb: int = Field(300, ge=16, description="Memory of one test if the source names none, MiB; paper: 300.")
-    min_agreement: float = Field(
-        0.75,
-        gt=0.5,
-        le=1,
-        description="Share of a test's valid runs that must give one output, or the test is discarded.",
-    )
     min_tests: int = Field(5, ge=1, description="Tests that a problem needs.")
     make_tests: bool = Field(True, description="Whether missing tests are made.")
     languages: tuple[Literal["python", "cpp"], ...] = Field(

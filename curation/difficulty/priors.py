@@ -1,4 +1,4 @@
-"""Derive priors of early stopping and pass-rate posteriors from an item response model.
+"""Derive priors of early stopping from an item response model.
 
 With a policy's own c of n attempts the pass rate at a difficulty is Beta(m k + c, (1 - m) k + n - c); over the
 difficulties that all attempts leave possible it is a mixture of these, from which all figures follow without sampling.
@@ -34,62 +34,15 @@ from curation.difficulty.item_response import (
     rising,
 )
 
-POSTERIOR = pl.Schema(
-    {
-        "problem": pl.String(),
-        "mean": pl.Float64(),  # of the pass rate, for the policy
-        "low": pl.Float64(),  # 95 % interval, equal tails
-        "high": pl.Float64(),
-    }
-)
-
 SIDES = pl.Schema({"problem": pl.String(), "below": pl.Float64(), "inside": pl.Float64(), "above": pl.Float64()})
 """Probabilities that fresh attempts put a problem below, inside or above the band."""
 
 TENTHS = 10
 """Classes of calibration, with equally many problems each."""
 
-_LOGITS = np.linspace(-14.0, 14.0, 561)
-"""Pass rates at which distributions are tabulated."""
-
 _TOLERANCE = 1e-9
 _REFUSED_BELOW = 1e-3
 _REFUSED_ABOVE = 0.05
-
-
-def pass_rate_posteriors(
-    model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series
-) -> pl.DataFrame:
-    """Return `POSTERIOR` rows of one policy, in the order of ``problems``.
-
-    Args:
-        counts: problem, policy, correct, judged: everyone's, the policy's own among them; and ``domain``, where the
-            model tells domains apart.
-    """
-    parts = parts_of_domains(counts, problems)
-    rows = [_rates(model.in_domain(domain), own, policy, names) for domain, own, names in parts]
-    return _in_order(problems, pl.concat(rows)).select(POSTERIOR.names()).cast(POSTERIOR)
-
-
-def _rates(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series) -> pl.DataFrame:
-    """Return the posteriors of the problems of one domain, in any order."""
-    seen = observations(counts, problems)
-    weights, means, k = difficulty_posteriors(model, seen), model.means(policy), model.concentration
-    own = np.zeros((len(weights), 2))
-    if policy in seen.policies:
-        rows = np.flatnonzero(seen.policy[seen.keys] == seen.policies.index(policy))
-        own[seen.pattern_of_row[rows]] = np.stack([seen.correct, seen.judged], axis=1)[seen.keys[rows]]
-    rates = 1 / (1 + np.exp(-_LOGITS))
-    found = np.zeros((len(weights), 3))
-    for correct, judged in np.unique(own, axis=0):
-        chosen = np.flatnonzero((own == (correct, judged)).all(axis=1))
-        a, b = means * k + correct, (1 - means) * k + judged - correct
-        found[chosen, 0] = weights[chosen] @ (a / (a + b))
-        cumulative = weights[chosen] @ _beta_cdf(a, b)
-        for column, share in ((1, 0.025), (2, 0.975)):
-            found[chosen, column] = [float(np.interp(share, row, rates, left=0.0, right=1.0)) for row in cumulative]
-    table = pl.DataFrame(found[seen.pattern], schema=["mean", "low", "high"], orient="row")
-    return table.with_columns(seen.problems)
 
 
 def beta_sides(correct: Array, other: Array, band: Band) -> Array:
@@ -189,25 +142,6 @@ def _expected(
     mean = weights @ means
     within = (weights @ (means * (1 - means))) * n * (k + n) / (k + 1)
     return own.with_columns(expected=mean * n, variance=within + n**2 * (weights @ means**2 - mean**2))
-
-
-def _in_order(problems: pl.Series, table: pl.DataFrame) -> pl.DataFrame:
-    return problems.alias("problem").to_frame().join(table, on="problem", how="left", maintain_order="left")
-
-
-def _beta_cdf(a: Array, b: Array) -> Array:
-    """Return [grid, rates] the distribution functions of Beta(a, b) at the tabulated pass rates.
-
-    In logits the density is p^a (1 - p)^b; the mass beyond the table is added at its ends.
-    """
-    log_p, log_q = -np.log1p(np.exp(-_LOGITS)), -np.log1p(np.exp(_LOGITS))
-    logs = a[:, None] * log_p + b[:, None] * log_q
-    top = logs.max(axis=1, keepdims=True)
-    density = np.exp(logs - top) * (_LOGITS[1] - _LOGITS[0])
-    below, above = np.exp(logs[:, 0] - top[:, 0]) / a, np.exp(logs[:, -1] - top[:, 0]) / b
-    steps = (density[:, 1:] + density[:, :-1]) / 2
-    cumulative = np.concatenate([below[:, None], below[:, None] + np.cumsum(steps, axis=1)], axis=1)
-    return np.asarray(cumulative / (cumulative[:, -1] + above)[:, None])
 
 
 def _chi_squared_tail(value: float, freedom: int) -> float:

@@ -93,6 +93,9 @@ MAX_SPLIT_SHARE = 0.3
 MIN_SOLUTIONS = 1
 """Voting solutions that a problem needs."""
 
+MIN_AGREEMENT = 0.75
+"""Share of a test's valid runs that must give one output, or the test is discarded."""
+
 MIN_VOTES = 2
 """Valid runs that a test needs if not all of them give its expected output."""
 
@@ -165,7 +168,6 @@ def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
 
 def decide_tests(
     runs: pl.DataFrame,
-    settings: CodeSettings,
     asked: pl.DataFrame | None = None,
     inputs: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
@@ -188,7 +190,7 @@ def decide_tests(
     tests = tests.join(known, on=["problem", "test"], how="left").rename({"words": "evidence"})
     refused = (~pl.col("allowed")).fill_null(False)
     unproven = pl.col("allowed").is_null() & pl.col("listed").fill_null(False)
-    agreed = pl.col("agreeing") >= settings.min_agreement * pl.col("votes") - 1e-9
+    agreed = pl.col("agreeing") >= MIN_AGREEMENT * pl.col("votes") - 1e-9
     unanimous = pl.col("expecting") == pl.col("votes")
     correctable = (pl.col("expecting") == 0) & (pl.col("agreeing") >= VOTES_TO_CORRECT)
     rules: list[tuple[pl.Expr, str, str]] = [

@@ -16,7 +16,6 @@ from curation.questions.test_programs import programs_request
 from curation.records import PromptRequest
 from curation.storage.stages import read_shard
 from curation.verify.programs.tables import validators_of
-from flows.run.run_folder import Run
 from flows.run.stage import CODE, Kind, StageRun
 from flows.stages.code_generation import ENOUGH_TESTS, EXAMPLE_ORIGINS, lacks_tests
 from flows.stages.execution_matrix import EXECUTION_MATRIX
@@ -28,23 +27,22 @@ from flows.stages.units import Unit, units
 @contextmanager
 def _test_programs(job: StageRun) -> Iterator[Inputs]:
     run, matrix = job.run, job.results[EXECUTION_MATRIX]
-    code = run.recipe.code
 
     def tables(index: int) -> tuple[list[PromptRequest]]:
         runs = read_shard(matrix.folder, "runs", index)
-        needing = [unit for unit in units(run, job.problems.folder, index) if _needs_programs(run, unit, runs)]
+        needing = [unit for unit in units(run, job.problems.folder, index) if _needs_programs(unit, runs)]
         return ([unit_request(unit) for unit in needing],)
 
-    yield Inputs(tables, (matrix,), settings=f"{code.min_agreement} {ENOUGH_TESTS}")
+    yield Inputs(tables, (matrix,), settings=f"{tests_agreement.MIN_AGREEMENT} {ENOUGH_TESTS}")
 
 
-def _needs_programs(run: Run, unit: Unit, runs: pl.DataFrame) -> bool:
+def _needs_programs(unit: Unit, runs: pl.DataFrame) -> bool:
     if unit.judging["function"] is not None:
         return False
     if not validators_of(unit.judging):
         return True
     own = runs.filter(pl.col("problem") == unit.name)
-    staying = tests_agreement.decide_tests(own, run.recipe.code).filter(pl.col("decision") != "discard")
+    staying = tests_agreement.decide_tests(own).filter(pl.col("decision") != "discard")
     return lacks_tests(own, staying)
 
 

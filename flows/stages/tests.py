@@ -66,7 +66,7 @@ def make_tests(job: StageRun) -> StageResult:
     """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
     run, settings = job.run, job.recipe.code
     matrix, programs = job.results[EXECUTION_MATRIX], job.results.get(TEST_PROGRAMS)
-    used = settings.min_agreement, settings.min_tests, settings.make_tests, ENOUGH_TESTS, run.recipe.seed
+    used = tests_agreement.MIN_AGREEMENT, settings.min_tests, settings.make_tests, ENOUGH_TESTS, run.recipe.seed
     versions = (tests_agreement.VERSION, VALIDATION_VERSION, SELECTING_VERSION, execution_matrix.VERSION)
     version = f"{' '.join(versions)} {PROGRAMS}"
     read = [job.problems, matrix, *([programs] if programs is not None else [])]
@@ -105,8 +105,8 @@ def _decide_shard(
         limit = limits[unit.name]["time_limit_s"]
         test_ids = unit.tests.select("problem", pl.col("index").alias("test"))
         vouching = vouching_of(unit, runner, responses.get(unit.name, ()))
-        inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(problem_runs, settings, test_ids))
-        decisions = tests_agreement.decide_tests(problem_runs, settings, test_ids, inputs)
+        inputs = known_inputs(unit, vouching, tests_agreement.decide_tests(problem_runs, test_ids))
+        decisions = tests_agreement.decide_tests(problem_runs, test_ids, inputs)
         tests = execution_matrix.corrected(unit.tests, decisions, outputs)
         generated = generate_tests(
             run, unit, runner, problem_runs, decisions, tests, limit, responses.get(unit.name, ()), vouching
@@ -116,7 +116,7 @@ def _decide_shard(
         all_tests.append(pl.concat([tests, new]))
         all_made.append(new.select("problem", pl.col("index").alias("test")))
         all_runs.append(problem_runs)
-        all_decisions.append(tests_agreement.decide_tests(problem_runs, settings, test_ids, inputs))
+        all_decisions.append(tests_agreement.decide_tests(problem_runs, test_ids, inputs))
         power.append(_power(unit.name, problem_runs, decisions, generated))
         vouched.append(
             (unit.name, vouching.by, inputs.filter(~pl.col("allowed")).height, "; ".join(vouching.aside) or None)

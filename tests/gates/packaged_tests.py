@@ -235,7 +235,7 @@ def _made(
         indices=unit.tests["index"].to_list(), known=[True] * unit.tests.height,
     )  # fmt: skip
     ids = unit.tests.select("problem", pl.col("index").alias("test"))
-    decisions = tests_agreement.decide_tests(matrix.runs, run.recipe.code, ids)
+    decisions = tests_agreement.decide_tests(matrix.runs, ids)
     tests = execution_matrix.corrected(unit.tests, decisions, matrix.outputs)
     vouching = vouching_of(seen, runner, responses)
     generated = generate_tests(

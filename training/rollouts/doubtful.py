@@ -24,6 +24,9 @@ from training.rollouts.tasks import TrainingTask
 
 FILE = "asked.jsonl"
 
+MAX_QUESTIONS = 1000
+"""Pairs of reference and answer that a run asks about."""
+
 SAME, OTHER, FAILED, SPENT = "same", "other", "failed", "unasked"
 
 

@@ -12,13 +12,18 @@ import pytest
 from curation.config import Band
 from curation.config.sources import PriorAttempts, Source
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
-from curation.difficulty.item_response import fit, prior_counts, rollout_counts
+from curation.difficulty.item_response import (
+    difficulty_posteriors,
+    fit,
+    observations,
+    prior_counts,
+    rollout_counts,
+)
 from curation.difficulty.priors import (
     LearntPriors,
     agreement_prior,
     as_priors,
     learn_priors,
-    pass_rate_posteriors,
     problem_priors,
     replay,
 )
@@ -114,9 +119,10 @@ def test_a_prior_has_the_mean_of_the_posterior_and_knows_nothing_of_the_own_atte
     others = counts.filter(pl.col("policy") != "new")
     table = problem_priors(model, counts, "new", names, (0.5, 1.5), 0.1)
     assert table.equals(problem_priors(model, others, "new", names, (0.5, 1.5), 0.1))
-    posterior = pass_rate_posteriors(model, others, "new", names)
+    seen = observations(others, names)
+    expected = (difficulty_posteriors(model, seen) @ model.means("new"))[seen.pattern]
     mean = (table["correct"] / (table["correct"] + table["other"])).to_numpy()
-    assert np.abs(mean - posterior["mean"].to_numpy()).max() < 0.03
+    assert np.abs(mean - expected).max() < 0.03
     assert table.select("agree", "differ", "error_rate").unique().rows() == [(0.5, 1.5, 0.1)]
 
 

@@ -45,7 +45,7 @@ def test_a_wrong_expected_output_is_corrected_and_a_wrong_solution_is_caught(run
     made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
     assert made.judged == 12
     assert made.broken == 0
-    decisions = tests_agreement.decide_tests(made.runs, CodeSettings())
+    decisions = tests_agreement.decide_tests(made.runs)
     assert decisions["decision"].to_list() == ["keep", "correct", "keep"]
     given = [("p", i, test.input.decode(), test.output.decode(), "given") for i, test in enumerate(asked.tests)]
     after = corrected(pl.DataFrame(given, schema=TEST, orient="row"), decisions, made.outputs)
@@ -136,7 +136,7 @@ def test_a_wrong_expected_output_is_found_though_the_checker_never_looks_at_it(r
     )
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
     made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
-    decisions = tests_agreement.decide_tests(made.runs, CodeSettings())
+    decisions = tests_agreement.decide_tests(made.runs)
     assert decisions["decision"].to_list() == ["keep"] * 4 + ["correct"]
     assert made.outputs.select("test", "output").rows() == [(4, "7\n")]
 
@@ -145,7 +145,7 @@ def test_expected_outputs_that_are_hints_to_the_checker_are_left_alone(runner: R
     asked = _asked_of(LOOKS_AT_THE_INPUT, *((f"{n} {n + 1} {n + 2}\n", "any\n") for n in range(3)))
     programs = candidates((FIRST, True), (LAST, True), (ANY, True))
     made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
-    assert tests_agreement.decide_tests(made.runs, CodeSettings())["decision"].to_list() == ["keep"] * 3
+    assert tests_agreement.decide_tests(made.runs)["decision"].to_list() == ["keep"] * 3
 
 
 def test_a_checker_that_fails_says_nothing_but_that_an_answer_it_cannot_read_is_none(
@@ -159,7 +159,7 @@ def test_a_checker_that_fails_says_nothing_but_that_an_answer_it_cannot_read_is_
     reading = LOOKS_AT_THE_INPUT.replace("print", "int(a[1][0]); print")
     asked = _asked_of(reading, ("1 2 3\n", "2\n"), ("4 5 6\n", "5x\n"))
     made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
-    assert tests_agreement.decide_tests(made.runs, CodeSettings())["decision"].to_list() == ["keep", "correct"]
+    assert tests_agreement.decide_tests(made.runs)["decision"].to_list() == ["keep", "correct"]
 
 
 def test_a_tolerance_joins_near_outputs(runner: Runner) -> None:

@@ -31,9 +31,9 @@ def matrix(rows, right=None, problem="p", expected="e"):
     return pl.DataFrame(runs, schema=RUN, orient="row")
 
 
-def why(runs, settings=SETTINGS):
+def why(runs):
     """decision/why per test."""
-    return [f"{d}/{w}" for d, w in decide_tests(runs, settings).select("decision", "why").iter_rows()]
+    return [f"{d}/{w}" for d, w in decide_tests(runs).select("decision", "why").iter_rows()]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_tie_goes_to_the_expected_output_whatever_the_order():
 def test_a_test_whose_runs_all_broke_is_discarded_and_not_lost():
     runs = matrix([["e"], ["e"]])
     asked = pl.DataFrame({"problem": ["p", "p"], "test": [0, 1]})
-    decided = decide_tests(runs, SETTINGS, asked)
+    decided = decide_tests(runs, asked)
     assert decided.select("test", "decision", "why").rows() == [(0, "keep", "agrees"), (1, "discard", "no_votes")]
 
 
@@ -79,7 +79,7 @@ def test_refused_inputs_are_dropped_with_their_evidence_and_unproven_ones_are_no
         schema=INPUT,
         orient="row",
     )
-    decided = decide_tests(runs, SETTINGS, None, inputs)
+    decided = decide_tests(runs, None, inputs)
     assert decided.select("decision", "why", "evidence").rows() == [
         ("discard", "refused_input", "43: n is too large"),
         ("discard", "unproven_input", None),
@@ -108,7 +108,7 @@ def test_a_solution_that_deviates_everywhere_is_set_aside_only_where_three_other
 
 def test_several_outputs_drop_the_problem_unless_it_has_a_checker():
     runs = matrix([["a", "b", "e", "e"], ["b", "c", "e", "e"], ["c", "d", "e", "e"]])
-    tests = decide_tests(runs, SETTINGS)
+    tests = decide_tests(runs)
     assert decide_problems(runs, tests, SETTINGS)["reason"].to_list() == ["several_outputs"]
     with_checker = decide_problems(runs, tests, SETTINGS, pl.Series(["p"]))
     assert with_checker["reason"].to_list() == [None]
@@ -117,7 +117,7 @@ def test_several_outputs_drop_the_problem_unless_it_has_a_checker():
 def test_tests_that_were_made_do_not_hide_several_outputs():
     """They were kept because the solutions agree on them, as those that shuffle one card do."""
     runs = matrix([["a", "b", *["e"] * 30], ["b", "c", *["e"] * 30], ["c", "d", *["e"] * 30]])
-    tests = decide_tests(runs, SETTINGS)
+    tests = decide_tests(runs)
     made = pl.DataFrame({"problem": "p", "test": range(2, 32)}, schema={"problem": pl.String, "test": pl.Int32})
     assert decide_problems(runs, tests, SETTINGS)["reason"].to_list() == [None]
     decided = decide_problems(runs, tests, SETTINGS, None, made)
@@ -130,7 +130,7 @@ def test_problem_rules_and_their_numbers():
     alone = matrix([[None] * 3], problem="alone")
     short = matrix([["e"] * 2] * 3, problem="short")
     runs = pl.concat([sound, alone, short])
-    decided = decide_problems(runs, decide_tests(runs, settings), settings)
+    decided = decide_problems(runs, decide_tests(runs), settings)
     assert decided.select("problem", "reason").rows() == [
         ("alone", "no_solution"),
         ("short", "too_few_tests"),
@@ -142,13 +142,13 @@ def test_problem_rules_and_their_numbers():
 def test_a_known_wrong_solution_that_passes_everything_makes_the_problem_weakly_tested():
     labels = [True, True, False, False]
     runs = matrix([["e", "e"], ["e", "e"], ["e", "x"], ["e", "e"]], labels)
-    decided = decide_problems(runs, decide_tests(runs, SETTINGS), SETTINGS).row(0, named=True)
+    decided = decide_problems(runs, decide_tests(runs), SETTINGS).row(0, named=True)
     assert (decided["wrong_solutions"], decided["wrong_caught"], decided["weakly_tested"]) == (2, 1, True)
 
 
 def test_a_wrong_solution_is_not_caught_by_a_discarded_test():
     runs = matrix([["e", "a"], ["e", "b"], ["e", "c"]], [True, True, False])
-    decided = decide_problems(runs, decide_tests(runs, SETTINGS), SETTINGS).row(0, named=True)
+    decided = decide_problems(runs, decide_tests(runs), SETTINGS).row(0, named=True)
     assert decided["wrong_caught"] == 0
 
 
@@ -167,7 +167,7 @@ def test_planted_faults_are_found_and_corrected():
             )
             matches = ~pl.col("test").is_in(list(bad)) & pl.col("valid")
             frames.append(frame.with_columns(expected=matches))
-    decided = decide_tests(pl.concat(frames), SETTINGS)
+    decided = decide_tests(pl.concat(frames))
     changed = decided.filter(pl.col("decision") != "keep")
     assert set(changed.select("problem", "test").iter_rows()) == corrupted
     found = changed.filter(pl.col("decision") == "correct")
@@ -185,10 +185,10 @@ cells = st.one_of(st.none(), st.sampled_from(["e", "x", "y"]))
 )
 def test_every_test_gets_one_decision_whatever_the_matrix_and_its_order(rows):
     runs = matrix(rows)
-    decided = decide_tests(runs, SETTINGS)
+    decided = decide_tests(runs)
     assert decided.height == len(rows[0])
     assert decided["decision"].is_in(["keep", "correct", "discard"]).all()
-    assert decided.equals(decide_tests(runs.reverse(), SETTINGS))
+    assert decided.equals(decide_tests(runs.reverse()))
     problems = decide_problems(runs, decided, SETTINGS)
     assert problems.height == 1
     row = problems.row(0, named=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from curation.config import CodeSettings
 from curation.programs import execution_matrix, tests_agreement
 from curation.programs.validation import GivenInput, Vouching, vouch
 from curation.records import JUDGING, SOLUTION, TEST
@@ -90,7 +89,7 @@ def made_of(
         unit.candidates(),
         time_given=True,
     )
-    decisions = tests_agreement.decide_tests(matrix.runs, run.recipe.code, ids)
+    decisions = tests_agreement.decide_tests(matrix.runs, ids)
     with made_with(**constants):
         return generate_tests(run, unit, runner, matrix.runs, decisions, unit.tests, limit, (), vouching)
 
@@ -171,7 +170,7 @@ def test_a_cut_input_is_in_doubt_before_its_output_is_corrected() -> None:
     texts = [f"{n}\n{' '.join(map(str, range(n)))}\n" for n in range(1, 10)] + ["4\n1 2\n", "2\n1 5\n"]
     tests = pl.DataFrame([("sums", i, text, "0\n", "secret") for i, text in enumerate(texts)], TEST, orient="row")
     runs = [("sums", who, True, i, True, "a", i < 9) for who in range(3) for i in range(len(texts))]
-    decisions = tests_agreement.decide_tests(pl.DataFrame(runs, tests_agreement.RUN, orient="row"), CodeSettings())
+    decisions = tests_agreement.decide_tests(pl.DataFrame(runs, tests_agreement.RUN, orient="row"))
     assert decisions["why"].to_list() == ["agrees"] * 9 + ["corrected"] * 2
     unit = Unit({"id": "sums", "statement": ""}, tests, 0, pl.DataFrame(schema=SOLUTION), {})
     assert known_inputs(unit, Vouching(), decisions).rows() == [("sums", 9, None, None)]
@@ -182,12 +181,12 @@ def test_a_cut_input_is_refused_although_all_solutions_agree_on_it() -> None:
     tests = pl.DataFrame([("sums", i, text, "0\n", "secret") for i, text in enumerate(texts)], TEST, orient="row")
     rows = [("sums", who, True, i, True, "a", True) for who in range(3) for i in range(2)]
     runs = pl.DataFrame(rows, tests_agreement.RUN, orient="row")
-    decisions = tests_agreement.decide_tests(runs, CodeSettings())
+    decisions = tests_agreement.decide_tests(runs)
     assert decisions["why"].to_list() == ["agrees"] * 2
     inputs = known_inputs(
         Unit({"id": "sums", "statement": ""}, tests, 0, pl.DataFrame(schema=SOLUTION), {}), Vouching(), decisions
     )
-    decided = tests_agreement.decide_tests(runs, CodeSettings(), inputs=inputs)
+    decided = tests_agreement.decide_tests(runs, inputs=inputs)
     assert decided["why"].to_list() == ["agrees", "refused_input"]
     assert "cut it off" in decided["evidence"][1]
 

@@ -54,7 +54,7 @@ def made(runner: Runner, said: str = SAID, **constants: int) -> GeneratedTests:
     matrix = execution_matrix.run_execution_matrix(
         runner, "sums", unit.problem(run, 10), unit.candidates(), time_given=True
     )
-    decisions = tests_agreement.decide_tests(matrix.runs, run.recipe.code, ids)
+    decisions = tests_agreement.decide_tests(matrix.runs, ids)
     few = {"DESIGNED_INPUTS": 3, "ROUNDS": 1, "BATCH": 1, "MAX_INPUT_KB": 1, "MUTANTS": 0}
     with made_with(**(few | constants)):
         return generate_tests(run, unit, runner, matrix.runs, decisions, unit.tests, 10.0, [said], Vouching())

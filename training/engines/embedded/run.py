@@ -76,7 +76,7 @@ from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum.controller import open_curriculum
-from training.rollouts.doubtful import DoubtfulVerdicts
+from training.rollouts.doubtful import MAX_QUESTIONS, DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers, verifier_workers
@@ -351,7 +351,7 @@ async def _run(
             settings = components.recipe.models[verify.model]
             assert isinstance(settings, EndpointModel)  # others are refused
             policy = await stack.enter_async_context(Endpoint(settings, recipe_folder, PROMPT))
-            verifiers.questions = DoubtfulVerdicts(policy, verify.max_questions, components.out)
+            verifiers.questions = DoubtfulVerdicts(policy, MAX_QUESTIONS, components.out)
         if preflight is not None:
             heartbeat.begin(0, CHECKING)
             if components.generators.members:
