@@ -11,9 +11,10 @@ from curation.publish.receipts import MEASURED, PAGE
 from curation.records import ConfigError, SourceError
 from flows.cli.as_json import print_json
 from flows.pipelines.receipts import measure_receipt, verify_receipt
+from flows.publish.curated_set import published_folder
 from flows.publish.hub import plan_push
 from flows.publish.hub import push as push_to_hub
-from flows.publish.public_set import restore, sendable
+from flows.publish.public_set import lacks_texts, restore, sendable
 from flows.run.terminal import SafeConsole, echo
 
 SHOWN_ROWS = 5
@@ -22,9 +23,14 @@ SHOWN = 40
 
 
 def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
-    """Print what a push would send; push it where that is asked for."""
-    planned = plan_push(sendable(folder), name)
+    """Print what a push would send, and push it if asked to; before a push each row is proved."""
     console = SafeConsole()
+    failing = _failing(published_folder(folder)) if push else {}
+    if failing:
+        console.print(f"{len(failing):,} problems are left out, which fail their proof:")
+        for row, why in failing.items():
+            console.print(f"  {row}: {why}")
+    planned = plan_push(sendable(folder, failing), name)
     console.print(f"{planned.folder} → {name}, tag {planned.tag}, licence {planned.license}")
     for path, size in planned.files:
         console.print(f"  {size:>13,} B  {path}")
@@ -35,6 +41,14 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
         )
         return
     console.print(f"{total}: {push_to_hub(planned, private=not public)}")
+
+
+def _failing(curated: Path) -> dict[str, str]:
+    """Return the problems of a set that fail their proof, and why; none if its texts are withheld."""
+    from curation.publish.export_formats.writing import failing_rows
+    from curation.scoring.checking import check_rows
+
+    return {} if lacks_texts(curated) else failing_rows(curated, check_rows)
 
 
 def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:

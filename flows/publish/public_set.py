@@ -1,16 +1,18 @@
 """A published set without the texts that `export.withhold` names, and the same set with its texts restored.
 
-    DIR/public/                     what `goldilocks publish` sends instead of DIR/curated
+    DIR/public/                     what `goldilocks publish` sends instead of DIR/curated, if they differ
     DIR/public/withheld/pointers.parquet   of each withheld text its digest and its place in its source's row
     DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks publish DIR --restore` reads the sources again
 
-DIR/curated keeps all texts for training, reviews and refreshes on this machine. Invariants: no withheld text is in
+DIR/curated keeps all texts for training, reviews and refreshes on this machine. Problems that fail their proof
+(`curation.scoring.checking`) are left out of DIR/public, too, and named on its card. Invariants: no withheld text is in
 DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its source's, such as a translation, is
 left out there; a restored text has the digest of the withheld one, or stays empty and is named.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import tomllib
@@ -61,13 +63,57 @@ class Restored:
     missing: Mapping[str, tuple[int, ...]]
 
 
-def make_public(run: Run) -> Path:
-    """Write DIR/public from DIR/curated and return it; it is made anew each time."""
+def make_public(run: Run, failing: Mapping[str, str]) -> Path:
+    """Write DIR/public from DIR/curated and return it; it is made anew each time.
+
+    Args:
+        failing: ids of problems that are left out, and why.
+    """
     curated, target, aside = run.folder / "curated", run.folder / FOLDER, run.folder / f".aside-{FOLDER}"
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(curated, aside)
-    sources, licenses = read_table(SOURCES.folder_in(run), "kept"), run.recipe.export.withhold
-    hidden, is_code = _withheld_ids(curated, licenses), run.recipe.flow == "curate-code"
+    if failing:
+        _leave_out(aside, failing)
+    if run.recipe.export.withhold:
+        _withhold(aside, run)
+    renew_contents(aside)
+    renew_mark(aside)
+    shutil.rmtree(target, ignore_errors=True)
+    aside.rename(target)
+    return target
+
+
+def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
+    """Take problems out of a set with their tests and disputes, and name them on its card."""
+    for table, name in (("data", "id"), *((table, "problem") for table in BESIDE), ("disputed", "id")):
+        for path in sorted((aside / table).glob("*.parquet")):
+            rows = pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing]))
+            write_parquet(path, rows)
+            if table == "disputed":
+                rows.write_ndjson(path.with_name("disputed.jsonl"))
+    card = aside / "README.md"
+    rows = "".join(f"\n- `{name}`: {why}" for name, why in failing.items())
+    section = (
+        f"\n## Rows Left Out\n\n{len(failing):,} problems fail their proof and are not here. The reference of a "
+        f"problem must earn a reward; an empty answer and a near miss must not.\n{rows}\n"
+    )
+    atomic_write(card, _other_state(card.read_text(encoding="utf-8"), failing) + section)
+
+
+def _other_state(card: str, failing: Mapping[str, str]) -> str:
+    """Return a card whose header names the state of the rows without the failing ones."""
+
+    def named(match: re.Match[str]) -> str:
+        state = f"{match[2]} {sorted(failing)}"
+        return f"{match[1]}{hashlib.blake2b(state.encode(), digest_size=8).hexdigest()}"
+
+    return re.sub(r"(?m)^(  description: rows )([0-9a-f]+)", named, card, count=1)
+
+
+def _withhold(aside: Path, run: Run) -> None:
+    """Take the texts out of a copy of DIR/curated that `export.withhold` names."""
+    sources = read_table(SOURCES.folder_in(run), "kept")
+    hidden, is_code = _withheld_ids(aside, run.recipe.export.withhold), run.recipe.flow == "curate-code"
     notes, left_out = [WITHHELD.to_frame()], 0
     for table in TABLES:
         for path in sorted((aside / table).glob("*.parquet")):
@@ -87,11 +133,6 @@ def make_public(run: Run) -> Path:
     write_parquet(aside / POINTERS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
     _add_section(aside, pl.concat(notes), left_out, tests_left_out if is_code else None)
-    renew_contents(aside)
-    renew_mark(aside)
-    shutil.rmtree(target, ignore_errors=True)
-    aside.rename(target)
-    return target
 
 
 def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
@@ -145,23 +186,40 @@ def holds_withheld_texts(folder: Path) -> bool:
     return bool((is_withheld(rows, named) & rows["statement"].is_not_null()).any())
 
 
-def sendable(place: Path) -> Path:
+def lacks_texts(folder: Path) -> bool:
+    """Return whether texts of a set's problems are withheld in this folder."""
+    files = (folder / "data").glob("*.parquet")
+    return any(pl.read_parquet(file, columns=["statement"], glob=False)["statement"].has_nulls() for file in files)
+
+
+def sendable(place: Path, failing: Mapping[str, str]) -> Path:
     """Return the folder of a set that may be published: its own, or DIR/public, which is made for it.
 
+    Args:
+        failing: ids of problems that are left out, and why.
+
     Raises:
-        SourceError: it holds texts that are to be withheld, and no run's folder is next to it.
+        SourceError: it holds texts or rows that must be left out, and no run's folder is next to it.
         StoreError: a file of it is not what was published.
     """
     folder = published_folder(place)
     require_unaltered(folder)
-    if not holds_withheld_texts(folder):
+    withholds = holds_withheld_texts(folder)
+    if not withholds and not failing:
         return folder
     if folder.name != "curated" or not (folder.absolute().parent / "run.json").is_file():
-        raise SourceError(
-            f"{folder}: it holds texts that `export.withhold` names, and no run's folder is there to take them out by; "
-            "give the folder of the run."
+        holds = (
+            "texts that `export.withhold` names" if withholds else f"problems that fail their proof ({_first(failing)})"
         )
-    return make_public(newest_run(folder.absolute().parent))
+        raise SourceError(
+            f"{folder}: it holds {holds}, and no run's folder is there to take them out by; give the folder of the run."
+        )
+    return make_public(newest_run(folder.absolute().parent), failing)
+
+
+def _first(failing: Mapping[str, str]) -> str:
+    name, why = next(iter(failing.items()))
+    return f"{len(failing):,}, the first is {name}: {why}"
 
 
 def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:

@@ -30,6 +30,9 @@ from curation.verify.programs.tables import set_problems
 NEEDED = ("id", "group", "domain", "statement", "answer", "lang", "source", *MEASURED)
 """Columns of a curated set that formats read."""
 
+PROVED_AS = "verl"
+"""The format in which a set is proved that is not exported; it carries every problem."""
+
 ROWS_AT_ONCE = 10_000
 """Rows of a format that are held as objects."""
 
@@ -125,6 +128,19 @@ def _proved(
                 yield row
             else:
                 failed[str(problem.row["id"])] = why
+
+
+def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
+    """Return the ids of a set's problems that fail their proof, and what they fail on.
+
+    Raises:
+        SourceError: as `export_set`.
+    """
+    failed: dict[str, str] = {}
+    rows = ((problem, FORMATS[PROVED_AS](problem)) for problem in _problems(curated))
+    for _ in _proved(rows, PROVED_AS, check, failed):
+        pass
+    return failed
 
 
 def set_records(curated: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ from tests.flows.conftest import TINY, Tiny, goldilocks
 @pytest.fixture(autouse=True)
 def usual() -> Iterator[None]:
     yield
-    progress.be(progress.Loudness.USUAL)
+    progress.set_verbosity(progress.Verbosity.NORMAL)
 
 
 def test_the_status_is_the_funnel(tiny_run: Tiny) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from curation.storage.stages import write_parquet
+from flows.publish.mark import renew_mark
+from flows.publish.receipts import renew_contents
 from tests.flows.conftest import Tiny, goldilocks
 from tests.flows.publish.hub_double import TOKEN, HubDouble
 
@@ -71,6 +77,31 @@ def test_a_push_is_one_commit_of_all_files_with_the_versions_tag(hub: HubDouble,
     status, said = publish(hub, tiny_copy.folder, "--push")
     assert status == 0, said
     assert (there.commits[-1], there.tags) == (contents(curated), {"v1": 1, "v2": 2})
+
+
+def test_a_row_that_fails_its_proof_is_left_out_of_a_push_and_named(hub: HubDouble, tiny_copy: Tiny) -> None:
+    curated = tiny_copy.folder / "curated"
+    (file,) = (curated / "data").glob("*.parquet")
+    rows = pl.read_parquet(file)
+    bad = rows["id"][0]
+    write_parquet(file, rows.with_columns(answer=pl.when(pl.col("id") == bad).then(pl.lit("")).otherwise("answer")))
+    renew_contents(curated)
+    renew_mark(curated)
+    status, said = publish(hub, tiny_copy.folder, "--push")
+    assert status == 0, said
+    assert f"{bad}: its reference earns 0" in " ".join(said.split())
+    there = hub.repositories["me/tiny"].commits[-1]
+    assert there == contents(tiny_copy.folder / "public")
+    sent = pl.read_parquet(io.BytesIO(there["data/train-00000-of-00001.parquet"]))
+    assert sent["id"].to_list() == rows["id"].to_list()[1:]
+    card = there["README.md"].decode()
+    assert "## Rows Left Out\n\n1 problems fail their proof and are not here." in card
+    assert f"- `{bad}`: its reference earns 0" in card
+    assert goldilocks("verify", "receipt", tiny_copy.folder / "public").status == 0
+    shutil.copytree(curated, alone := tiny_copy.folder.parent / "alone")
+    status, said = publish(hub, alone, "--push")
+    assert status == 1
+    assert "problems that fail their proof (1, the first is" in " ".join(said.split())
 
 
 def test_what_the_hub_says_against_it_is_one_sentence(hub: HubDouble, tiny_run: Tiny, tmp_path: Path) -> None:
