@@ -85,7 +85,10 @@ def without_words(text: str, question: QuestionForm) -> str:
 
 
 def stated_value(text: str, question: QuestionForm) -> str | None:
-    """Return the one value that a sentence adds to the statement, or its only value; None if that may mislead."""
+    """Return the one value that a sentence adds to the statement, or its only value.
+
+    None if that may mislead: with arithmetic, a negation, or a telling word next to it that is not the statement's.
+    """
     clean = _TEXT.sub(r" \1 ", _clean(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
     clean = _THOUSANDS.sub("", clean)
     values = {match["number"].rstrip("\\%"): match for match in _STATED.finditer(clean)}

@@ -1,9 +1,9 @@
 r"""Proofs that two constants are the same number; balls alone only show that they are near. Three ways:
 
-  - algebraic numbers, also e^{2 ln 3} and 2^{\log_2 5}: a ball decides at the precision of a separation bound (Burnikel,
-    Funke, Mehlhorn, Schirra, Schmitt, "A separation bound for real algebraic expressions", ESA 2001: |E| ≥ u^(1-D)/l);
-  - sums of rational multiples of logarithms, or of angles: zero if the product of powers is 1 (ln 2 + ln 3 = ln 6);
-  - values of an identity in variables (`generalised`), which `samevalue` tests at points (sin² 1 + cos² 1 = 1).
+- algebraic numbers, also e^{2 ln 3} and 2^{\log_2 5}: a ball decides, as precise as a separation bound (Burnikel,
+  Funke, Mehlhorn, Schirra, Schmitt, "A separation bound for real algebraic expressions", ESA 2001: |E| ≥ u^(1-D)/l);
+- sums of rational multiples of logarithms, or of angles: zero if the product of powers is 1 (ln 2 + ln 3 = ln 6);
+- values of an identity in variables (`generalised`), which `samevalue` tests at points (sin² 1 + cos² 1 = 1).
 """
 
 from __future__ import annotations
@@ -104,8 +104,7 @@ class _Separation:
 
 
 def algebraic_form(expr: Expr) -> Expr | None:
-    """Return an algebraic number in rationals, i, sums, products, rational powers and e^(iπq) (``cis`` of q), or None.
-    """
+    """Return an algebraic number in rationals, i, sums, products, rational powers and e^(iπq) (``cis`` of q)."""
     value = rational_value(expr)
     if value is not None:
         return num(value)

@@ -65,7 +65,7 @@ DEFAULT_POLICY = ApproximationPolicy()
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """The verdict on one pair, CORRECT or WRONG, and the tier (``method``) that reached it.
+    """The verdict on one pair, CORRECT or WRONG, and the tier (``method``) that reached it; review it if ``doubtful``.
 
     Example: ``AnswerComparison(Outcome.CORRECT, "number", "1/2", "1/2", False)``
     """
