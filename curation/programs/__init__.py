@@ -1,1 +1,1 @@
-"""The code pipeline's own steps: the format filter, solutions run on tests, test generation, language variants."""
+"""Steps of the code pipeline: format filter, runs on tests, test generation, language variants."""

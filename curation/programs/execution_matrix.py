@@ -1,11 +1,9 @@
 """Runs every solution of a problem on every test in the sandbox.
 
 Invariants:
-  - one row per solution and test; runs that the sandbox or a checker broke are counted and have no row;
-  - an output is named by its class, which depends on the outputs and the order of solutions, never on timing;
-  - memory holds one problem's tests and digests; other outputs than the expected ones are in a temporary file;
-  - the time limit is the problem's own times the slack; if the source has none, the slowest right solution's worst
-    test times the multiplier, in whole seconds.
+  - each (solution, test) has one row; runs that the sandbox or a checker broke are counted and have none;
+  - the class of an output depends on outputs and the order of solutions, never on timing;
+  - without a limit from the source, the slowest right solution sets it.
 """
 
 from __future__ import annotations
@@ -73,7 +71,7 @@ GIVE_UP = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A solution and its position among the problem's. ``right`` is the source's label, None where it shows nothing."""
+    """A solution with its position in the problem and the source's label (``right``)."""
 
     index: int
     submission: Submission
@@ -82,9 +80,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMatrix:
-    """The runs of one problem. ``broken`` counts runs of which nothing is known; ``why`` is the reason of one of
-    them.
-    """
+    """The runs of one problem; ``broken`` counts runs without a result, ``why`` explains one of them."""
 
     runs: pl.DataFrame
     outputs: pl.DataFrame
@@ -102,7 +98,7 @@ class _Run:
 
 
 def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> list[Candidate]:
-    """Return the solutions that are run: per language the first ones of each label. A repeated program is run once.
+    """Return the first solutions of each label per language, without repeated programs.
 
     Args:
         solutions: (index, lang, code, right) in order.
@@ -123,7 +119,7 @@ def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> l
 
 @dataclass(slots=True)
 class _Bench:
-    """One problem while it is run, and its runs so far."""
+    """A problem and its runs so far."""
 
     runner: Runner
     problem: CodeProblem
@@ -141,7 +137,7 @@ class _Bench:
         return self.problem.checker is None and not self.problem.comparison.tolerant
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
-        """Run these solutions, each in a thread, and wait for all."""
+        """Run these solutions in threads and wait for all."""
         tools = self.runner.tools
         futures = {
             self.runner.threads.submit(self._solution, tools, candidate, cpu_s): candidate for candidate in candidates
@@ -210,10 +206,10 @@ def run_execution_matrix(
     """Run the solutions of a problem on its tests.
 
     Args:
-        problem: with its limits; ``cpu_s`` is its own limit where ``time_given``, else a fall-back.
-        indices: the tests' numbers in the rows; their positions if missing.
-        known: whether each test has an expected output; all have if missing.
-        give_up: tests that exceed the limits after which a solution is not run on the rest; `GIVE_UP` if missing.
+        problem: ``cpu_s`` is its own limit if ``time_given``, else a fall-back.
+        indices: numbers of the tests; by default their positions.
+        known: whether each test has an expected output; by default all do.
+        give_up: tests over the limits after which a solution is stopped.
     """
     if problem.refused is not None:
         raise VerifierError(f"problem {name}: {problem.refused}")
@@ -243,7 +239,7 @@ def run_execution_matrix(
 def _function_matrix(
     runner: Runner, name: str, problem: CodeProblem, candidates: Sequence[Candidate], *, time_given: bool
 ) -> ExecutionMatrix:
-    """Judge the solutions of a problem that asks for a function: a wrong result is an output of its solution alone."""
+    """Judge the solutions of a function problem; each wrong result is an output of its own."""
     measured = dataclasses.replace(problem, cpu_s=problem.cpu_s * SLACK if time_given else MEASURE_S)
     rows: list[tuple[object, ...]] = []
     slowest: float | None = None
@@ -271,9 +267,9 @@ def _function_matrix(
 
 
 def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:
-    """Return the limit, in seconds, that the slowest solution known to be right needs.
+    """Return the seconds that the slowest right solution needs, or ``fallback`` if no run was timed.
 
-    Where none is known to be right, all that may vote count; ``fallback`` where no run was timed.
+    Without a right solution, all that may vote count.
     """
     right = [candidate for candidate in voters if candidate.right] or list(voters)
     times = [
@@ -287,7 +283,7 @@ def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float
 
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
-    """Return the classes of all outputs; those of solutions known to be wrong come last."""
+    """Return the classes of all outputs, those of wrong solutions last."""
     classes = Classes(bench.runner.tools, bench.problem, bench.spill, bench.expected_digests)
     if not bench.exact:
         ordered = sorted(candidates, key=lambda candidate: (candidate.right is False, candidate.index))
@@ -299,7 +295,7 @@ def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
 
 
 def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Return per test the digests of these solutions' outputs, in order, each once."""
+    """Return the distinct output digests of these solutions per test, in order."""
     rows = [bench.runs[candidate.index] for candidate in candidates]
     places = range(len(bench.problem.tests))
     digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
@@ -334,10 +330,7 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
 
 
 def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return per test the two most frequent outputs of voters other than the expected one.
-
-    A correction takes its expected output from these.
-    """
+    """Return per test the voters' two most frequent outputs other than the expected one."""
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
     rows = []
@@ -348,9 +341,7 @@ def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """Return the tests that stay as `TEST` rows with their numbers.
-
-    Corrected tests get the output that the solutions agree on.
+    """Return the remaining `TEST` rows, with the agreed output in corrected ones.
 
     Args:
         tests: `TEST` rows. decisions: `tests_agreement.TEST_DECISION`. outputs: `OUTPUT`.

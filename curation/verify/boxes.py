@@ -1,9 +1,7 @@
-r"""Boxes in a text: ``\boxed{…}``, ``\fbox{…}``; which of them are the answer, and a text without them.
+r"""Finds the answer in the boxes of a text (``\boxed{…}``, ``\fbox{…}``), in linear time.
 
-Boxes that follow one another joined by "and", commas or a name ("x =", "y =") are one answer. A box that only names
-the one before it again ("so 6 … final answer: 6") is that one, not a list of two.
-
-Every pass is linear in the length of the text.
+Adjacent boxes joined by "and", commas or a name ("x =") are one answer; a box that repeats the previous one is not
+counted again.
 """
 
 from __future__ import annotations
@@ -46,9 +44,9 @@ def has_box(text: str) -> bool:
 
 
 def boxed_answer(text: str) -> str | None:
-    """Return the content of the last box, or of those that are one answer with it; None where the last is unfinished.
+    r"""Return the content of the last box with those joined to it; None if it is unfinished.
 
-    Example: ``boxed_answer(r"so $x = \\boxed{1}$ or $x = \\boxed{2}$") == "1, 2"``
+    Example: ``boxed_answer(r"so $x = \boxed{1}$ or $x = \boxed{2}$") == "1, 2"``
     """
     spans, cut = _top_level_boxes(text)
     if cut is not None and (not spans or cut > spans[-1][2]):
@@ -71,7 +69,7 @@ def boxed_answer(text: str) -> str | None:
 
 
 def unfinished_box(text: str) -> str | None:
-    """Return the first line of the last box where it is never closed."""
+    """Return the first line of the last box if it is never closed."""
     spans, cut = _top_level_boxes(text)
     if cut is None or (spans and cut <= spans[-1][2]):
         return None
@@ -79,7 +77,7 @@ def unfinished_box(text: str) -> str | None:
 
 
 def end_of_boxes(text: str) -> int:
-    """Return where the last box of a text ends; -1 where it has none that is closed."""
+    """Return the end of the last closed box, or -1."""
     spans, _ = _top_level_boxes(text)
     return spans[-1][2] if spans else -1
 
@@ -108,7 +106,7 @@ def _joins(gap: str) -> bool:
 
 
 def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
-    """Return each outermost box, and where the content of an unfinished one starts; None where there is none."""
+    """Return the outermost boxes, and the start of an unfinished one's content or None."""
     first = _BOX.search(text)
     if first is None:
         return [], None

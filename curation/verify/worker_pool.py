@@ -1,19 +1,15 @@
 """Runs work that may hang, crash or eat memory in worker processes, with a hard limit per step.
 
-A worker announces each risky step of its job. A step over its limit ends the worker; a new one repeats the job without
-that step, which is TIMEOUT (killed) or BROKEN (a crash, no memory). So a job always ends and its other steps keep their
-results.
-
-Two limits guard a step. The kernel counts the worker's CPU time (``ITIMER_PROF``), so an overloaded machine changes no
-verdict. The parent counts wall time, `WALL_FACTOR` times as long, and sends SIGKILL to steps that sleep.
+A step over its limit ends the worker; a new worker repeats the job without that step, which is TIMEOUT (killed) or
+BROKEN (a crash, no memory). The kernel limits CPU time, so an overloaded machine changes no verdict; the parent limits
+wall time to `WALL_FACTOR` times as much.
 
 Invariants:
-  - results come in the order of the jobs, at most ``4 * workers`` jobs are in flight, the iterable is read lazily;
-  - workers are fresh interpreters, never forks of the parent, and import only their target;
-  - workers die with their parent, also after kill -9 (end of file on their pipe, PDEATHSIG);
-  - everything works from any thread; no signal handler is set in the parent.
+  - results come in order, at most ``4 * workers`` jobs are in flight, the iterable is read lazily;
+  - workers are fresh interpreters, import only their target, and die with their parent;
+  - all methods work from any thread; the parent sets no signal handler.
 
-It is no sandbox: a worker runs this project's code on foreign *data*. Foreign code belongs in `sandbox`.
+This is no sandbox: foreign code belongs in `sandbox`.
 """
 
 from __future__ import annotations
@@ -52,7 +48,7 @@ MAX_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class JobReply:
-    """The result of one job: its value, or, where the worker failed outside every announced step, the reason.
+    """A job's value, or the reason if the worker failed outside every step.
 
     Example: ``JobReply({"outcome": "correct"}, None, "")`` or ``JobReply(None, Outcome.BROKEN, "worker died (signal
     11)")``
@@ -65,7 +61,7 @@ class JobReply:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """The limits of a worker: CPU seconds per step, MiB of address space, jobs before it is replaced."""
+    """CPU seconds per step, MiB of address space, and jobs per worker."""
 
     step_s: float = 2.0
     memory_mb: int = 2048
@@ -73,9 +69,9 @@ class WorkerLimits:
 
 
 class WorkerPool:
-    """``workers`` processes that run ``target``, a ``"package.module:function"`` taking (job, `Guard`) → JSON value.
+    """Processes that run ``target``, a ``"package.module:function"`` from (job, `Guard`) to a JSON value.
 
-    Jobs and results are JSON values. Use it as a context manager; `map` may be called from several threads at once.
+    Use it as a context manager; threads may call `map` at once.
     """
 
     def __init__(self, target: str, workers: int, limits: WorkerLimits | None = None) -> None:
@@ -104,7 +100,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End all workers, killing those at work, and cancel the jobs not yet done."""
+        """End all workers, even busy ones, and cancel waiting jobs."""
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)
@@ -158,7 +154,7 @@ class WorkerPool:
                 worker.kill()
 
     def _run(self, worker: _Worker | None, job: Any) -> tuple[_Worker | None, JobReply]:
-        """Run one job, again after each step that is written off."""
+        """Run one job, again after each failed step."""
         written_off: dict[str, str] = {}
         while True:
             worker = worker or self._start()
@@ -190,7 +186,7 @@ class WorkerPool:
 
 @dataclass(frozen=True, slots=True)
 class _RunEnd:
-    """How one run in a worker ended: with a value, or with the worker's end in a step."""
+    """The end of one run: a value, or the worker's end in a step."""
 
     has_value: bool
     value: Any = None
@@ -202,7 +198,7 @@ class _RunEnd:
 
 @dataclass(slots=True)
 class _Worker:
-    """One process and the pipes to it. Used by one thread only."""
+    """One process with its pipes, for one thread."""
 
     target: str
     limits: WorkerLimits
@@ -232,7 +228,7 @@ class _Worker:
         }
 
     def await_ready(self, closing: threading.Event) -> str:
-        """Wait for the worker; return an empty text when it is ready, else why it is not."""
+        """Wait for the worker and return why it is not ready, or an empty text."""
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""
@@ -284,7 +280,7 @@ class _Worker:
             view = view[self.process.stdin.write(view) :]
 
     def _read(self, deadline: float, closing: threading.Event) -> Any:
-        """Return the next message; None at the worker's end or when the pool closes, ``"late"`` past the deadline."""
+        """Return the next message; None at the worker's or pool's end, ``"late"`` past the deadline."""
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
         poll = select.poll()

@@ -1,15 +1,10 @@
 """Extracts the program of a response.
 
-By the paper's rule, the program is the first Markdown block after the thoughts, of three backticks or more followed by
-the name of a judged language. In every other response it is the last block with the requested language, else the
-last unnamed block that looks like a program in it. A stray unnamed fence before a named block is skipped, and a
-program without an opening fence ends at a lone closing fence. A response without a program has no answer.
+By the paper's rule it is the first block after the thoughts, of three backticks or more and the name of a judged
+language. Else it is the last block with the requested language, or the last unnamed one that looks like it. A block
+that is never closed counts only if the response ended by itself.
 
-A block in a list loses the indentation of its fence. A block that is never closed runs to the end of the text, if the
-response is known to have ended by itself.
-
-Invariants: a block that is not indented is cut out byte for byte; no parser of a programming language reads foreign
-text here.
+Invariants: a block without indentation is copied byte for byte; no language parser reads foreign text here.
 """
 
 from __future__ import annotations
@@ -61,9 +56,9 @@ _BEGINS = re.compile(r"#|//|import |from |def |class |using |int |[\w, ]+=|print
 
 @dataclass(frozen=True, slots=True)
 class FoundCode:
-    """A program found in a response, or why there is none.
+    r"""A program found in a response, or why there is none.
 
-    Example: ``FoundCode(CodeLang.PYTHON, "print(1)\\n", "")`` or ``FoundCode(None, None, "no code block")``
+    Example: ``FoundCode(CodeLang.PYTHON, "print(1)\n", "")`` or ``FoundCode(None, None, "no code block")``
     """
 
     lang: CodeLang | None
@@ -73,9 +68,9 @@ class FoundCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """A fenced block: the name after its fence, in small letters, empty where there is none; and its content.
+    r"""A fenced block with its name in lower case, which may be empty.
 
-    Example: ``CodeBlock("python", "print(1)\\n")``
+    Example: ``CodeBlock("python", "print(1)\n")``
     """
 
     name: str
@@ -84,24 +79,24 @@ class CodeBlock:
 
 
 def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = False) -> FoundCode:
-    """Return the program of a response, or why it holds none.
+    """Return the program of a response, or why there is none.
 
     Args:
-        wanted: the language asked for; None if any will do.
-        finished: whether the response ended by itself, so that its end closes an open block.
+        wanted: the requested language; None for any.
+        finished: whether the response ended by itself, which closes an open block.
     """
     return _chosen(find_programs(text, finished=finished), wanted)
 
 
 def extract_program(answer: str, wanted: CodeLang | None = None) -> FoundCode:
-    """Return the program of a final answer, which `find_programs` led to and `fenced` wrote; it may hold tags."""
+    """Return the program of a final answer that `fenced` wrote; it may hold tags."""
     return _chosen(_last_programs(answer, finished=False), wanted)
 
 
 def find_programs(text: str, *, finished: bool = False) -> list[FoundCode]:
-    """Return the program in each language that a response holds, in order; or, alone, why there is none.
+    """Return a response's program per language, in order, or why there is none.
 
-    A response in the paper's form holds one. ``finished``: as of `extract_code`.
+    ``finished``: see `extract_code`.
     """
     answer = split_response(text).answer
     if answer is None:
@@ -121,7 +116,7 @@ def _chosen(found: list[FoundCode], wanted: CodeLang | None) -> FoundCode:
 
 
 def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
-    """Return the last program of each language, by the rule for responses that are not in the paper's form."""
+    """Return the last program of each language, for responses not in the paper's form."""
     blocks = list(_blocks(answer, stray=True))
     if not blocks:
         return [FoundCode(None, None, "no code block")]
@@ -140,7 +135,7 @@ def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
 
 
 def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> FoundCode | None:
-    """Return the program that the only fence of a text ends: its opening fence was the prompt's last line."""
+    """Return the program before a text's only fence, if the prompt opened it."""
     text = answer.replace("\r\n", "\n")
     if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
         return None
@@ -161,10 +156,10 @@ def _no_program(last: CodeBlock, finished: bool) -> FoundCode:
 
 
 def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:
-    """Return the code blocks of the answer section, in order, without those that are empty or not finished.
+    """Return the answer section's nonempty, finished code blocks in order.
 
     Args:
-        finished: as of `extract_code`.
+        finished: see `extract_code`.
     """
     blocks = _blocks(split_response(text).answer or "")
     return [block for block in blocks if block.code.strip() and (block.is_closed or finished)]
@@ -173,7 +168,7 @@ def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:
 def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
     """Yield the fenced blocks of a text; only the last may be open.
 
-    ``stray``: an unnamed fence opens no block if the next fence as long as it names a judged language.
+    ``stray``: skip an unnamed fence if the next one as long names a judged language.
     """
     text, at = answer.replace("\r\n", "\n"), 0
     while (opening := _OPENING.search(text, at)) is not None:
@@ -193,7 +188,7 @@ def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
 
 
 def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
-    """Return where a fence as long as ``fence`` opens a block in a judged language in this part of a text."""
+    """Return where a fence as long as ``fence`` opens a block in a judged language."""
     for opening in _OPENING.finditer(text, start, end):
         if len(opening["fence"]) == fence and opening["name"].strip("{}.").lower() in LANGUAGES:
             return opening.start()
@@ -201,9 +196,7 @@ def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
 
 
 def _without_indent(code: str, width: int) -> str:
-    """Return code without the indentation that its lines share, of ``width`` columns at most: some models indent the
-    fences alone.
-    """
+    """Return code without the common indentation of its lines, up to ``width`` columns."""
     if not width:
         return code
     lines = code.split("\n")
@@ -227,9 +220,7 @@ def _cut_indent(line: str, width: int) -> str:
 
 
 def fenced(lang: CodeLang, code: str) -> str:
-    """Return a program as a final answer: one block that names its language, with a fence longer than any in the
-    code.
-    """
+    """Return a program as one block with its language and a fence longer than any in it."""
     longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

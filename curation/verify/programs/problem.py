@@ -1,24 +1,17 @@
-"""Code problems, submissions and their verdicts: the data types of judging programs.
+"""Defines the data types of judging programs.
 
     CodeProblem + Submission → CaseRun per test → ProgramResult → Outcome
 
-A problem asks for a program in one language, or in any. It is judged either by its tests (standard input in, standard
-output compared) or by a function's behaviour (`curation.verify.programs.functions`). Expected outputs stay in this
-process: the box that runs a submission is given the test's input and nothing else.
-
-Verdicts, as contest judges use them:
+Verdicts:
   AC  accepted: ended by itself with exit code 0 and the right output
   WA  wrong answer
   TLE CPU seconds (or, much later, wall seconds) over the limit
   MLE memory over the limit
-  RTE ended by a signal or with another exit code than 0, whatever it printed
+  RTE ended by a signal or another exit code
   OLE more output than allowed
-  CE  the compiler, or Python's parser, rejects it
-  NA  no answer: the response holds no program in the form asked for, or one in another language
-  BROKEN the judge failed: reports nothing about the program
-
-This module holds no logic beyond these tables; `curation.verify.programs.running` runs,
-`curation.verify.programs.tables` makes a `CodeProblem`, `curation.verify.programs.judge` judges.
+  CE  does not compile
+  NA  no program in the form or language asked for
+  BROKEN the judge failed
 """
 
 from __future__ import annotations
@@ -45,7 +38,7 @@ SCRIPT_FILE = "checker_script.py"
 
 
 class CodeVerdict(StrEnum):
-    """The verdict on a program: on one test, or as a whole."""
+    """The verdict on a program, for one test or all."""
 
     AC = "AC"
     WA = "WA"
@@ -68,9 +61,9 @@ OUTCOME_OF = dict.fromkeys(CodeVerdict, Outcome.WRONG) | {
 
 @dataclass(frozen=True, slots=True)
 class CodeTest:
-    """One run of a program: what it reads and what is expected of it.
+    r"""What a program reads and what is expected of it.
 
-    Example: ``CodeTest(b"1 2\\n", b"3\\n", "sample/1")``
+    Example: ``CodeTest(b"1 2\n", b"3\n", "sample/1")``
     """
 
     input: bytes
@@ -87,10 +80,9 @@ class CheckerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """A program that decides whether an output is right. It runs in the sandbox like any other program.
+    """A program, run in the sandbox, that decides whether an output is right.
 
-    ``sources`` are its files by name, headers it includes among them; ``main`` are those that are compiled or, in
-    Python, the one that is run.
+    ``sources`` are its files by name; ``main`` those that are compiled or run.
 
     Example: ``Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"validate.py": "…"}, ("validate.py",))``
     """
@@ -113,10 +105,9 @@ class ValidatorLang(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A program that reads an input and reports by its exit code whether the statement allows it.
+    """A program that exits with ``accepts`` if the statement allows an input.
 
-    ``sources`` and ``main`` are those of a `Checker`; ``accepts`` is the exit code of an allowed input, 42 by Kattis'
-    convention. What is written in checktestdata has one source.
+    ``sources`` and ``main`` are those of a `Checker`; checktestdata has one source.
 
     Example: ``Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": "INT(1, 9) NEWLINE EOF"}, ("n.ctd",))``
     """
@@ -137,7 +128,7 @@ class FunctionStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """Arguments and the value expected of them, as Python literals or JSON values.
+    """Arguments and expected value, as Python literals or JSON values.
 
     Example: ``FunctionCall(([2, 7, 11, 15], 9), [0, 1])``
     """
@@ -149,15 +140,12 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTests:
-    """The tests of a function.
+    r"""The tests of a function ``entry``, or of ``Class.method`` on a new object per call.
 
-    ``entry`` is the function's name, or ``Class.method`` for a method of an object made anew for each call. With
-    ``calls`` the results are compared here. With ``program`` (HumanEval's ``check(candidate)``, MBPP's list of
-    assertions, HumanEval-X's C++ ``main``) the test program runs in a box of its own, where calls of ``entry`` are
-    answered with what the submission returned in another. ``setup`` is what the test program may use besides:
-    imports, helper functions of the prompt; for C++ the declaration of the function.
+    They are ``calls``, or a test ``program`` (HumanEval, MBPP, HumanEval-X's C++ ``main``) in a box of its own, which
+    may also use ``setup``: imports, helpers, in C++ the declaration.
 
-    Example: ``FunctionTests("add", program="def check(candidate):\\n    assert candidate(1, 2) == 3\\n")``
+    Example: ``FunctionTests("add", program="def check(candidate):\n    assert candidate(1, 2) == 3\n")``
     """
 
     entry: str
@@ -168,21 +156,19 @@ class FunctionTests:
 
     @property
     def style(self) -> FunctionStyle:
-        """Return whether the tests are calls as data, or a program of assertions."""
+        """Return whether the tests are calls or a program."""
         return FunctionStyle.CALLS if self.program is None else FunctionStyle.ASSERTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class CodeProblem:
-    """A problem as the judge needs it: no statement, only what a program is measured by.
+    r"""A problem as the judge needs it, without statement.
 
-    ``cpu_s`` and ``memory_mb`` hold for each test. ``lang`` is the language asked for: a program in another one is no
-    answer; None where any judged language will do. ``id`` seeds the draw of tests, so language variants share it. Where
-    ``refused`` states why a problem cannot be judged (it is interactive, its checker is in a language that is not run),
-    each submission is BROKEN with that reason. ``processes``: programs may start processes of their own, all of which
-    count; a program's text gives no right.
+    ``cpu_s`` and ``memory_mb`` are per test; ``lang`` None allows any judged language; ``id`` seeds the draw of tests,
+    so variants share it; ``refused`` makes every submission BROKEN with that reason; ``processes`` allows programs to
+    start processes, all of which count.
 
-    Example: ``CodeProblem("two-sum", (CodeTest(b"1 2\\n", b"3\\n"),))``
+    Example: ``CodeProblem("two-sum", (CodeTest(b"1 2\n", b"3\n"),))``
     """
 
     id: str
@@ -198,7 +184,7 @@ class CodeProblem:
 
     @property
     def test_count(self) -> int:
-        """Return how many tests judge a program; the calls of a function count one each, a test program counts one."""
+        """Return the number of tests: each call counts one, a test program one."""
         if self.function is None:
             return len(self.tests)
         return len(self.function.calls) if self.function.style is FunctionStyle.CALLS else 1
@@ -206,7 +192,7 @@ class CodeProblem:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A program in one of the judged languages.
+    """A program in a judged language.
 
     Example: ``Submission(CodeLang.PYTHON, "print(sum(map(int, input().split())))")``
     """
@@ -218,7 +204,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class CaseRun:
-    """What happened on the test of this ``index`` in the problem. ``cpu_s`` and ``wall_s`` in seconds, memory in MB."""
+    """The run on the test of this ``index``, in seconds and MB."""
 
     index: int
     verdict: CodeVerdict
@@ -230,10 +216,10 @@ class CaseRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """The verdict on a program: that of its first test that is not accepted, or AC.
+    """The verdict on a program: AC, or that of its first failed test.
 
-    ``first_failed`` is an index into the problem's tests. ``tests`` holds the runs in order; it ends with the first
-    failure unless every test was asked for. ``how`` states what failed, or names the compiler's first words.
+    ``first_failed`` is an index into the problem's tests; ``tests`` are the runs in order, up to the first failure
+    unless all were requested; ``how`` describes the failure.
     """
 
     verdict: CodeVerdict
@@ -248,10 +234,9 @@ class ProgramResult:
 
 
 def draw_tests(problem: CodeProblem, seed: int, count: int | None = TESTS_A_GROUP) -> tuple[int, ...]:
-    """Return indices of the tests that a whole group of responses is judged by: ``count`` of them, without repetition.
+    """Return the indices of ``count`` distinct tests for a group of responses; None for all.
 
-    The same problem and seed draw the same tests in every process. They come in the problem's order, samples first
-    as the problem has them. None takes all.
+    Problem and seed determine them in every process; they keep the problem's order.
     """
     total = problem.test_count
     if count is None or total <= count:

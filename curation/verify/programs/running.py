@@ -1,10 +1,7 @@
-"""Running one program: each test in a box of its own, the output compared out here.
+"""Runs one program, each test in a box of its own, and compares outputs outside it.
 
-Invariants: expected outputs never enter a box; a program that does not end by itself with exit code 0 is never
-accepted, whatever it printed; a failure of the sandbox or of a checker is BROKEN and never a verdict on the program.
-
-What it does not do: function problems (`curation.verify.programs.functions`), many programs at once
-(`curation.verify.programs.judge`).
+Invariants: expected outputs never enter a box; a program that does not exit by itself with 0 is never accepted; a
+failure of the sandbox or of a checker is BROKEN.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ _ENDED = {
 
 
 def failure_of(ran: RunResult) -> tuple[CodeVerdict, str] | None:
-    """Return the verdict and reason that a run's ending alone decides, or None where its output must be compared."""
+    """Return the verdict and reason of a failed run; None if its output must be compared."""
     if ran.ending is Ending.EXITED:
         if ran.exit_code == 0:
             return None
@@ -54,7 +51,7 @@ def _last_line(stderr: bytes) -> str:
 
 
 def _is_syntax_error(stderr: bytes) -> bool:
-    """Return whether Python rejected the program's text, which it reports without a traceback."""
+    """Return whether Python rejected the program's text, without a traceback."""
     kind = _last_line(stderr).partition(":")[0]
     return kind in {"SyntaxError", "IndentationError", "TabError"} and not stderr.startswith(b"Traceback")
 
@@ -68,10 +65,9 @@ def run_tests(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun]:
-    """Run the program on these tests of the problem, in order, to the first failure unless ``every`` is true.
+    """Run the program on these tests in order, to the first failure unless ``every``.
 
-    ``cut`` is asked between tests whether the rest has become needless. A failure says so where the program seems to
-    use what this rung of the sandbox has not.
+    ``cut`` is called between tests and may end the run. A failure mentions what this rung may lack.
     """
     runs: list[CaseRun] = []
     count = 0
@@ -101,7 +97,7 @@ def _run_part(
     every: bool,
     cut: Callable[[], bool],
 ) -> None:
-    """Run a part of the tests and append to ``runs``. The checker runs once the program has left the box."""
+    """Run a part of the tests into ``runs``; the checker runs after the program."""
     expected = max((len(problem.tests[index].output) for index in indices), default=0)
     limits = Limits(
         cpu_s=problem.cpu_s,

@@ -1,7 +1,7 @@
-"""How C++ is compiled: the standards, the flags, and what is made once per machine and kept for every compilation.
+"""Defines how C++ is compiled, and what is built once per machine for it.
 
-Invariants: what is kept was made in the box, by the compiler that uses it. Without it programs compile all the same:
-more slowly without the header; without the object their threads have stacks as large as the main one may grow.
+Invariants: everything kept was built in the box by the same compiler. Programs compile without it too: more slowly, and
+without the object with larger thread stacks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ that must be so when a program is executed, for then the kernel sets the room fo
 
 
 def tools_folder() -> Path:
-    """Return the folder of what is made before: in the user's cache, by what it is made of."""
+    """Return the folder for prebuilt files in the user's cache, by their ingredients."""
     folder = cache_folder() / f"cpp-{hashlib.sha256(repr((CPP_FLAGS, _THREADS)).encode()).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -53,10 +53,7 @@ def tools_folder() -> Path:
 
 
 def made_before(box: Sandbox) -> tuple[str, ...]:
-    """Return the words of a command that name what is in the box's folder of tools, which is made first if need be.
-
-    Nothing where it has none.
-    """
+    """Return command words for the box's prebuilt files, built if missing; none if there are none."""
     folder, seen = box.tools, box.seen_tools
     if folder is None or seen is None:
         return ()
@@ -80,14 +77,14 @@ def made_before(box: Sandbox) -> tuple[str, ...]:
 
 
 def lost(box: Sandbox, words: tuple[str, ...]) -> str:
-    """Return what is wrong where an object that programs are linked with has gone since `made_before`; else nothing."""
+    """Return an error if the linked object has disappeared since `made_before`, else nothing."""
     if box.tools is None or not any(word.endswith(_OBJECT) for word in words) or (box.tools / _OBJECT).is_file():
         return ""
     return f"{box.tools / _OBJECT}, which C++ programs are linked with, has gone; start the command again"
 
 
 def _keep(box: Sandbox, target: Path, sources: dict[str, bytes], command: tuple[str, ...]) -> bool:
-    """Put what a compiler makes of these sources in its place, which another process may use; return whether it did."""
+    """Store what a compiler makes, unless another process did; return whether it worked."""
     build = box.compile(sources, command, PRECOMPILE_LIMITS)
     if not build.ok or build.artifact is None:
         return False

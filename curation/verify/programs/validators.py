@@ -1,14 +1,9 @@
-"""Input validators: programs that decide whether an input keeps every rule of the statement.
+"""Runs input validators, which decide whether an input keeps every rule of the statement.
 
-Kattis' convention: the input on standard input, flags as arguments, exit code 42 where it is allowed. An assertion
-that fails, an exception, an abort are refusals too; a validator that runs out of its limits or whose box breaks has
-printed nothing. Grammars of checktestdata are converted to Python by the package `checktestdata`, in the sandbox: its
-arithmetic is evaluated while it is parsed.
+They read the input on standard input and exit with 42 to allow it; exceptions and aborts refuse it. Grammars of
+checktestdata become Python by the package `checktestdata`, in the sandbox because parsing evaluates arithmetic.
 
-Invariants: whatever is not shown to be allowed is not accepted; what a validator refuses carries its own words.
-
-What it does not do: run validators in other languages, which are refused with the reason; decide whether a validator
-is to be believed (`curation.programs.validation`).
+Invariant: what is not shown to be allowed is not accepted.
 """
 
 from __future__ import annotations
@@ -52,7 +47,7 @@ print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(stan
 
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """What validators report of an input: allowed, refused, or None where one of them failed; in their words."""
+    """Allowed, refused, or None if a validator failed; with its message."""
 
     valid: bool | None
     words: str = ""
@@ -70,9 +65,9 @@ class ReadyValidator:
 
 
 def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | str:
-    """Return a validator ready to run, compiled or converted, or why it cannot be.
+    """Return a compiled or converted validator, or why it cannot run.
 
-    Raises `VerifierError` where the sandbox failed: a validator is not lost by a busy machine.
+    Raises `VerifierError` if the sandbox failed, so that a busy machine loses no validator.
     """
     if validator.lang is ValidatorLang.CHECKTESTDATA:
         return _converted(tools, validator)
@@ -89,7 +84,7 @@ def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | 
 def check_inputs(
     tools: Toolbox, validators: Sequence[ReadyValidator], inputs: Sequence[bytes], limits: Limits = CHECKER_LIMITS
 ) -> list[InputVerdict]:
-    """Return the verdict on each input; all validators must accept it, and one refusal is enough."""
+    """Return the verdict on each input, which all validators must accept."""
     verdicts = [ACCEPTED] * len(inputs)
     for ready in validators:
         places = [place for place, verdict in enumerate(verdicts) if verdict.valid is not False]
@@ -124,7 +119,7 @@ def _verdict_of(validator: Validator, result: RunResult) -> InputVerdict:
 
 @cache
 def _converter() -> str:
-    """Return a program that converts a checktestdata grammar into Python: the package's own modules in one text."""
+    """Return a program that converts checktestdata grammars to Python, from the package's modules."""
     import checktestdata
 
     folder = Path(checktestdata.__path__[0])

@@ -1,9 +1,7 @@
-"""Diagnosis of the isolation on this machine, property by property. Each is tried in a box, never just looked up.
+"""Diagnoses this machine's isolation, by an attempt in a box for each property.
 
-A property is ``ok`` when the attempt failed as it should, from a Python program and, where the machine has g++, from a
-C++ program (`doctor_attempts`): what is put around the two is not the same. The judge's side of an attempt (a listening
-socket, a file, a process) is set up on the host, so that an attempt that got out would really reach something. Raises
-VerifierError where no rung works at all.
+A property is ``ok`` if the attempts from Python and, with g++, from C++ fail as they should. Their targets really exist
+on the host. Raises VerifierError if no rung works.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
 
 @dataclass(frozen=True, slots=True)
 class IsolationProperty:
-    """One property of the isolation; ``by`` is the language that tried.
+    """One property of the isolation; ``by`` is the attempt's language.
 
     Example: ``IsolationProperty("network: TCP", True, "connect to a port of this machine", "PermissionError: …")``
     """
@@ -56,7 +54,7 @@ class _Host:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A box, and the C++ program in it, where there is one."""
+    """A box with its C++ program, if any."""
 
     box: Sandbox
     host: _Host
@@ -83,7 +81,7 @@ class _Tried:
         runs: int = 1,
         limits: Limits = QUICK_LIMITS,
     ) -> None:
-        """Try something in Python and in C++, and add what was seen of each."""
+        """Make an attempt in Python and C++ and add the results."""
         self.found.append(
             IsolationProperty(name, *_parts(attempt, judged(self.python(source, runs, limits))), "Python")
         )
@@ -97,7 +95,7 @@ def _parts(attempt: str, seen: tuple[bool, str]) -> tuple[bool, str, str]:
 
 @contextlib.contextmanager
 def _host() -> Iterator[_Host]:
-    """Set up a port, a folder with a secret, and a process: things worth reaching."""
+    """Set up targets: a port, a folder with a secret, a process."""
     with (
         tempfile.TemporaryDirectory(prefix="goldilocks-doctor-") as folder,
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -142,7 +140,7 @@ def _ended_by(ending: Ending, runs: list[RunResult]) -> tuple[bool, str]:
 
 
 def working_rungs() -> list[str]:
-    """Return the rungs that isolate and work on this machine, strongest first."""
+    """Return the rungs that work on this machine, strongest first."""
     works = []
     for rung in RUNGS[:-1]:
         with contextlib.suppress(SlotError):
@@ -152,7 +150,7 @@ def working_rungs() -> list[str]:
 
 
 def diagnose(rung: str | None = None) -> list[IsolationProperty]:
-    """Return every property on the strongest rung that works here, or on the one named. Takes about ten seconds."""
+    """Return all properties on the strongest or the named rung, in about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         binary, why = _compiled(box)
         tried = _Tried(box, host, binary)
@@ -181,7 +179,7 @@ def _aimed(act: str, host: _Host) -> str:
 
 
 def _compiled(box: Sandbox) -> tuple[bytes | None, str]:
-    """Return the C++ program, or why it cannot be compiled; neither where this machine has no g++."""
+    """Return the C++ program, or why it does not compile; neither without g++."""
     if shutil.which("g++", path="/usr/local/bin:/usr/bin:/bin") is None:
         return None, ""
     compiled = box.compile({"doctor.cpp": cpp_program().encode()}, ("g++", "-std=c++17", "doctor.cpp"))
@@ -189,7 +187,7 @@ def _compiled(box: Sandbox) -> tuple[bytes | None, str]:
 
 
 def require(found: list[IsolationProperty]) -> None:
-    """Raise VerifierError where some property does not hold, so that foreign code is not safe."""
+    """Raise VerifierError unless every property holds."""
     failing = [f"{entry.name} ({entry.by})" for entry in found if not entry.ok]
     if failing:
         raise VerifierError(f"the isolation of this machine fails on: {', '.join(failing)}.")
