@@ -1,1 +1,1 @@
-"""Steps of the code pipeline: format filter, runs on tests, test generation, language variants."""
+"""The code pipeline: filters, runs on tests, test generation, language variants."""

@@ -1,9 +1,6 @@
 """Runs every solution of a problem on every test in the sandbox.
 
-Invariants:
-  - each (solution, test) has one row; runs that the sandbox or a checker broke are counted and have none;
-  - the class of an output depends on outputs and the order of solutions, never on timing;
-  - without a limit from the source, the slowest right solution sets it.
+Invariants: one row per solution and test, none for a broken run; classes of outputs never depend on timing.
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ GIVE_UP = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A solution with its position in the problem and the source's label (``right``)."""
+    """A solution with its index and the source's label (``right``)."""
 
     index: int
     submission: Submission
@@ -80,7 +77,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMatrix:
-    """The runs of one problem; ``broken`` counts runs without a result, ``why`` explains one of them."""
+    """The runs of a problem; ``broken`` counts those without a result, ``why`` explains one."""
 
     runs: pl.DataFrame
     outputs: pl.DataFrame
@@ -98,11 +95,7 @@ class _Run:
 
 
 def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> list[Candidate]:
-    """Return the first solutions of each label per language, without repeated programs.
-
-    Args:
-        solutions: (index, lang, code, right) in order.
-    """
+    """Return the first distinct (index, lang, code, right) per language and label."""
     counts: dict[tuple[str, bool], int] = {}
     programs: set[tuple[str, str]] = set()
     candidates = []
@@ -206,10 +199,10 @@ def run_execution_matrix(
     """Run the solutions of a problem on its tests.
 
     Args:
-        problem: ``cpu_s`` is its own limit if ``time_given``, else a fall-back.
-        indices: numbers of the tests; by default their positions.
-        known: whether each test has an expected output; by default all do.
-        give_up: tests over the limits after which a solution is stopped.
+        problem: ``cpu_s`` is a fall-back unless ``time_given``.
+        indices: numbers of the tests, else their positions.
+        known: whether each test has an expected output.
+        give_up: tests over the limits after which a solution stops.
     """
     if problem.refused is not None:
         raise VerifierError(f"problem {name}: {problem.refused}")
@@ -239,7 +232,7 @@ def run_execution_matrix(
 def _function_matrix(
     runner: Runner, name: str, problem: CodeProblem, candidates: Sequence[Candidate], *, time_given: bool
 ) -> ExecutionMatrix:
-    """Judge the solutions of a function problem; each wrong result is an output of its own."""
+    """Judge solutions of a function problem; wrong results form one class per solution."""
     measured = dataclasses.replace(problem, cpu_s=problem.cpu_s * SLACK if time_given else MEASURE_S)
     rows: list[tuple[object, ...]] = []
     slowest: float | None = None
@@ -267,10 +260,7 @@ def _function_matrix(
 
 
 def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:
-    """Return the seconds that the slowest right solution needs, or ``fallback`` if no run was timed.
-
-    Without a right solution, all that may vote count.
-    """
+    """Return the limit for the slowest right solution, else voter; ``fallback`` if none was timed."""
     right = [candidate for candidate in voters if candidate.right] or list(voters)
     times = [
         run.cpu_s
@@ -283,7 +273,7 @@ def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float
 
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
-    """Return the classes of all outputs, those of wrong solutions last."""
+    """Return the classes of all outputs, wrong solutions' last."""
     classes = Classes(bench.runner.tools, bench.problem, bench.spill, bench.expected_digests)
     if not bench.exact:
         ordered = sorted(candidates, key=lambda candidate: (candidate.right is False, candidate.index))
@@ -295,7 +285,7 @@ def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
 
 
 def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Return the distinct output digests of these solutions per test, in order."""
+    """Return these solutions' distinct output digests per test."""
     rows = [bench.runs[candidate.index] for candidate in candidates]
     places = range(len(bench.problem.tests))
     digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
@@ -330,7 +320,7 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
 
 
 def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return per test the voters' two most frequent outputs other than the expected one."""
+    """Return per test the voters' two most frequent unexpected outputs."""
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
     rows = []
@@ -341,10 +331,11 @@ def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """Return the remaining `TEST` rows, with the agreed output in corrected ones.
+    """Return the remaining `TEST` rows, with agreed outputs in corrected ones.
 
     Args:
-        tests: `TEST` rows. decisions: `tests_agreement.TEST_DECISION`. outputs: `OUTPUT`.
+        decisions: `tests_agreement.TEST_DECISION`.
+        outputs: `OUTPUT`.
     """
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", "decision", "output")
     named = outputs.rename({"class": "group", "output": "agreed"})

@@ -1,7 +1,4 @@
-"""Drops programming problems that cannot be asked as a program which reads input and prints output.
-
-The first rule that applies gives the reason (docs/explanation/format-filter.md).
-"""
+"""Drops problems that no program from input to output solves (docs/explanation/format-filter.md)."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 
 def clean_statement(text: str) -> str:
-    r"""Return the statement without tags, credits and idle blank space; fenced blocks stay unchanged.
+    r"""Remove tags, credits and idle blank space outside fenced blocks.
 
     Example: ``clean_statement("<p>Add.</p>\n\n\n\nAuthor: me")`` is ``"Add."``
     """
@@ -43,11 +40,11 @@ def clean_statement(text: str) -> str:
 
 
 def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropReason, str] | None:
-    """Return the reason to drop a problem with the evidence; None if it stays.
+    """Return the reason to drop a problem with the evidence, or None.
 
     Args:
-        about: ``interactive``, ``files`` and ``figures`` of its `JUDGING` row; ``no_function`` and ``not_usable``: reasons
-            or None; ``solutions`` and ``tests``: counts of usable ones.
+        about: `JUDGING` columns, reasons ``no_function`` and ``not_usable``, and counts of usable ``solutions`` and
+            ``tests``.
     """
     text = statement or ""
     letters = sum(letter.isalpha() for letter in text)
@@ -86,7 +83,7 @@ def _no_function(name: str, tests: list[tuple[str, str | None]], judging: dict[s
 def filter_programs(
     problems: pl.DataFrame, tests: pl.DataFrame, solutions: pl.DataFrame, judging: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return kept rows (`PROBLEM`, with clean and raw statements) and dropped ones (`DROPPED`), in order.
+    """Return kept rows (`PROBLEM`) and dropped ones (`DROPPED`), in order.
 
     Args:
         judging: `JUDGING`, optionally with a text column ``not_usable``.

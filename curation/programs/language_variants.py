@@ -1,9 +1,6 @@
-"""Asks each problem in every language in which a voting solution passes all tests within the limit.
+"""Asks each problem in every language in which a solution passes all tests within the limit.
 
-Without a solution in a language, one in the other shows that the limit suffices: C++ is as fast as Python, Python
-slower by `SLOWDOWN`.
-
-Invariants: variants share their group, have their own ids and the language in ``meta`` under `LANGUAGE`.
+Invariants: variants share their group, have their own ids, and the language in ``meta`` under `LANGUAGE`.
 """
 
 from __future__ import annotations
@@ -39,11 +36,13 @@ SLOWDOWN = 25.0
 def languages_of(
     runs: pl.DataFrame, right_outputs: pl.DataFrame, limits: pl.DataFrame, languages: Sequence[str]
 ) -> pl.DataFrame:
-    """Return (problem, language, passed, method) for each language in which a problem can be asked.
+    """Return (problem, language, passed, method) for each possible language.
+
+    A solution in the other language may suffice (`SLOWDOWN`).
 
     Args:
-        runs: `execution_matrix.MEASURED` rows of voting solutions.
-        wanted: (problem, test, output): the right class per remaining test.
+        runs: voters' `execution_matrix.MEASURED` rows.
+        wanted: (problem, test, output): the right class per test.
         limits: (problem, time_limit_s).
     """
     judged = runs.join(right_outputs.rename({"output": "wanted"}), on=["problem", "test"], how="inner")
@@ -77,10 +76,9 @@ def languages_of(
 def make_variants(
     problems: pl.DataFrame, supported: pl.DataFrame, functions: Collection[str] = ()
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the variants (`PROBLEM`) in order, and problems without any (`DROPPED`).
+    """Return variants (`PROBLEM`), and problems without any (`DROPPED`), in order.
 
     Args:
-        supported: result of `languages_of`.
         functions: ids of function problems.
     """
     languages: dict[str, list[tuple[str, bool]]] = {}

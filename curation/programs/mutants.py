@@ -1,6 +1,6 @@
 """Makes mutants of right programs, each with one typical mistake (DeMillo, Lipton and Sayward 1978).
 
-Invariants: pure; deterministic by program, count and seed; all mutants differ. Some may still be right.
+Invariants: pure; determined by program, count and seed; all mutants differ.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Change = tuple[str, Callable[[], str]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A changed program and the kind of change: ``compare``, ``constant``, ``branch`` …"""
+    """A changed program and its change: ``compare``, ``constant``, ``branch`` …"""
 
     code: str
     kind: str
 
 
 def mutants_of(code: str, lang: str, count: int, seed: str) -> list[Mutant]:
-    """Return up to ``count`` mutants of a ``python`` or ``cpp`` program; none if it cannot be read.
+    """Return up to ``count`` mutants; none if the program cannot be read.
 
     Example: ``mutants_of("print(int(input()) < 3)", "python", 9, "")`` holds ``print(int(input()) <= 3)``
     """
@@ -64,7 +64,7 @@ _WIDTH = 1 << 31
 
 
 def python_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
-    """Return the possible changes by kind, each a function that makes the program; none for invalid Python."""
+    """Return possible changes as (kind, function that makes the program)."""
     tree = _parsed(code)
     if tree is None:
         return []
@@ -86,7 +86,7 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def _changed(code: str, place: int, number: int) -> str:
-    """Return the program with one change, or unchanged if it cannot be written."""
+    """Return the changed program, or the original if it cannot be written."""
     tree = ast.parse(code)
     node = next(node for at, node in enumerate(ast.walk(tree)) if at == place)
     list(_node_changes(node))[number][1]()
@@ -165,7 +165,7 @@ Token = tuple[int, int, str]
 
 
 def cpp_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
-    """Return the possible changes by kind, each a function that makes the program."""
+    """Return possible changes as (kind, function that makes the program)."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(code) if not m[0].lstrip().startswith(("//", "/*"))]
     found: list[tuple[str, Callable[[], str]]] = []
 

@@ -1,8 +1,6 @@
-"""Changes given inputs into new ones: other, extreme or repeated values, other sizes, other lines.
+"""Changes given inputs into new ones, with counts updated and numbers in the seen or stated range.
 
-Counts (`CountField`) are updated; other numbers stay within the seen values or the narrowest stated limit around them.
-
-Invariants: pure and deterministic by seed. A validator or the solutions decide whether an input is allowed.
+Invariant: pure, determined by inputs and seed. New inputs may be invalid.
 """
 
 from __future__ import annotations
@@ -33,10 +31,7 @@ _MOST_LINES = 20_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class StatedBound:
-    """A range that a statement allows, both ends included.
-
-    Example: ``StatedBound(1, 100000)``
-    """
+    """A range that a statement allows, both ends included."""
 
     low: int
     high: int
@@ -65,7 +60,7 @@ def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
 
 
 def _value(text: str) -> int | None:
-    """Parse a whole number: digits with separators, a power, or a factor times a power."""
+    """Parse a whole number, with separators, powers or a factor."""
     plain = re.sub(r"[\s,_{}]|\\[,;! ]?", "", text.replace("−", "-").replace("\\cdot", "*").replace("\\times", "*"))
     plain = plain.replace("×", "*").replace("**", "^")
     match = re.fullmatch(r"(-?)(?:(\d+)\*)?(\d+)(?:\^(\d+))?", plain)
@@ -79,7 +74,7 @@ def _value(text: str) -> int | None:
 
 
 def read_lines(text: str) -> list[Line] | None:
-    """Return the tokens of each line; None if white space is more than single spaces and line breaks."""
+    """Return the tokens of each line; None for unusual white space."""
     lines = [line.split(" ") if line else [] for line in text.rstrip("\n").split("\n")]
     if any("" in line or "\t" in "".join(line) or "\r" in "".join(line) for line in lines):
         return None
@@ -98,14 +93,14 @@ def is_whole(token: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CountField:
-    """A number in the head that counts tokens of line ``of``, lines from ``of`` on, or letters of line ``of``."""
+    """A number in the head that counts tokens or letters of line ``of``, or lines from it on."""
 
     place: Place
     kind: str
     of: int
 
     def measure(self, lines: Sequence[Line]) -> int | None:
-        """Return the right count for an input; None if the line is missing."""
+        """Return the right count for an input; None without the line."""
         if self.kind == "lines":
             return len(lines) - self.of if len(lines) >= self.of else None
         if self.of >= len(lines):
@@ -118,7 +113,7 @@ class CountField:
 
 @dataclass(frozen=True, slots=True)
 class InputShape:
-    """What the inputs share; ``columns`` holds numbers and ``words`` letters seen per position."""
+    """What the inputs share; ``columns`` holds numbers and ``words`` letters by place."""
 
     counts: tuple[CountField, ...]
     columns: dict[Place, tuple[int, ...]]
@@ -177,7 +172,7 @@ def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
 
 
 def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
-    r"""Return whether every number that is a count in all of ``inputs`` is right in this input.
+    r"""Return whether all numbers that count in ``inputs`` are right in this input.
 
     Example: ``keeps_counts("3\n5 1\n", ["1\n6\n", "2\n4 4\n"])`` is ``False``
     """
@@ -194,12 +189,7 @@ def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
-    """Return up to ``count`` distinct new inputs; none if the format cannot be read.
-
-    Args:
-        inputs: valid inputs.
-        bounds: the statement's limits.
-    """
+    """Return up to ``count`` distinct new inputs; none if the format is unreadable."""
     read = [lines for text in inputs if (lines := read_lines(text)) is not None and any(lines)]
     if not read:
         return []
@@ -229,7 +219,7 @@ Change = Callable[[list[Line], InputShape, Ranges, random.Random], None]
 
 
 def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, int]:
-    """Return the range of seen values, widened to the narrowest limit that shares an end with it."""
+    """Return the seen range, or the narrowest limit that shares an end."""
     low, high = values[0], values[-1]
     fitting = [bound for bound in bounds if bound.holds(low, high)]
     if fitting and low != high and (fitting[0].low == low or fitting[0].high == high):
@@ -252,7 +242,7 @@ def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
 
 
 def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Draw new values of any magnitude for some or all numbers."""
+    """Draw new values of any magnitude for some numbers."""
     free = _free(lines, shape)
     share = draw.choice((0.1, 0.5, 1.0))
     for row, token, place in free:
@@ -264,7 +254,7 @@ def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Set numbers to their minimum or maximum: all, one, or at random."""
+    """Set all numbers, or one place's, to their minimum or maximum."""
     free = _free(lines, shape)
     if not free:
         return
@@ -313,7 +303,7 @@ def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Shuffle a long line's tokens, or the lines after the head."""
+    """Shuffle a long line's tokens, or lines after the head."""
     del ranges
     long = [row for row, line in enumerate(lines) if len(line) > HEAD]
     if long and draw.random() < 0.6:
@@ -347,7 +337,7 @@ def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Copy tokens from one position to others of the same kind."""
+    """Copy some tokens to places of the same kind."""
     del ranges
     counting = {count.place for count in shape.counts}
     for whole in (True, False):
@@ -363,7 +353,7 @@ def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rando
 
 
 def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Remove, repeat or move a line after the first, and update counts."""
+    """Remove, repeat or move a line and update counts."""
     del shape, ranges
     if len(lines) < 3:
         return

@@ -1,4 +1,4 @@
-"""Selects the inputs to run, rare kinds of answer first, and the generated tests to keep."""
+"""Selects inputs with rare kinds of answer, and generated tests to keep."""
 
 from __future__ import annotations
 
@@ -23,19 +23,15 @@ def select_tests(
     kinds: Mapping[int, str] | None = None,
     answers: Mapping[int, bytes] | None = None,
 ) -> list[int]:
-    """Return up to ``room`` tests to keep, in their order.
+    """Return up to ``room`` tests to keep, in order.
 
-    Tests that catch new solutions come first (real ones before mutants), then those that catch rarely caught ones, then
-    others up to ``fill``, by kind of input and rarity of answer.
+    First come tests that catch new solutions (real before mutants), then those that catch rarely caught ones, then
+    others up to ``fill``.
 
     Args:
-        sound: tests on which all voting solutions agree.
-        failing: test → wrong solutions that fail on it; negative numbers are mutants.
-        caught: failures per solution on tests kept before.
-        kinds: kind of input by test.
-        answers: key of the right answer by test.
-
-    Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, {}, 2, 1)`` is ``[1]``
+        sound: tests on which all voters agree.
+        failing: test → failing wrong solutions; negative numbers are mutants.
+        caught: failures per solution on earlier tests.
     """
     nobody: frozenset[int] = frozenset()
     selected: list[int] = []
@@ -83,7 +79,7 @@ _SMALL = 3
 
 
 def output_kind(output: str) -> str:
-    r"""Return an output's first words, the sizes of its first numbers, and its length.
+    r"""Return an output's first words, sizes of first numbers, and length.
 
     Example: ``output_kind("YES\n1 4521\n")`` is ``"YES 1 4d 2l"``
     """
@@ -103,17 +99,17 @@ def _token_kind(token: str) -> str:
 
 @dataclass(slots=True)
 class OutputClasses:
-    """Counts kinds of output, and keeps inputs that gave rare ones, newest last."""
+    """Counts kinds of output and keeps inputs with rare ones, newest last."""
 
     most_rare: int = 12
     seen: Counter[str] = field(default_factory=Counter)
     rare: list[str] = field(default_factory=list)
 
     def choose(self, inputs: Sequence[str], told: Sequence[str | None], count: int) -> list[int]:
-        """Return up to ``count`` inputs by number, rarest kinds of output first, kinds in turn.
+        """Return up to ``count`` indices of inputs, rarest kinds of output first.
 
         Args:
-            told: the trusted program's kind of output per input; None skips the input.
+            told: the trusted program's kinds of output; None skips an input.
         """
         kinds = {at: kind for at, kind in enumerate(told) if kind is not None}
         drawn = Counter(kinds.values())

@@ -1,18 +1,6 @@
-"""Decides which tests of a code problem are trusted, by its solutions' outputs (paper, section 4.2).
+"""Decides which tests of a code problem are trusted (paper, section 4.2).
 
-The first rule that applies decides:
-
-    discard  refused_input  a believed validator refuses the input; without one, the source cut it off
-    discard  no_votes       no valid run of a voter
-    keep     agrees         all valid runs give the expected output
-    discard  too_few_votes  too few valid runs
-    discard  no_agreement   the most frequent output has too small a share
-    keep     agrees         the most frequent output is the expected one
-    discard  unproven_input no run gives the expected output, the input is not known to be allowed
-    correct  corrected      no run gives the expected output, enough runs share another
-    discard  disputed       anything else
-
-Invariants: each test and problem gets one decision, whatever the order of rows.
+Invariant: decisions do not depend on the order of rows.
 """
 
 from __future__ import annotations
@@ -104,7 +92,7 @@ _OTHERS = 3
 
 
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return per problem and test the most frequent valid ``output``, with counts of runs.
+    """Return the most frequent valid ``output`` per problem and test.
 
     Ties go to the expected output, then to the smaller class name.
     """
@@ -125,10 +113,7 @@ def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def deviating_solutions(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return solutions that do not vote: (problem, solution, why, share).
-
-    A solution deviates if its output differs from the most frequent one of at least three others.
-    """
+    """Return solutions that do not vote: (problem, solution, why, share)."""
     labelled = runs.filter(~pl.col("right").fill_null(True))
     wrong = labelled.select("problem", "solution").unique().with_columns(why=pl.lit("labelled_wrong"), share=1.0)
     candidates = runs.filter(pl.col("right").fill_null(True))
@@ -150,7 +135,7 @@ def deviating_solutions(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return valid runs with whether they differ from the majority of the others, if there is one."""
+    """Return valid runs and whether each deviates from the others' majority."""
     valid = runs.filter(pl.col("valid"))
     counts = valid.group_by("problem", "test", "output").agg(pl.len().alias("same"))
     totals = counts.group_by("problem", "test").agg(
@@ -167,11 +152,11 @@ def decide_tests(
     asked: pl.DataFrame | None = None,
     inputs: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return one `TEST_DECISION` row per (problem, test) of ``runs`` and ``asked``.
+    """Return one `TEST_DECISION` row per (problem, test), by the first rule that applies.
 
     Args:
-        runs: `RUN` rows, every solution on every test.
-        asked: (problem, test) of all scheduled tests, also those whose runs all broke.
+        runs: `RUN` rows.
+        asked: (problem, test), also of tests whose runs all broke.
         inputs: `INPUT` rows; a test without one has an allowed input.
     """
     voting = runs.join(deviating_solutions(runs), on=["problem", "solution"], how="anti")
@@ -218,13 +203,11 @@ def decide_problems(
     checked: pl.Series | None = None,
     made: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return one `PROBLEM_DECISION` row per problem of the runs.
+    """Return one `PROBLEM_DECISION` row per problem of the `RUN` rows.
 
     Args:
-        runs: `RUN` rows, every solution on every test.
-        tests: `decide_tests` of the same runs.
         checked: problems with a checker, which may have several right outputs.
-        made: (problem, test) of generated tests, which do not count towards agreement; None for none.
+        made: (problem, test) of generated tests, ignored in the agreement.
     """
     given = tests if made is None else tests.join(made, on=["problem", "test"], how="anti")
     agreement = given.group_by("problem").agg(
@@ -288,7 +271,7 @@ def decide_problems(
 
 
 def _caught_solutions(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
-    """Return each wrong solution and whether a remaining test catches it."""
+    """Return wrong solutions with whether a remaining test catches them."""
     staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True))
     fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))

@@ -1,7 +1,6 @@
-"""Decides which given inputs are refused, by validators that were tested themselves.
+"""Decides which given inputs are refused, by validators that are tested first.
 
-A validator is not believed if it fails by itself, refuses more than `MAX_REFUSED` of the given inputs (or an example,
-if a model wrote it), or too few spoiled ones. Without a believed validator, inputs that the source cut off are refused.
+A believed validator refuses few given inputs and enough spoiled ones. Without one, only cut-off inputs are refused.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _WHOLE = re.compile(r"(?<![\w.-])-?\d+(?![\w.])")
 
 @dataclass(frozen=True, slots=True)
 class GivenInput:
-    """An input from the source with its test's number; ``example``: it is in the statement."""
+    """The source's input of test ``index``; ``example`` if it is in the statement."""
 
     index: int
     text: str
@@ -41,10 +40,9 @@ class GivenInput:
 
 @dataclass(frozen=True, slots=True)
 class Vouching:
-    """The verdict on a problem's inputs.
+    """The verdict on a problem's inputs, ``by`` package, model, or nothing.
 
-    ``by`` is package, model, or empty; ``refused`` maps inputs to validators' messages; ``unsaid`` are inputs over the
-    limits; ``aside`` explains why validators are not believed.
+    ``refused`` maps inputs to messages, ``unsaid`` are undecided inputs, ``aside`` explains rejected validators.
     """
 
     by: str = ""
@@ -54,7 +52,7 @@ class Vouching:
     unsaid: frozenset[int] = frozenset()
 
     def check(self, tools: Toolbox, texts: Sequence[str]) -> list[bool]:
-        """Return whether the validators allow each input, if they decide."""
+        """Return whether the validators allow each input."""
         inputs = [text.encode("utf-8", "surrogatepass") for text in texts]
         return [verdict.valid is True for verdict in check_inputs(tools, self.validators, inputs)]
 
@@ -109,7 +107,7 @@ def _fault(tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], *
 def _verdicts(
     tools: Toolbox, ready: Sequence[ReadyValidator], texts: Sequence[str], *, tidy: bool = True
 ) -> list[InputVerdict]:
-    """Return the verdict on each input; ``tidy`` retries refused ones with clean white space."""
+    """Return verdicts; ``tidy`` retries refused inputs with clean white space."""
     verdicts = check_inputs(tools, ready, [text.encode("utf-8", "surrogatepass") for text in texts])
     again = [place for place, verdict in enumerate(verdicts) if tidy and verdict.valid is False]
     changed = [place for place in again if tidy_text(texts[place]) != texts[place]]
@@ -120,9 +118,9 @@ def _verdicts(
 
 
 def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
-    """Return inputs that the source cut off, by test, with the evidence.
+    """Return inputs that the source cut off, by test, with evidence.
 
-    A cut input is long and alone ends in "..." or "…"; no other has two dots in a row.
+    They are long and end in "..." or "…", in a problem without two dots in a row elsewhere.
     """
     whole = {test: text.rstrip() for test, text in inputs.items()}
     if any(".." in text.removesuffix("...") for text in whole.values()):
@@ -132,16 +130,13 @@ def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
 
 
 def tidy_text(text: str) -> str:
-    """Return a text without carriage returns or trailing blanks and with one final line break."""
+    """Clean up carriage returns, trailing blanks and the final line break."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
-    """Return inputs, made of short given ones, that hardly any statement allows.
-
-    Each has an extra line, a word or a 40-digit number for a number, nothing at all, or half of what is counted.
-    """
+    """Return empty, longer, wrong or incomplete variants of short inputs."""
     spoiled = [""]
     for text in sorted(set(inputs), key=len)[:_SPOILED_OF]:
         tidy = tidy_text(text)
@@ -160,7 +155,7 @@ def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
 
 
 def _is_counted(lines: Sequence[str]) -> bool:
-    """Return whether a number counts the lines after it, or the values or letters of the next."""
+    """Return whether a number counts later lines, or the next line's tokens or letters."""
     for at, line in enumerate(lines[:-1]):
         following = lines[at + 1]
         counts = {str(len(lines) - at - 1), str(len(following.split())), str(len(following))}

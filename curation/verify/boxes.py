@@ -1,7 +1,6 @@
-r"""Finds the answer in the boxes of a text (``\boxed{…}``, ``\fbox{…}``), in linear time.
+r"""Finds the answer in boxes (``\boxed{…}``, ``\fbox{…}``), in linear time.
 
-Adjacent boxes joined by "and", commas or a name ("x =") are one answer; a box that repeats the previous one is not
-counted again.
+Boxes joined by "and", commas or names are one answer, without repetitions.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def has_box(text: str) -> bool:
 
 
 def boxed_answer(text: str) -> str | None:
-    r"""Return the content of the last box with those joined to it; None if it is unfinished.
+    r"""Return the last box's content with boxes joined to it; None if unfinished.
 
     Example: ``boxed_answer(r"so $x = \boxed{1}$ or $x = \boxed{2}$") == "1, 2"``
     """
@@ -69,7 +68,7 @@ def boxed_answer(text: str) -> str | None:
 
 
 def unfinished_box(text: str) -> str | None:
-    """Return the first line of the last box if it is never closed."""
+    """Return the first line of an unclosed last box."""
     spans, cut = _top_level_boxes(text)
     if cut is None or (spans and cut <= spans[-1][2]):
         return None
@@ -106,7 +105,7 @@ def _joins(gap: str) -> bool:
 
 
 def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
-    """Return the outermost boxes, and the start of an unfinished one's content or None."""
+    """Return outermost boxes, and the start of an unfinished one or None."""
     first = _BOX.search(text)
     if first is None:
         return [], None

@@ -1,7 +1,6 @@
-"""Groups equal answers into classes, for votes, though equality of answers is not transitive (5 is 5 cm and 5 km).
+"""Groups equal answers into classes, for votes; equality is not transitive (5 is 5 cm and 5 km).
 
-Invariants: pure; a class holds only answers that equal its centre and one another; the partition does not depend on
-order; centres equal the most others, then are shortest, then first by alphabet.
+Invariants: pure; independent of order; a class holds only answers that equal its centre and one another.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ MAX_COUNTED = 64
 
 
 def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]) -> dict[str, int]:
-    """Return the class of each answer: 1, 2, … by first appearance in ``answers``.
+    """Return the class of each distinct answer: 1, 2, … by first appearance.
 
     Args:
-        answers: distinct.
-        are_equal: called at most once per pair, the shorter answer first.
+        are_equal: called once per pair at most, with the shorter answer first.
 
     Example: ``answer_classes(["5 km", "5", "5 cm"], …)`` → ``{"5 km": 1, "5": 2, "5 cm": 2}``
     """
@@ -52,11 +50,7 @@ def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]
 
 
 def keep_classes(before: Sequence[int | None], now: Sequence[int | None]) -> list[int | None]:
-    """Return new classes that keep old numbers; answers without one join a class or get the next number.
-
-    Args:
-        before: the old class of each answer, or None.
-        now: its class among all answers.
+    """Return the new classes, in which answers with an old class keep its number.
 
     Example: ``keep_classes([1, 2, None, None], [2, 1, 2, 3])`` → ``[1, 2, 1, 3]``
     """

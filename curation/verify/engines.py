@@ -1,6 +1,6 @@
-"""Names the comparison engines, other than our own, that a recipe can choose.
+"""Names the comparison engines that a recipe can choose besides our own.
 
-Invariants: apart from its version, an engine is used in a worker process only, and `load` imports what it needs.
+Invariant: they are imported (by `load`) only in worker processes, except for the version.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""Reads the final answer of a response, for every caller, in linear time.
+"""Reads the final answer of a response, in linear time.
 
 `ANY` tries these forms in order, named in `ExtractedAnswer.method`:
 
-    boxed      the last top-level box after the last ``</think>``, unless a "final answer" follows it
-    tag        the last ``<answer>…</answer>``; precedes a box that ends before it
-    hashes     the last ``#### 18``, but no heading (``#### Step 2: add``)
-    cue        the last "The answer is …", "Final answer: …", "答案是 …", or such a heading
+    boxed      the last box after ``</think>``, unless a "final answer" follows
+    tag        the last ``<answer>…</answer>``; wins over an earlier box
+    hashes     the last ``#### 18``, no heading (``#### Step 2: add``)
+    cue        the last "The answer is …", "Final answer: …", "答案是 …"
     choice     the last ``Choice_C``
     bare       the whole response, if it is one short line
-    conclusion the value of the last sentence, if there is nothing else
+    conclusion the last sentence's value, if there is nothing else
 
-`LOOSE` also guesses at texts that people wrote, never for rewards. A response that was cut off in its thoughts, last
-box or tag has no answer.
+`LOOSE` also guesses, never for rewards. A response cut off in its thoughts, last box or tag has no answer.
 """
 
 from __future__ import annotations
@@ -57,10 +56,7 @@ TAIL_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ExtractedAnswer:
-    r"""A final answer and the rule that extracted it.
-
-    Example: ``ExtractedAnswer("boxed", "\frac{1}{2}")``
-    """
+    """A final answer and the rule that extracted it."""
 
     method: str
     answer: str
@@ -93,8 +89,8 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
     """Return the final answer of ``response``, or None.
 
     Args:
-        form: the response format (`curation.response_formats`).
-        finish: how the response ended; after ``length`` the last token may be incomplete.
+        form: a name in `curation.response_formats`.
+        finish: how the response ended; after ``length`` the last token may be cut.
     """
     parts = split_response(response)
     if parts.answer is None:
@@ -119,10 +115,10 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
 
 
 def read_answer(text: str, form: str = ANY) -> str | None:
-    """Return the final answer of a text that is an answer or a response; None if it has none.
+    """Return the final answer in a text that is an answer or a response, or None.
 
     Args:
-        form: `LOOSE`, or a format in which the answer was already read.
+        form: `LOOSE`, or anything else for a recorded answer.
     """
     whole = clean_recorded_answer(text)
     if whole is None:
@@ -140,7 +136,7 @@ def read_answer(text: str, form: str = ANY) -> str | None:
 
 
 def _read_loosely(text: str) -> str:
-    """Return the answer in a text that people wrote; the text itself without words around it."""
+    """Return the answer in a text that people wrote."""
     if (not is_prose(text) and not has_box(text)) or parse_boolean(text) is not None:
         return text
     is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
@@ -152,7 +148,7 @@ def _read_loosely(text: str) -> str:
 
 
 def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
-    """Return the answer after the strongest marker; None without one, or if a box was cut off."""
+    """Return the answer after the strongest marker, or None."""
     tagged = _by_tag(text, _ANSWER_TAG)
     if has_box(text):
         behind = text.lower().rfind("</answer>")
@@ -166,7 +162,7 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
 
 
 def _by_later_cue(text: str) -> ExtractedAnswer | None:
-    """Return the value after a "Final answer:" that follows the last box."""
+    """Return the value of a "Final answer:" after the last box."""
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
     is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
@@ -174,7 +170,7 @@ def _by_later_cue(text: str) -> ExtractedAnswer | None:
 
 
 def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
-    """Return a boxed answer with the option's letter that a later cue names."""
+    """Add a later cue's option letter to a boxed answer."""
     cue = _by_cue(after) if not has_box(after) else None
     letter = _LETTER.fullmatch(cue.answer) if cue is not None and not _LETTER.fullmatch(box.answer) else None
     return ExtractedAnswer("cue", f"{letter[1]}. {box.answer}") if letter is not None else box
@@ -191,7 +187,7 @@ def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | No
 
 
 def _whole_tokens(text: str, finish: str | None) -> str:
-    """Return a text without a last token that may be cut off."""
+    """Remove a last token that may be cut off."""
     if finish != "length" or not text or text[-1].isspace():
         return text
     return text[: len(text) - len(text.split()[-1])]
@@ -203,7 +199,7 @@ def _by_box(text: str) -> ExtractedAnswer | None:
 
 
 def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
-    """Return the content of the last closed tag, or of a marker in it."""
+    """Return the last closed tag's content, or a marker's in it."""
     small = text.lower()
     end = small.rfind(tag.lower().replace("<", "</"))
     start = small.rfind(tag.lower(), 0, max(end, 0))
@@ -215,7 +211,7 @@ def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
 
 
 def _by_hashes(text: str) -> ExtractedAnswer | None:
-    """Return what follows the last hashes that are no heading; words alone only at the end."""
+    """Return the text of the last hashes that are no heading."""
     last: ExtractedAnswer | None = None
     for match in [*_HASHES.finditer(text)][::-1]:
         said = _strip_markup(match[1])
@@ -230,12 +226,10 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
-    """Return what follows the last cue, up to the end of its sentence.
-
-    Weak cues ("so", "the answer is right") count only if there are no others.
+    """Return the last cue's text, to the end of its sentence; weak cues count last.
 
     Args:
-        is_cut: whether the text was cut off; then only the first value of an unfinished sentence counts.
+        is_cut: the text was cut off; an unfinished sentence then gives its first value.
     """
     text = _BOLD_LABEL.sub(r"\1", text)
     weak: ExtractedAnswer | None = None
@@ -277,7 +271,7 @@ MAX_WORDS_BEHIND = 8
 
 
 def _by_conclusion(text: str) -> ExtractedAnswer | None:
-    """Return the last sentence's value with unit and noun, for a response without markers."""
+    """Return the last sentence's value with unit and noun."""
     lines = CHAFF_END.sub("", text[-TAIL_CHARS:]).strip().rsplit("\n", 1)[-1]
     ends = [match.end() for match in SENTENCE_END.finditer(lines) if lines[match.end() :].strip(" *_$")]
     sentence = _strip_markup(_ITEM.sub("", lines[ends[-1] if ends else 0 :], count=1))
@@ -287,7 +281,7 @@ def _by_conclusion(text: str) -> ExtractedAnswer | None:
 
 
 def _text_after(text: str, start: int) -> tuple[str, bool]:
-    """Return what follows a cue, and whether its sentence is complete."""
+    """Return a cue's text, and whether its sentence is complete."""
     rest = text[start : start + MAX_ANSWER_CHARS].lstrip(" \t:：=*_")
     if rest[:1] == "\n":
         rest = rest.lstrip()
@@ -314,7 +308,7 @@ def _by_choice(text: str, pattern: re.Pattern[str] = _CHOICE) -> ExtractedAnswer
 
 
 def _by_stated_choice(text: str) -> ExtractedAnswer | None:
-    """Return the letter of the last option named, or the letter alone."""
+    """Return the last option letter named, or given alone."""
     named, cue = _by_choice(text), _by_cue(text)
     letter = _LETTER.fullmatch((cue.answer if cue is not None else text).strip())
     return ExtractedAnswer("choice", letter[1]) if letter is not None else named
@@ -361,9 +355,9 @@ _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
 
 
 def clean_recorded_answer(answer: str | None) -> str | None:
-    r"""Return a recorded final answer without remains of its JSON; None if it is empty.
+    r"""Return a recorded final answer without remains of JSON, or None.
 
-    Example: ``'"answer": "40"\n}'`` → ``"40"``, ``'2025",'`` → ``"2025"``, ``"No answer provided."`` → None
+    Example: ``'"answer": "40"\n}'`` → ``"40"``, ``"No answer provided."`` → None
     """
     if answer is None:
         return None

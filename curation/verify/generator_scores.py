@@ -1,9 +1,6 @@
-"""Runs the scorer of a generator's file, `score(row, answer)`, in the sandbox.
+"""Runs a generator file's scorer, `score(row, answer)`, in the sandbox; right answers score true or at least 1.
 
-It returns a truth value or a number (right from 1 on), and may import the standard library and numpy. `row` has
-`statement` and `answer`.
-
-Invariant: a failure of file, scorer or sandbox is reported with a reason, never as a wrong answer.
+Invariant: a failure of file, scorer or sandbox is never a wrong answer.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ def is_scorer(value: Any) -> bool:
 
 @lru_cache(maxsize=4096)
 def scored(plugin: Plugin, statement: str | None, reference: str, answer: str) -> bool | str | None:
-    """Return whether an answer is right, None if in doubt, or how the scorer failed."""
+    """Return whether an answer is right, None in doubt, or the failure."""
     from curation.verify.programs.running import failure_of
     from curation.verify.programs.tools import wants_numpy
     from curation.verify.sandbox import Limits

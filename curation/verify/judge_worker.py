@@ -1,9 +1,9 @@
-"""Compares answers in the worker processes of `math_judge`, one announced step per comparison.
+"""Compares answers in `math_judge`'s worker processes, one announced step per comparison.
 
-A job is ``{"do": "judge" | "check", "reference": …, "lang": …}`` with distinct ``answers`` and optionally
-``admissible``, ``letter``, ``statement``, ``engine`` and ``judges``; all values are JSON.
+A job is JSON: ``{"do": "judge" | "check", "reference": …, "lang": …}`` with distinct ``answers`` and optionally
+``admissible``, ``letter``, ``statement``, ``engine``, ``judges``.
 
-Invariant: the result is a function of the job and of written-off steps, apart from the milliseconds.
+Invariant: the result depends only on the job and failed steps, except for milliseconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DOUBTFUL = " (doubtful)"
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
-    """Run one job, with imports before the first step so that they do not count for its limit."""
+    """Run one job, with imports before the first step's limit."""
     engine = job.get("engine", OWN_ENGINE)
     (answers if engine == OWN_ENGINE else ENGINES[engine]).load()
     judges = [PluginRef(*fields) for fields in job.get("judges", ())]
@@ -90,7 +90,7 @@ def _judge(
 
 
 def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]:
-    """Return the best verdict over admissible references: right, then failed, then doubtful."""
+    """Return the best verdict by any reference: right, failed, then doubtful."""
     order = (Outcome.CORRECT, Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
     return min(verdicts, key=lambda verdict: (order.index(verdict[0]), not verdict[1].endswith(DOUBTFUL)))
 
@@ -117,7 +117,7 @@ class _GuardedComparison:
         return self.built_in(step, reference, answer)
 
     def claimant(self, reference: str) -> _Claimant | None:
-        """Return the user's first judge that claims a reference, one step per judge."""
+        """Return the user's first judge that claims a reference, one step each."""
         if reference not in self.claimants:
             self.claimants[reference] = self._find_claimant(reference)
         return self.claimants[reference]

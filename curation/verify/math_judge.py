@@ -1,11 +1,8 @@
 """Judges responses and pairs on math problems, for every caller.
 
-Comparisons that `answers.quick_compare` cannot decide run in worker processes, one job per problem. A recorded
-``answer`` is judged only if there is no ``text``. Answers that equal the reference have class 0, others 1, 2, … in
-order of first appearance; attempts without an answer or with a failed comparison have none.
+Answer class 0 equals the reference, others get 1, 2, … by first appearance; failed comparisons have none.
 
-Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG; a verdict depends only on the
-task, the format and the limits.
+Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG; only task, format and limits matter.
 """
 
 from __future__ import annotations
@@ -31,12 +28,7 @@ from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    r"""One attempt at a problem: its whole text, or only a recorded final answer.
-
-    ``finish`` is as in `ATTEMPT`: ``stop`` if the text ended by itself.
-
-    Example: ``Response("… so we get\nA: 26", None)``
-    """
+    """One attempt: its text (judged if present), or a recorded final answer; ``finish`` as in `ATTEMPT`."""
 
     text: str | None
     answer: str | None
@@ -47,11 +39,8 @@ class Response:
 class JudgeTask:
     """One problem with the responses to judge.
 
-    ``letter`` is the option's letter in the original multiple-choice question, also right. ``seed`` draws a code
-    problem's tests. ``admissible`` are further right references. ``statement`` gives the requested quantity, unit and
-    form.
-
-    Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
+    Right answers equal ``reference``, an ``admissible`` one, or ``letter``, the original option. ``seed`` draws a code
+    problem's tests.
     """
 
     problem: str
@@ -66,12 +55,9 @@ class JudgeTask:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one response; ``method`` names the deciding tier or the failure.
+    """The verdict on one response, with the ``method`` that decided or failed.
 
-    ``passed`` is the share of tests passed, in [0, 1], if all were run. ``milliseconds`` is the comparison's time, or
-    None.
-
-    Example: ``Verdict(Outcome.CORRECT, "18", 0, "number")``
+    ``passed`` is the share of tests passed if all were run; ``milliseconds`` is the comparison's time or None.
     """
 
     outcome: Outcome
@@ -97,10 +83,7 @@ class JudgeResult:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCheck:
-    """Whether a reference can be used; ``failure`` is set if the verifier itself failed.
-
-    Example: ``ReferenceCheck(False, None, "it is empty")`` or ``ReferenceCheck(False, Outcome.TIMEOUT, "…")``
-    """
+    """Whether a reference is usable; ``failure`` if the verifier itself failed."""
 
     usable: bool
     failure: Outcome | None
@@ -112,7 +95,7 @@ Reference = tuple[str, str] | tuple[str, str, str | None]
 
 
 class Judge(Protocol):
-    """A verifier of answers or programs, used as a context manager."""
+    """A verifier of answers or programs, as a context manager."""
 
     version: str
 
@@ -131,7 +114,7 @@ class Judge(Protocol):
         ...
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a future of the verdicts on a task's responses, or on these final answers."""
+        """Return a future of the verdicts on responses or final answers."""
         ...
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
@@ -152,11 +135,10 @@ class _AnswerVerdict:
 
 
 class MathJudge:
-    """The math verifier, a context manager whose workers start on first use.
+    """The math verifier, a context manager; workers start on first use.
 
     Args:
-        response_format: how responses give their answers (`curation.response_formats`).
-        judges: the user's own, each for the references it claims; they need workers for every verdict.
+        judges: the user's own, for references they claim.
     """
 
     def __init__(
@@ -210,10 +192,10 @@ class MathJudge:
             yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in final_answers))
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a future of the verdicts on a task's responses, already done if no worker is needed.
+        """Return a future of the verdicts on one task's responses.
 
         Args:
-            final_answers: known final answers; ``task.responses`` are then ignored.
+            final_answers: if given, ``task.responses`` are ignored.
         """
         extracted_answers = (
             [self.final_answer(response) for response in task.responses]
@@ -303,7 +285,7 @@ class MathJudge:
             yield ready if ready is not None else _outcome(reply)
 
     def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Yield each result or its job's reply, in order, with few jobs in flight."""
+        """Yield results and jobs' replies in order, few in flight."""
         in_flight: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
         capacity = 4 * self._pool.workers
@@ -333,7 +315,7 @@ class MathJudge:
 
 
 def final_answer(response: Response, response_format: str = ANY) -> str | None:
-    """Return the final answer of a response's text or, without text, the recorded one."""
+    """Return the final answer in a response's text, else the recorded."""
     if response.text is None:
         return read_answer(response.answer, response_format) if response.answer is not None else None
     extracted = extract_answer(response.text, response_format, response.finish)
@@ -341,7 +323,7 @@ def final_answer(response: Response, response_format: str = ANY) -> str | None:
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
-    """Return all verdicts if `answers.quick_compare` decides every comparison, else None."""
+    """Return all verdicts if `answers.quick_compare` decides them, else None."""
     verdicts: dict[str, tuple[Outcome, str]] = {}
     for answer in distinct:
         comparisons = [

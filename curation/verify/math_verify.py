@@ -1,7 +1,4 @@
-"""Uses Math-Verify as the comparison engine (`--set verify.engine=math-verify`).
-
-Its own time limits are off: they need the main thread, and the worker has a hard limit.
-"""
+"""Makes Math-Verify an engine (`--set verify.engine=math-verify`), without its own time limits."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ def load() -> None:
 
 
 def compare(reference: str, answer: str) -> tuple[Outcome, str]:
-    """Return whether Math-Verify accepts the answer, and whether it or a failed parse decided."""
+    """Return whether Math-Verify accepts the answer, and what decided."""
     from math_verify import verify
 
     gold, target = _parse(reference), _parse(answer)
@@ -36,7 +33,7 @@ def compare(reference: str, answer: str) -> tuple[Outcome, str]:
 
 
 def check_reference(reference: str) -> str | None:
-    """Return why the reference does not parse or equal itself, else None."""
+    """Return why the reference does not parse or equal itself."""
     if not _parse(reference):
         return "Math-Verify cannot parse it"
     return (

@@ -1,10 +1,8 @@
-"""Loads judges of answers that a user names in a recipe: `[verify] judges = ["chem.py:FORMULA"]`.
+"""Loads a user's judges of answers: `[verify] judges = ["chem.py:FORMULA"]`.
 
-The first judge that claims a reference decides it, in the worker process, with the user's rights. A generator's
-`score(row, answer)` is a judge too, run in the sandbox (`curation.verify.generator_scores`).
+The first that claims a reference decides it, in the worker process; a generator's `score(row, answer)` is one too.
 
-Invariants: what a judge raises is BROKEN, never wrong; its file's digest is in the verifier's version; records name
-their judges by `PluginRef.label`.
+Invariants: a judge's exception is BROKEN, never wrong; its file's digest is in the verifier's version.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ class AnswerJudge(Protocol):
     """
 
     def claims(self, reference: str, statement: str | None) -> bool:
-        """Return whether this judge decides the problem; the statement may be None."""
+        """Return whether this judge decides the problem; ``statement`` may be None."""
         ...
 
     def judge(self, answer: str, reference: str, statement: str | None) -> bool | None:
@@ -67,7 +65,7 @@ def find_judge(name: str, folder: Path) -> PluginRef:
 
 
 def judge_at(path: str) -> PluginRef:
-    """Return the judge `path/to/chem.py:FORMULA`, relative to the working directory.
+    """Return the judge `path/to/chem.py:FORMULA`.
 
     Raises:
         ConfigError: the plug-in cannot be loaded, or lacks a method.
@@ -83,7 +81,7 @@ NEEDED = "judges.json"
 
 
 def needed_judges(folder: Path) -> tuple[str, ...]:
-    """Return the labels of judges that a published set needs.
+    """Return the labels of a published set's judges.
 
     Raises:
         SourceError: the file is damaged.
@@ -101,7 +99,7 @@ def needed_judges(folder: Path) -> tuple[str, ...]:
 
 
 def chosen_judges(labels: Sequence[str], judges: Iterable[PluginRef], problem: str) -> tuple[PluginRef, ...]:
-    """Return the available judges that a problem was measured with.
+    """Return the judges that a problem was measured with.
 
     Raises:
         SourceError: one is missing, or its file has changed.
@@ -137,7 +135,7 @@ def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str
 
 
 def verdict(judge: PluginRef, answer: str, reference: str, statement: str | None) -> bool | str | None:
-    """Return whether a judge accepts the answer, None if in doubt, or how it failed."""
+    """Return whether a judge accepts the answer, None in doubt, or its failure."""
     plugin = judge.load()
     if is_scorer(plugin.value):
         return scored(plugin, statement, reference, answer)

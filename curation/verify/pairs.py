@@ -1,10 +1,9 @@
 """Judges a file of (gold, pred) pairs, for `goldilocks verify answers`.
 
-Rows in are JSON lines with ``gold`` (a string or a list of admissible ones), ``pred`` (an answer, a response or null),
-and optionally ``statement`` and ``lang``. Rows out add ``equal``, ``verdict``, ``answer``, ``method``, ``doubtful`` and
-``ms``. The default format is `LOOSE`.
+Rows in are JSON lines with ``gold`` (a string or list), ``pred`` (an answer, a response or null), and optionally
+``statement`` and ``lang``. Rows out add ``equal``, ``verdict``, ``answer``, ``method``, ``doubtful`` and ``ms``.
 
-Invariants: one row out per row in; bounded memory; the output appears only when complete.
+Invariants: one row out per row in; bounded memory; only complete output appears.
 """
 
 from __future__ import annotations
@@ -38,10 +37,9 @@ def verify_pairs(
     response_format: str = LOOSE,
     judges: Sequence[PluginRef] = (),
 ) -> dict[str, int]:
-    """Judge every pair of ``pairs_path`` into ``verdicts_path`` and return rows per verdict.
+    """Judge ``pairs_path`` into ``verdicts_path`` and return rows per verdict.
 
-    ``tags`` enclose a ``pred``'s thoughts; ``judges`` are the user's own; ``progress`` receives the number of rows
-    done. Raises `SourceError` on a line that is not a pair.
+    ``tags`` enclose thoughts; ``progress`` receives the rows done. Raises `SourceError` on an invalid line.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()
@@ -87,7 +85,7 @@ def _columns(verdict: Verdict) -> dict[str, Any]:
 
 
 def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the pairs of a file; raise `SourceError` with the number and text of a bad line."""
+    """Yield a file's pairs; raise `SourceError` on the first bad line."""
     for number, row in numbered_jsonl(path):
         if not _is_gold(row.get("gold")):
             raise _pair_error(path, number, row, '"gold" must be a string, or a list of admissible ones')

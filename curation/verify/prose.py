@@ -1,7 +1,6 @@
-"""Reads the one value in a text with words around it, like "144 to paint the room".
+"""Reads a sentence's only value, like "144 to paint the room", unless words change it.
 
-A value is read only if it is the only one and the words next to it change nothing; other texts stay whole, and
-`answers.compare` marks them doubtful.
+Other texts stay whole, and `answers.compare` marks them doubtful.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _SINGLE_LETTERS = frozenset("aAI")
 
 
 def _telling_words() -> frozenset[str]:
-    """Return the lower-case words next to a number that can change its meaning."""
+    """Return lower-case words that can change a number next to them."""
     words: list[str] = [
         *every(lambda vocab: vocab.answers.value_words),
         *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
@@ -89,7 +88,7 @@ _TELLING_HAN = re.compile("|".join(re.escape(word) for word in sorted(TELLING) i
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a text has more words than a unit or a name."""
+    """Return whether a text has words besides a unit or name."""
     text = text[:MAX_PROSE_CHARS]
     if len(FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
@@ -107,13 +106,13 @@ def is_prose(text: str) -> bool:
 
 
 def _is_math_word(word: str) -> bool:
-    """Return whether letters are mathematics: a function, a unit, a differential."""
+    """Return whether letters are a function, unit or differential."""
     is_name = word in FUNCTIONS or (is_unit(word) and word != "in") or word == "pi"  # 5 in, but 5 in the end
     return is_name or (len(word) == 2 and word[0] == "d" and word != "du")
 
 
 def _is_operand(text: str, word: re.Match[str]) -> bool:
-    """Return whether letters are a product next to an operator: "xy" in "xy+yz+zx"."""
+    """Return whether letters are a product, like "xy" in "xy+yz+zx"."""
     before, after = text[: word.start()].rstrip()[-1:], text[word.end() :].lstrip()[:1]
     return len(word.group()) <= 3 and (before in _OPERATORS or after in _OPERATORS)
 
@@ -131,7 +130,7 @@ def has_words(text: str) -> bool:
 
 
 def value_in(text: str) -> str | None:
-    """Return a text's only value if the words next to it change nothing, else None.
+    """Return a text's only value if no words change it, else None.
 
     Examples: ``"144 to paint the room"`` → ``"144"``, ``"3 fifths of it"`` → None, ``"5 + 3 = 8 eggs"`` → ``"8"``
     """
@@ -152,7 +151,7 @@ def value_in(text: str) -> str | None:
 
 
 def concluded_value(sentence: str) -> str | None:
-    """Return what follows the last "=" of a sentence, its value, or all of it; None without a number.
+    """Return what follows a sentence's last "=", or all of it; None without a number.
 
     Example: ``"So he needs 20 - 16 = 4 more books than Al"`` → ``"4 more books than Al"``
     """
@@ -166,7 +165,7 @@ def concluded_value(sentence: str) -> str | None:
 
 
 def leading_value(text: str) -> str | None:
-    """Return the value at the start of a text if the other words change nothing."""
+    """Return a text's first value if the rest does not change it."""
     match = _VALUE.match(text)
     return _with_unit(text, match) if match is not None else None
 
@@ -176,7 +175,7 @@ _CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
 
 
 def is_conditioned(text: str) -> bool:
-    """Return whether a sentence begins with a condition or defines a letter."""
+    """Return whether a sentence has a condition first or defines a letter."""
     copula = _last_copula(text)
     return copula is not None and _CONDITIONED.match(text[: copula.start()]) is not None
 
@@ -186,10 +185,7 @@ def _last_copula(text: str) -> re.Match[str] | None:
 
 
 def stated_value(text: str) -> str:
-    """Return what follows the last "is" of a sentence, or else the text, as a guess.
-
-    What begins with a number or a sign, or defines a letter, stays whole.
-    """
+    """Guess what a sentence's last "is" states, or return the text."""
     if not is_prose(text):
         return text
     copula = _last_copula(text)
@@ -201,7 +197,7 @@ def stated_value(text: str) -> str:
 
 
 def _with_unit(text: str, match: re.Match[str]) -> str | None:
-    """Return a value with its unit; None if other words could change it."""
+    """Return a value with its unit, unless other words could change it."""
     after = text[match.end() :]
     if after[:1].isalpha() or not _is_idle(after):
         return None
@@ -216,7 +212,7 @@ def _with_unit(text: str, match: re.Match[str]) -> str | None:
 
 
 def _is_idle(text: str) -> bool:
-    """Return whether words change nothing: no number, sign, negation or number word."""
+    """Return whether words next to a value change nothing."""
     text = _NAME.sub(" ", text)
     if not text.strip(" .,;:!*()\n"):
         return True

@@ -1,6 +1,6 @@
-"""Keeps a rewritten reference only if it is the same answer as the original.
+"""Accepts a rewritten reference only if it is the same answer as the original.
 
-Invariants: texts are read and nothing is computed, so it is quick; what needs arithmetic to prove is not the same.
+Invariant: nothing is computed, so equality that needs arithmetic does not count.
 """
 
 from __future__ import annotations

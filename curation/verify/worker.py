@@ -1,10 +1,7 @@
-"""Runs jobs in a worker process: reads jobs, announces steps and writes values as JSON lines.
+"""Runs jobs in a worker process, over JSON lines.
 
-Invariants:
-  - a step is announced before it begins;
-  - the CPU limit is a kernel timer with the default action, so no code can delay it;
-  - nothing is caught: an exception ends the process, and the parent reports BROKEN;
-  - RLIMIT_AS bounds memory.
+Invariants: a step is announced before it begins; the CPU limit is a kernel timer with the default action, which no code
+can delay; nothing is caught, so an exception ends the process; RLIMIT_AS bounds memory.
 """
 
 from __future__ import annotations
@@ -29,8 +26,8 @@ PROCESS_STATUS = Path("/proc/self/status")
 class Guard(Protocol):
     """Announces the risky steps of a job.
 
-    ``enter(step)`` returns None if the step may run, and ``leave()`` must follow; else it returns the outcome (TIMEOUT
-    or BROKEN) of its earlier failure.
+    ``enter(step)`` returns None if the step may run (call ``leave()`` after it), else the outcome of its earlier
+    failure.
     """
 
     def enter(self, step: str) -> Outcome | None: ...
@@ -59,7 +56,7 @@ class PipeGuard:
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends, or exit if it has ended."""
+    """Make the kernel kill this process when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -67,7 +64,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def peak_rss_kib() -> int:
-    """Return this program's peak memory in KiB, by VmHWM; on Linux ``ru_maxrss`` includes the parent's."""
+    """Return this program's peak KiB, by VmHWM because ``ru_maxrss`` includes the parent's."""
     try:
         lines = PROCESS_STATUS.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:  # no Linux

@@ -1,13 +1,9 @@
-"""Runs work that may hang, crash or eat memory in worker processes, with a hard limit per step.
+"""Runs work that may hang, crash or eat memory in worker processes, with hard limits per step.
 
-A step over its limit ends the worker; a new worker repeats the job without that step, which is TIMEOUT (killed) or
-BROKEN (a crash, no memory). The kernel limits CPU time, so an overloaded machine changes no verdict; the parent limits
-wall time to `WALL_FACTOR` times as much.
+A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. CPU time decides, so an overloaded
+machine changes no verdict.
 
-Invariants:
-  - results come in order, at most ``4 * workers`` jobs are in flight, the iterable is read lazily;
-  - workers are fresh interpreters, import only their target, and die with their parent;
-  - all methods work from any thread; the parent sets no signal handler.
+Invariants: jobs are read lazily, at most ``4 * workers`` ahead; workers die with their parent; methods are thread-safe.
 
 This is no sandbox: foreign code belongs in `sandbox`.
 """
@@ -48,11 +44,7 @@ MAX_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class JobReply:
-    """A job's value, or the reason if the worker failed outside every step.
-
-    Example: ``JobReply({"outcome": "correct"}, None, "")`` or ``JobReply(None, Outcome.BROKEN, "worker died (signal
-    11)")``
-    """
+    """A job's value, or why the worker failed outside every step."""
 
     value: Any
     failure: Outcome | None
@@ -61,7 +53,7 @@ class JobReply:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """CPU seconds per step, MiB of address space, and jobs per worker."""
+    """CPU seconds per step, MiB of address space, jobs per worker."""
 
     step_s: float = 2.0
     memory_mb: int = 2048
@@ -69,10 +61,7 @@ class WorkerLimits:
 
 
 class WorkerPool:
-    """Processes that run ``target``, a ``"package.module:function"`` from (job, `Guard`) to a JSON value.
-
-    Use it as a context manager; threads may call `map` at once.
-    """
+    """Processes that run ``target``, ``"package.module:function"``, from (job, `Guard`) to a JSON value."""
 
     def __init__(self, target: str, workers: int, limits: WorkerLimits | None = None) -> None:
         if workers < 1:
@@ -186,7 +175,7 @@ class WorkerPool:
 
 @dataclass(frozen=True, slots=True)
 class _RunEnd:
-    """The end of one run: a value, or the worker's end in a step."""
+    """The end of a run: a value, or a failed step."""
 
     has_value: bool
     value: Any = None
@@ -228,7 +217,7 @@ class _Worker:
         }
 
     def await_ready(self, closing: threading.Event) -> str:
-        """Wait for the worker and return why it is not ready, or an empty text."""
+        """Wait for the worker; return an empty text, or why it failed."""
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""
@@ -280,7 +269,7 @@ class _Worker:
             view = view[self.process.stdin.write(view) :]
 
     def _read(self, deadline: float, closing: threading.Event) -> Any:
-        """Return the next message; None at the worker's or pool's end, ``"late"`` past the deadline."""
+        """Return the next message, None at the end, ``"late"`` past the deadline."""
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
         poll = select.poll()

@@ -1,8 +1,7 @@
-"""Runs custom checkers of outputs in the sandbox; interactive problems are refused.
+"""Runs custom checkers of outputs in the sandbox.
 
-A Kattis validator gets ``input answer feedback_dir [flags]`` and the output on standard input, and exits with 42
-(right) or 43 (wrong). A testlib checker gets ``input output answer`` and exits with 0 (right), 1, 2 or 4; it must bring
-testlib.h. Any other ending is BROKEN if the checker also fails on the expected output, else wrong.
+Kattis validators get ``input answer feedback_dir [flags]`` and exit with 42 or 43; testlib checkers get ``input output
+answer`` and exit with 0, 1, 2 or 4. Another exit is BROKEN if the expected output causes it too, else wrong.
 """
 
 from __future__ import annotations
@@ -46,10 +45,7 @@ print(held["exits"][str(done.returncode)])
 
 
 def as_script(checker: Checker) -> str | None:
-    """Return a checker as one Python script for other trainers; None if it is not in Python.
-
-    It takes paths of input, expected output and output, and prints 1 or 0.
-    """
+    """Return a Python checker as a script that takes paths of input, expected output and output and prints 1 or 0."""
     if checker.lang is not CodeLang.PYTHON:
         return None
     if SCRIPT_FILE in checker.sources:
@@ -62,7 +58,7 @@ def as_script(checker: Checker) -> str | None:
 def check_outputs(
     tools: Toolbox, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
-    """Return AC, WA, or BROKEN with its reason for each (input, answer, output), one process each."""
+    """Return AC, WA, or BROKEN with a reason per (input, answer, output)."""
     program = prepare_checker(tools, checker)
     if isinstance(program, Unready):
         return [(CodeVerdict.BROKEN, program.how)] * len(runs)
@@ -96,7 +92,7 @@ def _checked(
 
 
 def helper_files(checker: Checker) -> dict[str, bytes]:
-    """Return the files next to a Python program that it may import."""
+    """Return the files next to a Python program, for imports."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {
@@ -116,7 +112,7 @@ def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
 
 
 def prepare_checker(tools: Toolbox, checker: Checker) -> Program | Unready:
-    """Return the checker ready to run, else CE, or BROKEN if the sandbox failed."""
+    """Return a runnable checker, else CE or BROKEN."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}

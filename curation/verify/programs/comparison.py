@@ -1,7 +1,7 @@
-"""Compares a program's output with the expected one, by the rules of Kattis' default validator.
+"""Compares outputs by the rules of Kattis' default validator.
 
-Invariants: everything is bytes, so NUL and invalid UTF-8 are ordinary content; white space is C's isspace in the C
-locale; text after the right answer is wrong; outputs are read in blocks.
+Invariants: everything is bytes; white space is C's isspace in the C locale; text after the right answer is wrong;
+outputs are read in blocks.
 """
 
 from __future__ import annotations
@@ -20,12 +20,9 @@ _SPACES = re.compile(rb"([ \t\n\r\x0b\f]+)")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How outputs are compared; without a tolerance, numbers too are compared as text.
+    """How outputs are compared, by default as in Kattis packages; without tolerance numbers are text.
 
-    ``absolute`` bounds ``|program - expected|``, ``relative`` the same by ``|expected|``; one is enough. The default is
-    that of Kattis packages.
-
-    Example: ``Comparison(absolute=1e-6, relative=1e-6)``
+    ``absolute`` bounds ``|program - expected|``, ``relative`` the same by ``|expected|``; one suffices.
     """
 
     case_sensitive: bool = False
@@ -49,7 +46,7 @@ EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 def comparison_of_flags(flags: str) -> Comparison:
     """Return the comparison for a Kattis package's ``validator_flags``.
 
-    Raises `VerifierError` on an unknown flag or a tolerance that is no number.
+    Raises `VerifierError` on an invalid flag.
 
     Example: ``comparison_of_flags("case_sensitive float_tolerance 1e-6")``
     """
@@ -104,7 +101,7 @@ def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) 
 
 
 def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
-    """Yield nonempty lists of an output's tokens, case-folded if the rule asks for it."""
+    """Yield nonempty lists of tokens, case-folded if required."""
     start = 0
     while start < len(text):
         end = start + _BLOCK
@@ -162,7 +159,7 @@ def _is_whole(token: bytes) -> bool:
 
 
 def _number(token: bytes) -> float | None:
-    """Return the number that C's strtod reads from the whole token, else None."""
+    """Return C's strtod of the whole token, or None."""
     if b"_" in token or len(token) > 4096:
         return None
     try:

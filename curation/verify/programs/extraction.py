@@ -1,10 +1,9 @@
 """Extracts the program of a response.
 
-By the paper's rule it is the first block after the thoughts, of three backticks or more and the name of a judged
-language. Else it is the last block with the requested language, or the last unnamed one that looks like it. A block
-that is never closed counts only if the response ended by itself.
+It is the first block after the thoughts that names a judged language (the paper's rule), else the last in the requested
+language or unnamed one that looks like it. An open block counts only if the response ended by itself.
 
-Invariants: a block without indentation is copied byte for byte; no language parser reads foreign text here.
+Invariant: foreign text is never parsed as a program.
 """
 
 from __future__ import annotations
@@ -56,10 +55,7 @@ _BEGINS = re.compile(r"#|//|import |from |def |class |using |int |[\w, ]+=|print
 
 @dataclass(frozen=True, slots=True)
 class FoundCode:
-    r"""A program found in a response, or why there is none.
-
-    Example: ``FoundCode(CodeLang.PYTHON, "print(1)\n", "")`` or ``FoundCode(None, None, "no code block")``
-    """
+    """A program found in a response, or why there is none."""
 
     lang: CodeLang | None
     code: str | None
@@ -68,10 +64,7 @@ class FoundCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    r"""A fenced block with its name in lower case, which may be empty.
-
-    Example: ``CodeBlock("python", "print(1)\n")``
-    """
+    """A fenced block with its name in lower case, which may be empty."""
 
     name: str
     code: str
@@ -83,21 +76,18 @@ def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = 
 
     Args:
         wanted: the requested language; None for any.
-        finished: whether the response ended by itself, which closes an open block.
+        finished: the response ended by itself, which closes an open block.
     """
     return _chosen(find_programs(text, finished=finished), wanted)
 
 
 def extract_program(answer: str, wanted: CodeLang | None = None) -> FoundCode:
-    """Return the program of a final answer that `fenced` wrote; it may hold tags."""
+    """Return the program in a final answer by `fenced`."""
     return _chosen(_last_programs(answer, finished=False), wanted)
 
 
 def find_programs(text: str, *, finished: bool = False) -> list[FoundCode]:
-    """Return a response's program per language, in order, or why there is none.
-
-    ``finished``: see `extract_code`.
-    """
+    """Return a response's program per language, or why none; ``finished`` as in `extract_code`."""
     answer = split_response(text).answer
     if answer is None:
         return [FoundCode(None, None, "the thoughts never end")]
@@ -116,7 +106,7 @@ def _chosen(found: list[FoundCode], wanted: CodeLang | None) -> FoundCode:
 
 
 def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
-    """Return the last program of each language, for responses not in the paper's form."""
+    """Return each language's last program, without the paper's form."""
     blocks = list(_blocks(answer, stray=True))
     if not blocks:
         return [FoundCode(None, None, "no code block")]
@@ -135,7 +125,7 @@ def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
 
 
 def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> FoundCode | None:
-    """Return the program before a text's only fence, if the prompt opened it."""
+    """Return the program before a text's only fence, a closing one."""
     text = answer.replace("\r\n", "\n")
     if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
         return None
@@ -156,19 +146,15 @@ def _no_program(last: CodeBlock, finished: bool) -> FoundCode:
 
 
 def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:
-    """Return the answer section's nonempty, finished code blocks in order.
-
-    Args:
-        finished: see `extract_code`.
-    """
+    """Return the answer's nonempty, finished blocks; ``finished`` as in `extract_code`."""
     blocks = _blocks(split_response(text).answer or "")
     return [block for block in blocks if block.code.strip() and (block.is_closed or finished)]
 
 
 def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
-    """Yield the fenced blocks of a text; only the last may be open.
+    """Yield fenced blocks; only the last may be open.
 
-    ``stray``: skip an unnamed fence if the next one as long names a judged language.
+    ``stray``: skip an unnamed fence if the next equal one names a judged language.
     """
     text, at = answer.replace("\r\n", "\n"), 0
     while (opening := _OPENING.search(text, at)) is not None:
@@ -188,7 +174,7 @@ def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
 
 
 def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
-    """Return where a fence as long as ``fence`` opens a block in a judged language."""
+    """Return where an equal ``fence`` opens a judged language's block."""
     for opening in _OPENING.finditer(text, start, end):
         if len(opening["fence"]) == fence and opening["name"].strip("{}.").lower() in LANGUAGES:
             return opening.start()
@@ -196,7 +182,7 @@ def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
 
 
 def _without_indent(code: str, width: int) -> str:
-    """Return code without the common indentation of its lines, up to ``width`` columns."""
+    """Remove the lines' common indentation, up to ``width`` columns."""
     if not width:
         return code
     lines = code.split("\n")
@@ -220,7 +206,7 @@ def _cut_indent(line: str, width: int) -> str:
 
 
 def fenced(lang: CodeLang, code: str) -> str:
-    """Return a program as one block with its language and a fence longer than any in it."""
+    """Return a program in a named block with a longer fence than any inside."""
     longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

@@ -4,13 +4,10 @@ Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and o
 ``time_limit_s``, ``memory_mb``, ``processes``, ``comparison`` ({"case_sensitive", "space_change_sensitive", "absolute",
 "relative"}), ``checker`` (Kattis flags, or {"kind": "kattis" or "testlib", "lang", "sources": {name: text}, "main":
 [name], "args": []}) and ``function`` ({"entry", "calls": [{"args", "kwargs", "expected"}]} or {"entry", "program",
-"setup"}). Case matters by default, except with Kattis flags.
+"setup"}). Case matters except with Kattis flags. Submissions have ``problem``, ``id``, and ``lang`` and ``code``, or
+``response`` and ``finish``.
 
-Submissions are JSON lines with ``problem``, ``id``, and ``lang`` and ``code``, or ``response`` and ``finish``. Rows out
-have ``id``, ``problem``, ``verdict``, ``outcome``, ``first_failed``, ``method`` and ``tests`` (``time_s`` is CPU time).
-
-Invariants: one row out per row in; runs stop at the first failure unless every test is requested; the output appears
-only when complete; memory holds only the problems.
+Invariants: one row out per row in; only complete output appears; memory holds only the problems.
 """
 
 from __future__ import annotations
@@ -45,10 +42,9 @@ def verify_programs(
     every: bool = False,
     tags: ThinkingTags = THINK,
 ) -> dict[str, int]:
-    """Judge every submission into ``out`` and return submissions per verdict.
+    """Judge every submission into ``out`` and return counts per verdict.
 
-    ``tags`` enclose a response's thoughts; ``progress`` receives the number judged so far. Raises `SourceError` with
-    the number of an invalid line.
+    ``tags`` enclose thoughts; ``progress`` receives the number judged. Raises `SourceError` on an invalid line.
     """
     by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}
@@ -92,7 +88,7 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
 
 
 def read_problems(path: Path) -> dict[str, CodeProblem]:
-    """Return a file's problems by id. Raises `SourceError` with the first invalid line."""
+    """Return a file's problems by id. Raises `SourceError` on an invalid line."""
     problems: dict[str, CodeProblem] = {}
     for number, row in numbered_jsonl(path):
         where = f"{path}, line {number}"

@@ -1,11 +1,9 @@
 """Judges functions by calls with arguments, or by test programs that assert.
 
-The submission runs in one box and returns results as plain data, which are compared outside it: nothing that it does in
-its process reaches the verdict. A test program (HumanEval, MBPP) runs in a second box, where calls are answered from
-those results, in rounds; the first round only gathers calls.
+The submission runs in one box and returns plain data, so nothing in its process reaches the verdict; a test program
+runs in a second box, on that data.
 
-Invariants: expected values are compared as trees of plain JSON, without hashes or methods of values; unreadable results
-are the submission's crash; a test program is BROKEN only if it fails before it knows any result.
+Invariants: comparison hashes nothing and calls no method of a value; unreadable results are the submission's crash.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ def run_function(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun] | Unready:
-    """Run the function tests: one run per call, or one for a test program."""
+    """Run the function tests, one run per call or test program."""
     tests = problem.function
     assert tests is not None
     if submission.lang is CodeLang.CPP:
@@ -71,7 +69,7 @@ def run_function(
 
 @lru_cache
 def _boxed(module: str) -> str:
-    """Return the program for a box: `values`, ``module``, and a call of its main function."""
+    """Return a box's program: `values`, ``module``, a call of its main."""
     parts = []
     for name in ("values", module):
         text = Path(functions.__file__).with_name(f"{name}.py").read_text("utf-8")
@@ -137,10 +135,7 @@ def _judge_call(ran: RunResult, call: FunctionCall, tolerance: float | None) -> 
 
 
 def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
-    """Return the callee's checked lines for ``count`` calls, or the verdict on the whole program.
-
-    The submission can write anything here; a wrong shape counts as its crash.
-    """
+    """Return ``count`` checked lines of the callee, or a verdict; the submission can write anything."""
     failure = failure_of(ran)
     if failure is not None:
         return failure
@@ -171,12 +166,12 @@ def _safe(line: object) -> dict[str, Any] | None:
 
 
 def _readable(text: str) -> str:
-    """Return a submission's text without lone surrogates, safe to write."""
+    """Return a submission's text without lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
-    """Return whether encoded values are equal by Python's ``==``, or as lists of the same items."""
+    """Return whether encoded values are equal in Python, or as lists."""
     expected_pair = _kind(expected)
     actual_pair = _kind(_in_order(actual, len(expected_pair[1])) if expected_pair[0] == "list" else actual)
     if expected_pair[0] != actual_pair[0]:
@@ -207,7 +202,7 @@ def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
 
 
 def _in_order(value: Any, count: int) -> Any:
-    """Return an ordered non-list as a list; of a range at most ``count + 1`` items."""
+    """Return an ordered non-list as a list, ranges up to ``count + 1``."""
     match value:
         case {"t": "range", "v": [int(start), int(stop), int(step)]} if step:
             return list(range(start, stop, step)[: count + 1])
@@ -242,7 +237,7 @@ def _kind(value: Any) -> tuple[str, Any]:
 
 
 def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
-    """Run rounds of calls and assertions until no call is unknown."""
+    """Run rounds of calls until the test program needs none."""
     results: dict[str, list[dict[str, Any]]] = {}
     cpu = wall = memory = 0.0
     need = _first_need(tools, problem, tests)
@@ -269,7 +264,7 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
 
 
 def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return the test program's calls before any result is known, gathered once per problem."""
+    """Return the test program's first calls, gathered once per problem."""
     key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
     if key not in tools.gathered:
         calls = _ask(tools, problem, tests, {})

@@ -1,15 +1,13 @@
 """Judges programs, and responses with a program.
 
     with Runner(workers=4) as runner:
-        for result in judge_programs(runner, jobs): …       # programs in, verdicts per test out
+        for result in judge_programs(runner, jobs): …
 
     with ProgramJudge(problems.__getitem__, seed=7) as judge:
-        for result in judge.judge(tasks): …                 # responses in, as `MathJudge` does
+        for result in judge.judge(tasks): …
 
-Attempts of a task share the tests that `draw_tests` draws by the seed and the problem's id.
-
-Invariants: one verdict per response and one result per program, in order, independent of threads; equal answers of a
-task are judged once; only accepted programs have an answer class, 0; BROKEN is never WRONG and counts in no pass rate.
+Invariants: one verdict per response and result per program, in order, whatever the threads; attempts of a task share
+their tests; only accepted programs have an answer class, 0; BROKEN is never WRONG.
 """
 
 from __future__ import annotations
@@ -61,10 +59,9 @@ class ProgramJudge:
 
     Args:
         find: returns the problem of an id.
-        seed: draws the tests of a task without a seed.
-        tests: number of tests drawn; None for all.
-        every: run all of them, so that verdicts hold the share passed.
-        runner: runs the programs; by default a new one.
+        seed: for tasks without one.
+        tests: number drawn; None for all.
+        every: run all, for the share passed.
     """
 
     version = VERSION
@@ -105,7 +102,7 @@ class ProgramJudge:
         """Return a future of the verdicts on one task's responses.
 
         Args:
-            final_answers: known final answers; ``task.responses`` are then ignored.
+            final_answers: if given, ``task.responses`` are ignored.
         """
         answers = (
             [program_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
@@ -177,20 +174,20 @@ class ProgramJudge:
         yield from ()
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield CORRECT where two programs are the same text."""
+        """Yield CORRECT for programs with the same text."""
         for reference, answer in pairs:
             yield Outcome.CORRECT if reference == answer else Outcome.WRONG
 
 
 def program_answer(response: Response) -> str | None:
-    """Return an attempt's final answer; None without a program in a judged language."""
+    """Return an attempt's final answer; None without a judged program."""
     found = find_programs(_text(response), finished=response.finish == "stop")
     answers = [fenced(one.lang, one.code) for one in found if one.lang is not None and one.code is not None]
     return "\n\n".join(answers) or None
 
 
 def submission_of(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
-    """Return a final answer's program in the language ``wanted``, or why there is none."""
+    """Return a final answer's program in language ``wanted``, or why none."""
     return _as_submission(extract_program(answer, wanted))
 
 
@@ -221,10 +218,7 @@ def run_program(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun] | Unready:
-    """Run a program on these tests, to the first failure unless ``every``.
-
-    ``cut`` is called between tests and may end the run.
-    """
+    """Run a program to the first failure unless ``every``; ``cut`` may end it."""
     if isinstance(submission, Unready):
         return submission
     if problem.lang is not None and submission.lang is not problem.lang:
@@ -249,10 +243,7 @@ def run_program(
 
 
 def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) -> Iterator[ProgramResult]:
-    """Yield each program's verdict by all tests of its problem, in order.
-
-    A bounded number is in flight; idle workers share the tests of one program.
-    """
+    """Yield programs' verdicts by all tests, in order, with bounded work in flight."""
     pending: deque[list[Future[_Part]]] = deque()
     source = iter(jobs)
     ahead = list(islice(source, runner.workers))
@@ -271,7 +262,7 @@ def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) 
 
 
 class _Race:
-    """The first failed part of a program, which makes later parts needless."""
+    """A program's first failed part, after which others are needless."""
 
     def __init__(self, every: bool) -> None:
         self._first: int | None = None
@@ -321,7 +312,7 @@ def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
 
 
 def _share(result: ProgramResult) -> float:
-    """Return the share passed of the tests that could be judged."""
+    """Return the share passed of tests that could be judged."""
     judged = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
     return sum(run.verdict is CodeVerdict.AC for run in judged) / len(judged) if judged else 0.0
 

@@ -1,8 +1,7 @@
-"""Judges C++ functions by a C++ test program that is compiled apart and linked with them.
+"""Judges C++ functions by a separately compiled C++ test program, linked with them.
 
-The tests pass if they return and write a secret word, new for each judge process; so ending early or printing does not
-pass, and the submission's macros and ``main`` have no effect. Tests and submission share a process: one that searched
-its memory for the word could forge it, but stays in the sandbox.
+Tests pass if they write a secret word, new per judge process; a submission could forge it by searching its memory, but
+stays in the sandbox.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ namespace boost { using std::any; using std::any_cast; using bad_any_cast = std:
 
 
 def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
-    """Link the submission with the test program and run it once.
-
-    BROKEN if the test program does not end with its main function.
-    """
+    """Link and run the test program once; BROKEN if its main does not end it."""
     tests = problem.function
     assert tests is not None
     assert tests.program is not None
@@ -60,7 +56,7 @@ def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> 
 
 
 def prototype(declaration: str) -> str:
-    r"""Return a C++ prompt with its last, open function as a declaration.
+    r"""Return a C++ prompt with its open last function as a declaration.
 
     Example: ``prototype("#include<string>\nint f(int x){\n")`` is ``"#include<string>\nint f(int x);\n"``
     """
@@ -75,7 +71,7 @@ def prototype(declaration: str) -> str:
 
 
 def _test_unit(declaration: str, program: str, word: bytes) -> str | None:
-    """Return the tests as a function, with a ``main`` that writes the word after 0."""
+    """Return the tests as a function with a ``main`` that writes the word."""
     text = program.rstrip()
     if not _MAIN.search(text) or not text.endswith("}"):
         return None

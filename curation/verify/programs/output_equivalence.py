@@ -1,11 +1,6 @@
-"""Groups equal outputs of a test into classes, named by a digest of their first member.
+"""Groups a test's equal outputs into classes, named by their first member's digest.
 
-Outputs compared as text have a canonical form. With a tolerance or a checker, a class is the first output, in the
-solutions' order, that accepts the new one as if it were expected. If the checker rejects a few tests' expected outputs,
-those get classes of their own.
-
-Invariants: classes depend only on outputs and their order; at most `_MOST_CLASSES` representatives are compared; an
-output on which the checker fails has no class.
+Invariants: classes depend only on outputs and their order; an output on which the checker fails has none.
 """
 
 from __future__ import annotations
@@ -58,7 +53,7 @@ class Spill:
 
 
 def canonical(output: bytes, how: Comparison) -> str:
-    """Return the same digest for outputs that are equal, tolerance aside."""
+    """Return equal digests for equal outputs, tolerance aside."""
     folded = output if how.case_sensitive else output.lower()
     if not how.space_change_sensitive:
         folded = b" ".join(folded.split())
@@ -69,8 +64,7 @@ def canonical(output: bytes, how: Comparison) -> str:
 class Classes:
     """The classes of one problem's outputs.
 
-    ``expected`` are the tests' expected digests or None; ``broken`` counts the checker's failures on them, ``why``
-    explains the last.
+    ``expected`` holds digests or None; ``broken`` counts checker failures on them, ``why`` explains the last.
     """
 
     tools: Toolbox
@@ -86,8 +80,8 @@ class Classes:
         """Group the outputs of each test.
 
         Args:
-            outputs: distinct output digests per test, in order.
-            voting: those of solutions not known to be wrong.
+            outputs: distinct digests per test, in order.
+            voting: those of possible voters.
         """
         for place, digests in enumerate(outputs):
             self._class_of[place] = self._group(place, digests, self.expected[place])
@@ -97,16 +91,13 @@ class Classes:
         self._refuse_unsolvable(voting)
 
     def of(self, place: int, digest: str) -> str | None:
-        """Return an output's class in the test at ``place``; None if the checker failed."""
+        """Return an output's class in a test, or None."""
         if (place, digest) in self._failed:
             return None
         return self._class_of.get(place, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Check outputs on which the checker failed, with themselves as the answer.
-
-        An output that passes keeps a class of its own; otherwise nothing is known of it.
-        """
+        """Keep outputs on which the checker failed, if it can judge them as their own answer."""
         checker = self.problem.checker
         if checker is None or not self._failed:
             return
@@ -118,9 +109,7 @@ class Classes:
                 self._failed.discard(failed_output)
 
     def _refuse_unsolvable(self, voting: Sequence[Sequence[str]]) -> None:
-        """Remove classes of voters' outputs that the checker rejects as their own answer, in tests without an expected
-        output.
-        """
+        """Remove classes that the checker rejects as their own answer."""
         checker = self.problem.checker
         places = [place for place, digests in enumerate(voting) if digests and self.expected[place] is None]
         if checker is None or not places:
@@ -137,7 +126,7 @@ class Classes:
                 self._failed |= {(place, digest) for digest in own}
 
     def _group(self, place: int, digests: Sequence[str], expected: str | None) -> dict[str, str]:
-        """Return digest → class for shared classes, with ``expected``, if any, first."""
+        """Return digest → class for outputs in shared classes, ``expected`` first."""
         test = self.problem.tests[place]
         class_of: dict[str, str] = {}
         remaining = list(digests)
@@ -157,10 +146,7 @@ class Classes:
         return class_of
 
     def _same(self, place: int, answer: bytes, digests: Sequence[str], answer_given: bool) -> list[bool]:
-        """Return whether each output is right if ``answer`` is expected.
-
-        A checker's failure is counted only if the answer is the test's own (``answer_given``).
-        """
+        """Return whether outputs are right for ``answer``; count failures if ``answer_given``."""
         checker = self.problem.checker
         if checker is None:
             return [same_output(answer, self.spill.get(digest), self.problem.comparison) for digest in digests]
@@ -176,10 +162,7 @@ class Classes:
         return [verdict is CodeVerdict.AC for verdict, _ in verdicts]
 
     def _doubted(self, voting: Sequence[Sequence[str]]) -> list[int]:
-        """Return tests whose expected output the checker accepts as an answer but rejects as an output.
-
-        If too large a share is rejected, none is doubted (`_FORM_SHARE`).
-        """
+        """Return the few tests whose expected output the checker rejects (`_FORM_SHARE`)."""
         checker = self.problem.checker
         if checker is None:
             return []

@@ -3,14 +3,14 @@
     CodeProblem + Submission → CaseRun per test → ProgramResult → Outcome
 
 Verdicts:
-  AC  accepted: ended by itself with exit code 0 and the right output
+  AC  right output and exit code 0
   WA  wrong answer
   TLE CPU seconds (or, much later, wall seconds) over the limit
   MLE memory over the limit
-  RTE ended by a signal or another exit code
-  OLE more output than allowed
+  RTE signal or another exit code
+  OLE too much output
   CE  does not compile
-  NA  no program in the form or language asked for
+  NA  no program in the requested form or language
   BROKEN the judge failed
 """
 
@@ -61,10 +61,7 @@ OUTCOME_OF = dict.fromkeys(CodeVerdict, Outcome.WRONG) | {
 
 @dataclass(frozen=True, slots=True)
 class CodeTest:
-    r"""What a program reads and what is expected of it.
-
-    Example: ``CodeTest(b"1 2\n", b"3\n", "sample/1")``
-    """
+    """A program's input and expected output."""
 
     input: bytes
     output: bytes
@@ -80,12 +77,7 @@ class CheckerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """A program, run in the sandbox, that decides whether an output is right.
-
-    ``sources`` are its files by name; ``main`` those that are compiled or run.
-
-    Example: ``Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"validate.py": "…"}, ("validate.py",))``
-    """
+    """A sandboxed program that judges outputs; ``main`` names the ``sources`` to compile or run."""
 
     kind: CheckerKind
     lang: CodeLang
@@ -105,12 +97,7 @@ class ValidatorLang(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A program that exits with ``accepts`` if the statement allows an input.
-
-    ``sources`` and ``main`` are those of a `Checker`; checktestdata has one source.
-
-    Example: ``Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": "INT(1, 9) NEWLINE EOF"}, ("n.ctd",))``
-    """
+    """A program that exits with ``accepts`` for an allowed input; files as in `Checker`."""
 
     lang: ValidatorLang
     sources: Mapping[str, str]
@@ -128,10 +115,7 @@ class FunctionStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """Arguments and expected value, as Python literals or JSON values.
-
-    Example: ``FunctionCall(([2, 7, 11, 15], 9), [0, 1])``
-    """
+    """Arguments and expected value, as Python literals or JSON values."""
 
     args: tuple[object, ...]
     expected: object
@@ -140,12 +124,9 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTests:
-    r"""The tests of a function ``entry``, or of ``Class.method`` on a new object per call.
+    """Tests of a function ``entry``, or of ``Class.method`` on new objects.
 
-    They are ``calls``, or a test ``program`` (HumanEval, MBPP, HumanEval-X's C++ ``main``) in a box of its own, which
-    may also use ``setup``: imports, helpers, in C++ the declaration.
-
-    Example: ``FunctionTests("add", program="def check(candidate):\n    assert candidate(1, 2) == 3\n")``
+    They are ``calls``, or a test ``program`` in its own box, after ``setup`` (imports, helpers, a C++ declaration).
     """
 
     entry: str
@@ -162,13 +143,10 @@ class FunctionTests:
 
 @dataclass(frozen=True, slots=True)
 class CodeProblem:
-    r"""A problem as the judge needs it, without statement.
+    """A problem as the judge needs it, with limits per test.
 
-    ``cpu_s`` and ``memory_mb`` are per test; ``lang`` None allows any judged language; ``id`` seeds the draw of tests,
-    so variants share it; ``refused`` makes every submission BROKEN with that reason; ``processes`` allows programs to
-    start processes, all of which count.
-
-    Example: ``CodeProblem("two-sum", (CodeTest(b"1 2\n", b"3\n"),))``
+    ``lang`` None allows any language; ``id`` seeds the draw of tests, so variants share it; ``refused`` is a reason
+    that makes every submission BROKEN; ``processes`` allows child processes.
     """
 
     id: str
@@ -184,7 +162,7 @@ class CodeProblem:
 
     @property
     def test_count(self) -> int:
-        """Return the number of tests: each call counts one, a test program one."""
+        """Return the number of tests or calls, one for a test program."""
         if self.function is None:
             return len(self.tests)
         return len(self.function.calls) if self.function.style is FunctionStyle.CALLS else 1
@@ -192,10 +170,7 @@ class CodeProblem:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A program in a judged language.
-
-    Example: ``Submission(CodeLang.PYTHON, "print(sum(map(int, input().split())))")``
-    """
+    """A program in a judged language."""
 
     lang: CodeLang
     code: str
@@ -204,7 +179,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class CaseRun:
-    """The run on the test of this ``index``, in seconds and MB."""
+    """The run on test ``index``, in seconds and MB."""
 
     index: int
     verdict: CodeVerdict
@@ -218,8 +193,7 @@ class CaseRun:
 class ProgramResult:
     """The verdict on a program: AC, or that of its first failed test.
 
-    ``first_failed`` is an index into the problem's tests; ``tests`` are the runs in order, up to the first failure
-    unless all were requested; ``how`` describes the failure.
+    ``first_failed`` indexes the problem's tests; ``how`` describes the failure.
     """
 
     verdict: CodeVerdict
@@ -234,10 +208,7 @@ class ProgramResult:
 
 
 def draw_tests(problem: CodeProblem, seed: int, count: int | None = TESTS_A_GROUP) -> tuple[int, ...]:
-    """Return the indices of ``count`` distinct tests for a group of responses; None for all.
-
-    Problem and seed determine them in every process; they keep the problem's order.
-    """
+    """Return ``count`` test indices in order, by problem and seed; None draws all."""
     total = problem.test_count
     if count is None or total <= count:
         return tuple(range(total))

@@ -1,7 +1,7 @@
-"""Runs one program, each test in a box of its own, and compares outputs outside it.
+"""Runs a program, each test in its own box, and compares outputs outside.
 
-Invariants: expected outputs never enter a box; a program that does not exit by itself with 0 is never accepted; a
-failure of the sandbox or of a checker is BROKEN.
+Invariants: expected outputs never enter a box; only exit code 0 can be accepted; a failure of the sandbox or a checker
+is BROKEN.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENDED = {
 
 
 def failure_of(ran: RunResult) -> tuple[CodeVerdict, str] | None:
-    """Return the verdict and reason of a failed run; None if its output must be compared."""
+    """Return a failed run's verdict and reason, else None."""
     if ran.ending is Ending.EXITED:
         if ran.exit_code == 0:
             return None
@@ -65,10 +65,7 @@ def run_tests(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun]:
-    """Run the program on these tests in order, to the first failure unless ``every``.
-
-    ``cut`` is called between tests and may end the run. A failure mentions what this rung may lack.
-    """
+    """Run tests in order, to the first failure unless ``every``; ``cut`` may end it."""
     runs: list[CaseRun] = []
     count = 0
     size = len(indices) if problem.checker is None else 1
@@ -97,7 +94,7 @@ def _run_part(
     every: bool,
     cut: Callable[[], bool],
 ) -> None:
-    """Run a part of the tests into ``runs``; the checker runs after the program."""
+    """Run some tests into ``runs``, then the checker."""
     expected = max((len(problem.tests[index].output) for index in indices), default=0)
     limits = Limits(
         cpu_s=problem.cpu_s,

@@ -1,10 +1,10 @@
-"""Makes a `CodeProblem` from tables, for every caller.
+"""Makes a `CodeProblem` from tables.
 
 Columns of `JUDGING`:
-  comparison  a JSON object of `Comparison`; null: tokens with their case, unlike Kattis
-  checker     a program of kind kattis, testlib or script (`checker_of`), instead of a comparison
-  function    the name of a Python function (in class Solution if ``starter`` has it), whose tests hold one JSON
-              argument per line and the expected JSON value; or an object of `function_text`
+  comparison  a JSON object of `Comparison`; null: tokens with case, unlike Kattis
+  checker     a program instead of a comparison (`checker_of`)
+  function    a Python function's name (in Solution if ``starter`` has that class), with a JSON argument per line and
+              expected JSON values in tests; or an object of `function_text`
   processes   programs may start processes
   interactive, files   refused: each attempt is BROKEN
 """
@@ -76,9 +76,8 @@ def build_problem(
 
     Args:
         name: seeds the draw of tests; the variants' group.
-        tests: (input, expected output) in order; an unknown output is empty.
-        judging: its row of `JUDGING`.
-        time_s, memory_mb: limits if that row has none.
+        tests: (input, expected output); unknown outputs are empty.
+        time_s, memory_mb: default limits.
         factor: multiplies the time limit.
         lang: the requested language; None for any.
 
@@ -107,10 +106,10 @@ def build_problem(
 
 
 def set_problems(folder: Path, languages: Mapping[str, tuple[str, CodeLang]]) -> dict[str, CodeProblem]:
-    """Return a curated set's programs by id, without those that have no tests.
+    """Return a curated set's programs with tests, by id.
 
     Args:
-        languages: the problem's group and language by id.
+        languages: (group, language) by id.
 
     Raises:
         SourceError: a table or row is invalid.
@@ -161,15 +160,14 @@ def comparison_of(text: str | None) -> Comparison:
 
 
 def checker_text(checker: Checker) -> str:
-    """Return a checker as the JSON object for `JUDGING`, whatever bytes it has."""
+    """Return a checker as the JSON object for `JUDGING`."""
     return json.dumps({"sources": dict(checker.sources), "main": list(checker.main), "args": list(checker.args)})
 
 
 def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     """Return the checker of a `JUDGING` row.
 
-    A `script` is the source of a Python program that takes three files and prints 1 or 0; others are an object of
-    `checker_text` or the source of one file.
+    A `script` is Python source for a program that takes three files and prints 1 or 0.
     """
     text = judging["checker"]
     if text is None:
@@ -196,7 +194,7 @@ def validators_text(validators: Sequence[Validator]) -> str | None:
 
 
 def validators_of(judging: Mapping[str, Any]) -> tuple[Validator, ...]:
-    """Return the validators of a `JUDGING` row; all must accept an input."""
+    """Return a `JUDGING` row's validators, which must all accept."""
     return tuple(
         Validator(
             ValidatorLang(packed["lang"]),
@@ -238,7 +236,7 @@ def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) ->
 
 
 def _call(arguments: str, expected: str) -> FunctionCall:
-    """Return one function test from a JSON argument per line and the expected value."""
+    """Return a function test from JSON arguments, one per line."""
     return FunctionCall(tuple(json.loads(line) for line in arguments.split("\n") if line.strip()), json.loads(expected))
 
 

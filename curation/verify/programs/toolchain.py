@@ -1,7 +1,6 @@
-"""Defines how C++ is compiled, and what is built once per machine for it.
+"""Defines how C++ is compiled, and what is prebuilt once per machine.
 
-Invariants: everything kept was built in the box by the same compiler. Programs compile without it too: more slowly, and
-without the object with larger thread stacks.
+Invariants: prebuilt files come from the box's own compiler, and programs compile without them, more slowly.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ that must be so when a program is executed, for then the kernel sets the room fo
 
 
 def tools_folder() -> Path:
-    """Return the folder for prebuilt files in the user's cache, by their ingredients."""
+    """Return the user's cache folder for prebuilt files."""
     folder = cache_folder() / f"cpp-{hashlib.sha256(repr((CPP_FLAGS, _THREADS)).encode()).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -53,7 +52,7 @@ def tools_folder() -> Path:
 
 
 def made_before(box: Sandbox) -> tuple[str, ...]:
-    """Return command words for the box's prebuilt files, built if missing; none if there are none."""
+    """Return command words for the box's prebuilt files, built if missing."""
     folder, seen = box.tools, box.seen_tools
     if folder is None or seen is None:
         return ()
@@ -77,14 +76,14 @@ def made_before(box: Sandbox) -> tuple[str, ...]:
 
 
 def lost(box: Sandbox, words: tuple[str, ...]) -> str:
-    """Return an error if the linked object has disappeared since `made_before`, else nothing."""
+    """Return an error if the linked object has disappeared, else nothing."""
     if box.tools is None or not any(word.endswith(_OBJECT) for word in words) or (box.tools / _OBJECT).is_file():
         return ""
     return f"{box.tools / _OBJECT}, which C++ programs are linked with, has gone; start the command again"
 
 
 def _keep(box: Sandbox, target: Path, sources: dict[str, bytes], command: tuple[str, ...]) -> bool:
-    """Store what a compiler makes, unless another process did; return whether it worked."""
+    """Compile into ``target`` atomically; return whether it worked."""
     build = box.compile(sources, command, PRECOMPILE_LIMITS)
     if not build.ok or build.artifact is None:
         return False

@@ -1,6 +1,6 @@
-"""Holds the sandbox, the threads that drive it, and a cache of compiled programs.
+"""Holds the sandbox, its threads, and a cache of compiled programs.
 
-Invariants: the same request is compiled once, also across threads; a sandbox failure is not remembered.
+Invariants: threads compile a request once; sandbox failures are not remembered.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program ready to run: source, or a binary.
+    """A program ready to run.
 
-    ``numpy``: run it with numpy loaded; ``standard``: a binary's language standard.
+    ``numpy``: load it first; ``standard``: a binary's language standard.
     """
 
     lang: CodeLang
@@ -51,17 +51,14 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Unready:
-    """Why no program can run: NA, CE, or BROKEN if the box failed."""
+    """Why a program cannot run: NA, CE, or BROKEN."""
 
     verdict: CodeVerdict
     how: str
 
 
 class Toolbox:
-    """The sandbox and the compiled programs, shared by threads.
-
-    ``gathered`` holds each test program's first calls.
-    """
+    """The sandbox and compiled programs, shared by threads; ``gathered`` holds tests' first calls."""
 
     def __init__(self, box: Sandbox) -> None:
         self.box = box
@@ -103,7 +100,7 @@ class Toolbox:
         return compiled
 
     def _made_before(self) -> tuple[str, ...]:
-        """Return prebuilt files for compilations, built in the box on first call."""
+        """Return prebuilt files, built on the first call."""
         with self._lock:
             if self._given is None:
                 self._given = made_before(self.box)
@@ -127,10 +124,7 @@ class Toolbox:
         return first
 
     def lacking(self, program: Program, processes: bool = False) -> str:
-        """Return what a program seems to need that this sandbox lacks, often nothing.
-
-        ``processes``: whether it may start some.
-        """
+        """Return what a program may lack here, or nothing; ``processes``: it may start some."""
         if _FORKS.search(program.source) and not processes:
             return "it may want processes of its own, which its problem does not allow"
         if _FORKS.search(program.source) and not self.box.forks:
@@ -153,10 +147,7 @@ class Toolbox:
         files: Sequence[Mapping[str, bytes]] | None = None,
         processes: bool = False,
     ) -> Generator[RunResult]:
-        """Yield one run per input, in order, each in a fresh process with its ``files``.
-
-        ``processes``: it may start copies of itself, if the box can; slower. Exhaust or close the generator.
-        """
+        """Yield one fresh run per input; exhaust or close the generator."""
         if program.artifact is not None:
             yield from self.box.run_binary(
                 program.artifact, stdins, limits, args=args, files=files or {}, forks=processes
@@ -174,7 +165,7 @@ class Toolbox:
 
 
 class Runner:
-    """A sandbox, its compiled programs and threads: a context manager, started on first use."""
+    """A sandbox with threads, a context manager started on first use."""
 
     def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
@@ -200,7 +191,7 @@ class Runner:
         return self.tools.box.description
 
     def open(self) -> None:
-        """Open the sandbox now. Raises `VerifierError` where nothing isolates."""
+        """Open the sandbox now. Raises `VerifierError` if nothing isolates."""
         self.tools  # noqa: B018  opened by being asked for
 
     def __enter__(self) -> Self:

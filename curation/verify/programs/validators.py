@@ -1,7 +1,6 @@
-"""Runs input validators, which decide whether an input keeps every rule of the statement.
+"""Runs input validators, which exit with 42 for an input that the statement allows.
 
-They read the input on standard input and exit with 42 to allow it; exceptions and aborts refuse it. Grammars of
-checktestdata become Python by the package `checktestdata`, in the sandbox because parsing evaluates arithmetic.
+Grammars of checktestdata become Python in the sandbox, because parsing evaluates arithmetic.
 
 Invariant: what is not shown to be allowed is not accepted.
 """
@@ -47,7 +46,7 @@ print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(stan
 
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """Allowed, refused, or None if a validator failed; with its message."""
+    """Allowed, refused, or None for a failure; with the message."""
 
     valid: bool | None
     words: str = ""
@@ -65,9 +64,9 @@ class ReadyValidator:
 
 
 def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | str:
-    """Return a compiled or converted validator, or why it cannot run.
+    """Return a runnable validator, or why there is none.
 
-    Raises `VerifierError` if the sandbox failed, so that a busy machine loses no validator.
+    Raises `VerifierError` if the sandbox failed.
     """
     if validator.lang is ValidatorLang.CHECKTESTDATA:
         return _converted(tools, validator)
@@ -84,7 +83,7 @@ def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | 
 def check_inputs(
     tools: Toolbox, validators: Sequence[ReadyValidator], inputs: Sequence[bytes], limits: Limits = CHECKER_LIMITS
 ) -> list[InputVerdict]:
-    """Return the verdict on each input, which all validators must accept."""
+    """Return verdicts on inputs, which all validators must accept."""
     verdicts = [ACCEPTED] * len(inputs)
     for ready in validators:
         places = [place for place, verdict in enumerate(verdicts) if verdict.valid is not False]
@@ -119,7 +118,7 @@ def _verdict_of(validator: Validator, result: RunResult) -> InputVerdict:
 
 @cache
 def _converter() -> str:
-    """Return a program that converts checktestdata grammars to Python, from the package's modules."""
+    """Return a program that converts checktestdata grammars to Python."""
     import checktestdata
 
     folder = Path(checktestdata.__path__[0])

@@ -1,10 +1,10 @@
-"""Runs foreign code, the only room that does, as isolated processes (docs/explanation/sandbox.md).
+"""Runs foreign code in isolated processes, the only room that does (docs/explanation/sandbox.md).
 
     with Sandbox(workers=2) as box:
         for ran in box.run_python("print(int(input()) + 1)", [b"1", b"2"], Limits(cpu_s=2)):
             assert ran.ending is Ending.EXITED and ran.exit_code == 0
 
-Invariant: expected outputs never come here; the caller decides verdicts in its own process.
+Invariant: expected outputs never come here.
 """
 
 from curation.verify.sandbox.box import Sandbox

@@ -1,7 +1,7 @@
 """Runs programs and tests in warm slots and returns `RunResult`s.
 
-Each call occupies one of `workers` slots while its iterator lives, so exhaust or close it. A failed slot is replaced
-and the test retried once; a second failure is `Ending.BROKEN`, never a verdict. Safe to call from threads.
+An open iterator occupies a slot, so exhaust or close it. A test is retried once after a slot failure, then is
+`Ending.BROKEN`.
 """
 
 from __future__ import annotations
@@ -59,14 +59,12 @@ class _Job:
 
 
 class Sandbox:
-    """Runs foreign programs.
+    """Runs foreign programs in ``workers`` slots, by default one per CPU.
 
-    ``workers``: slots, by default one per CPU. ``rung``: one of `RUNGS`, by default the strongest that works;
-    ``"none"`` (no isolation) must be named, or allowed by ``allow_none``. ``tools``: a read-only folder for `compile`,
-    at ``seen_tools``. Raises VerifierError if no rung works.
+    ``rung``: by default the strongest that works; ``"none"`` (no isolation) must be named, or allowed by
+    ``allow_none``. ``tools``: a read-only folder for `compile`. Raises VerifierError if no rung works.
 
-    ``description`` explains the chosen ``rung``; ``forks``: programs may start processes on request; ``owns``: they may
-    change modes and times.
+    ``forks``: programs may start processes on request; ``owns``: they may change modes and times.
     """
 
     def __init__(
@@ -88,7 +86,7 @@ class Sandbox:
 
     @property
     def seen_tools(self) -> Path | None:
-        """Return the compiler's path of ``tools``, which changes under a private /tmp."""
+        """Return the path of ``tools`` in the box."""
         if self.tools is None:
             return None
         place = str(self.tools.resolve())
@@ -147,11 +145,10 @@ class Sandbox:
         numpy: bool = False,
         forks: bool = False,
     ) -> Iterator[RunResult]:
-        """Run a Python program once per input, each in a fork that shares nothing, and yield the runs.
+        """Return an iterator over one isolated run per input.
 
-        ``files``: read-only files in the working directory, for all inputs or one mapping each. ``numpy``: load numpy
-        first. ``forks``: allow processes, all of which count, if ``Sandbox.forks``; slower. Raises VerifierError if
-        numpy is missing.
+        ``files``: read-only, for all inputs or one mapping each. ``numpy``: load it first. ``forks``: allow child
+        processes if ``Sandbox.forks``; slower. Raises VerifierError if numpy is missing.
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")
@@ -187,7 +184,7 @@ class Sandbox:
                             break
 
     def _session(self, job: _Job, tests: Sequence[Test]) -> Generator[RunResult, None, None]:
-        """Yield a program's runs in one slot; a slot failure is one BROKEN and the end."""
+        """Yield a program's runs in one slot; its failure ends them with BROKEN."""
         program, limits = memory_file(job.program), job.limits
         try:
             with self._slot(job.kind) as slot:
@@ -220,9 +217,9 @@ class Sandbox:
         limits: Limits = COMPILE_LIMITS,
         output: str = "a.out",
     ) -> CompileResult:
-        """Run a compiler in a folder with only these files, without network; it must write ``output``.
+        """Run a compiler on these files alone, without network; it must write ``output``.
 
-        ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. Limits count all its processes.
+        ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. Limits count all processes.
         """
         with self._places:
             for _ in range(MAX_TRIES):
@@ -260,7 +257,7 @@ class Sandbox:
 
 
 def _ended(slot: Slot) -> bool:
-    """Report a program's end to its slot; return whether the slot is reusable."""
+    """Report a program's end; return whether the slot is reusable."""
     try:
         return slot.process.poll() is None and bool(slot.ask({"op": "end"}, []).get("done", False))
     except SlotError:
@@ -273,7 +270,7 @@ def _tests(stdins: Sequence[bytes], files: Files | None) -> list[Test]:
 
 
 def _together(tests: Sequence[Test]) -> Sequence[Test]:
-    """Return the tests to send at once: the first, and further small ones."""
+    """Return the first test and small ones, to send at once."""
     size = 0
     for place, (stdin, files) in enumerate(tests):
         size += len(stdin)

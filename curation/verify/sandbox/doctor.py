@@ -1,7 +1,6 @@
-"""Diagnoses this machine's isolation, by an attempt in a box for each property.
+"""Diagnoses this machine's isolation by attempts from Python and C++ in a box.
 
-A property is ``ok`` if the attempts from Python and, with g++, from C++ fail as they should. Their targets really exist
-on the host. Raises VerifierError if no rung works.
+Targets really exist on the host, so that an escape would reach them.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
 
 @dataclass(frozen=True, slots=True)
 class IsolationProperty:
-    """One property of the isolation; ``by`` is the attempt's language.
-
-    Example: ``IsolationProperty("network: TCP", True, "connect to a port of this machine", "PermissionError: …")``
-    """
+    """One property of the isolation; ``by`` is the attempt's language."""
 
     name: str
     ok: bool
@@ -95,7 +91,7 @@ def _parts(attempt: str, seen: tuple[bool, str]) -> tuple[bool, str, str]:
 
 @contextlib.contextmanager
 def _host() -> Iterator[_Host]:
-    """Set up targets: a port, a folder with a secret, a process."""
+    """Set up targets: a port, a secret file, a process."""
     with (
         tempfile.TemporaryDirectory(prefix="goldilocks-doctor-") as folder,
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -150,7 +146,7 @@ def working_rungs() -> list[str]:
 
 
 def diagnose(rung: str | None = None) -> list[IsolationProperty]:
-    """Return all properties on the strongest or the named rung, in about ten seconds."""
+    """Return all properties on the strongest or named rung, in ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         binary, why = _compiled(box)
         tried = _Tried(box, host, binary)
@@ -179,7 +175,7 @@ def _aimed(act: str, host: _Host) -> str:
 
 
 def _compiled(box: Sandbox) -> tuple[bytes | None, str]:
-    """Return the C++ program, or why it does not compile; neither without g++."""
+    """Return the C++ program or its error; neither without g++."""
     if shutil.which("g++", path="/usr/local/bin:/usr/bin:/bin") is None:
         return None, ""
     compiled = box.compile({"doctor.cpp": cpp_program().encode()}, ("g++", "-std=c++17", "doctor.cpp"))

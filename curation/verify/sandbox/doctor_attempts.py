@@ -1,7 +1,7 @@
-"""Lists the doctor's attempts, in Python and in one C++ program.
+"""Lists the doctor's attempts in Python and C++.
 
-None harms the host if it succeeds: changes stay in ``{folder}``, signals have number 0, ports receive nothing. A Python
-attempt is an expression that raises if refused; a C++ one returns a negative number with ``errno``.
+None harms the host if it succeeds: changes stay in ``{folder}``, signals have number 0, ports receive nothing. A
+refused attempt raises in Python and is negative in C++.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ int main(int count, char **words) {
 
 
 def cpp_program() -> str:
-    """Return the C++ program; its arguments are attempt, port, folder and process number."""
+    """Return the C++ program; arguments are attempt, port, folder, process number."""
     acts = {name: act for name, _, _, act in ATTEMPTS} | {name: act for name, _, _, _, act in LIMITED}
     acts |= {"names": "names()", "left": "left()", "shut": "shut()"}
     cases = "\n".join(f'    if (which == "{name}") result = {act};' for name, act in acts.items())

@@ -1,6 +1,6 @@
 """Chooses the strongest rung that runs a program here.
 
-Invariant: nothing weaker than Landlock is chosen unless requested; the description explains each failure above it.
+Invariant: nothing weaker than Landlock unless requested.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROBE = b"print(6 * 7)"
 
 
 def probe_rung(rung: str, library: Path | None) -> Slot:
-    """Return a slot that has run a program. Raises SlotError if the rung fails."""
+    """Return a slot that has run a program. Raises SlotError if it fails."""
     slot = Slot(rung, "std", library=library)
     limits = limits_message(Limits(), tree=False)
     descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
@@ -38,7 +38,7 @@ def probe_rung(rung: str, library: Path | None) -> Slot:
 
 
 def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | None]:
-    """Return the rung, its description, a warm slot, and the start library or None.
+    """Return the rung, its description, a warm slot, and the library.
 
     Raises VerifierError if nothing works.
     """

@@ -1,7 +1,6 @@
-"""Builds and caches the compiled half of the sandbox, `inside/start.c`.
+"""Builds and caches `inside/start.c`; without it Python starts programs, more slowly.
 
-Invariants: the loaded library was built from this source, and no other user could change it; without it Python starts
-programs by the same system calls, more slowly.
+Invariant: the loaded library was built from this source, and no other user could change it.
 """
 
 from __future__ import annotations

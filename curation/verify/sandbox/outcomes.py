@@ -1,4 +1,4 @@
-"""Defines the sandbox's limits and results, without verdicts. `Ending.BROKEN`: the sandbox itself failed."""
+"""Defines the sandbox's limits and results, without verdicts."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ class Ending(StrEnum):
 class Limits:
     """What one run may use.
 
-    ``wall_s`` guards against sleepers, by default ``3 * cpu_s + 2``. ``memory_mb`` is resident MiB, ``output_bytes``
-    the limit of stdout and of stderr, ``file_mb`` MiB in the private /tmp, ``processes`` threads of all its processes.
-
-    Example: ``Limits(cpu_s=2.0, memory_mb=256)``
+    ``wall_s`` is by default ``3 * cpu_s + 2``, ``memory_mb`` resident MiB, ``output_bytes`` for stdout and stderr each,
+    ``file_mb`` MiB in the private /tmp, ``processes`` threads of all processes.
     """
 
     cpu_s: float = 4.0
@@ -50,12 +48,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    r"""How a run ended, what it wrote and used.
+    """How a run ended, what it wrote and used.
 
-    ``exit_code`` is set for EXITED, ``signal`` for SIGNALED, either for a limit. ``stderr`` is its first 64 KiB;
-    ``cpu_s`` is user and system time of all threads, ``memory_mb`` the peak resident MiB.
-
-    Example: ``RunResult(Ending.EXITED, 0, None, b"3\n", b"", 0.012, 0.013, 10, "")``
+    ``exit_code`` is for EXITED, ``signal`` for SIGNALED, either for a limit. ``stderr`` is its first 64 KiB, ``cpu_s``
+    of all threads, ``memory_mb`` the peak resident MiB.
     """
 
     ending: Ending
@@ -71,10 +67,10 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """The file that a compiler wrote, or why it did not.
+    """The file that a compiler wrote (``ok``), or why it did not.
 
-    ``ok``: it exited with 0 and wrote the file. ``log`` is the first 64 KiB each of stderr and stdout, ``artifact`` the
-    content, ``digest`` its SHA-256 in hex. ``run.ending`` is BROKEN if the sandbox failed.
+    ``log`` is the first 64 KiB each of stderr and stdout, ``digest`` the artifact's SHA-256. ``run.ending`` is BROKEN
+    if the sandbox failed.
     """
 
     ok: bool

@@ -1,8 +1,7 @@
-"""Talks to one slot: a supervisor process (see `inside`).
+"""Talks to one slot, a supervisor process (see `inside`).
 
-Invariants: the supervisor is a fresh interpreter with a clean environment, not a fork of the judge; inputs and outputs
-travel as memory files, never in the supervisor; a misbehaving slot is killed with all that it runs, and raises
-`SlotError`.
+Invariants: the supervisor is a fresh interpreter; inputs and outputs travel as memory files, never in it; a misbehaving
+slot is killed with all that it runs and raises `SlotError`.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ def file_names(files: Iterable[str]) -> list[str]:
 
 
 def memory_file(content: bytes) -> int:
-    """Return a descriptor, at its start, of a sealed read-only file with this content."""
+    """Return a descriptor of a sealed read-only file with this content."""
     writable = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         remaining = memoryview(content)
@@ -129,7 +128,7 @@ def output_file() -> int:
 
 
 def writable(output: int) -> int:
-    """Return a write-only descriptor of the same file with its own position."""
+    """Return a write-only descriptor with a position of its own."""
     return os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC)
 
 
@@ -143,7 +142,7 @@ def read_file(descriptor: int, max_bytes: int) -> bytes:
 
 
 class Slot:
-    """A warm supervisor of one kind (``std``, ``numpy``, ``compile``); ``library`` starts its programs."""
+    """A warm supervisor of kind ``std``, ``numpy`` or ``compile``."""
 
     def __init__(self, rung: str, kind: str, tools: Path | None = None, library: Path | None = None) -> None:
         self.rung, self.kind, self.usable = rung, kind, True
@@ -254,7 +253,7 @@ class Slot:
 
 
 def _preloaded(rung: str, library: str) -> dict[str, str]:
-    """Return the variable that preloads the library in a slot without a /dev/shm."""
+    """Return the variable that preloads the library without a /dev/shm."""
     return {"LD_PRELOAD": library} if rung == "landlock" and library and not {" ", ":"} & {*library} else {}
 
 
