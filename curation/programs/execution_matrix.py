@@ -130,7 +130,7 @@ class _Bench:
         return self.problem.checker is None and not self.problem.comparison.tolerant
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
-        """Run these solutions in threads and wait for all."""
+        """Run these solutions in threads."""
         tools = self.runner.tools
         futures = {
             self.runner.threads.submit(self._solution, tools, candidate, cpu_s): candidate for candidate in candidates
@@ -260,7 +260,7 @@ def _function_matrix(
 
 
 def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:
-    """Return the limit for the slowest right solution, else voter; ``fallback`` if none was timed."""
+    """Return the slowest right solution's limit, or a voter's; ``fallback`` if none was timed."""
     right = [candidate for candidate in voters if candidate.right] or list(voters)
     times = [
         run.cpu_s
@@ -331,12 +331,7 @@ def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """Return the remaining `TEST` rows, with agreed outputs in corrected ones.
-
-    Args:
-        decisions: `tests_agreement.TEST_DECISION`.
-        outputs: `OUTPUT`.
-    """
+    """Return the remaining `TEST` rows, with agreed outputs in corrected ones."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", "decision", "output")
     named = outputs.rename({"class": "group", "output": "agreed"})
     joined = tests.join(

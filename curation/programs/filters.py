@@ -1,4 +1,4 @@
-"""Drops problems that no program from input to output solves (docs/explanation/format-filter.md)."""
+"""Drops problems that do not ask for a program with input and output (docs/explanation/format-filter.md)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ _FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 
 def clean_statement(text: str) -> str:
-    r"""Remove tags, credits and idle blank space outside fenced blocks.
-
-    Example: ``clean_statement("<p>Add.</p>\n\n\n\nAuthor: me")`` is ``"Add."``
-    """
+    """Remove tags, credits and idle blank space outside fenced blocks."""
     pieces = _FENCE.split(text.replace("\r\n", "\n"))
     for place in range(0, len(pieces), 2):
         piece = _TAGS.sub("", _BREAKS.sub("\n", pieces[place]))

@@ -1,6 +1,6 @@
 """Asks each problem in every language in which a solution passes all tests within the limit.
 
-Invariants: variants share their group, have their own ids, and the language in ``meta`` under `LANGUAGE`.
+Invariants: variants share their group, and have their own ids and the language in ``meta`` under `LANGUAGE`.
 """
 
 from __future__ import annotations

@@ -28,10 +28,7 @@ class Mutant:
 
 
 def mutants_of(code: str, lang: str, count: int, seed: str) -> list[Mutant]:
-    """Return up to ``count`` mutants; none if the program cannot be read.
-
-    Example: ``mutants_of("print(int(input()) < 3)", "python", 9, "")`` holds ``print(int(input()) <= 3)``
-    """
+    """Return up to ``count`` mutants; none if the program cannot be read."""
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     by_kind: dict[str, list[Callable[[], str]]] = {}
     for kind, change in (python_changes if lang == "python" else cpp_changes)(code):

@@ -366,7 +366,7 @@ def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rand
 
 
 def _recount(lines: list[Line], shape: InputShape) -> None:
-    """Set the numbers that count to what they count."""
+    """Update the numbers that count."""
     for count in shape.counts:
         row, token = count.place
         measured = count.measure(lines)

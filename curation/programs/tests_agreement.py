@@ -271,7 +271,7 @@ def decide_problems(
 
 
 def _caught_solutions(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
-    """Return wrong solutions with whether a remaining test catches them."""
+    """Return wrong solutions and whether a remaining test catches them."""
     staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True))
     fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))

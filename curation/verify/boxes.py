@@ -38,7 +38,7 @@ Span = tuple[int, int, int]
 
 
 def has_box(text: str) -> bool:
-    """Return whether a text has a command for a box."""
+    """Return whether a text has a box command."""
     return "\\" in text and _BOX.search(text) is not None
 
 
@@ -82,7 +82,7 @@ def end_of_boxes(text: str) -> int:
 
 
 def strip_boxes(text: str) -> str:
-    """Return ``text`` without its box commands, but with their contents."""
+    """Return ``text`` with boxes replaced by their contents."""
     if "boxed" not in text and "fbox" not in text:
         return text
     whole = text.strip()

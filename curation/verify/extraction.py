@@ -226,10 +226,10 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
-    """Return the last cue's text, to the end of its sentence; weak cues count last.
+    """Return the last cue's text to the end of its sentence; weak cues count last.
 
     Args:
-        is_cut: the text was cut off; an unfinished sentence then gives its first value.
+        is_cut: the text was cut off, so an unfinished sentence gives its first value.
     """
     text = _BOLD_LABEL.sub(r"\1", text)
     weak: ExtractedAnswer | None = None

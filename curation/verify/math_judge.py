@@ -57,7 +57,7 @@ class JudgeTask:
 class Verdict:
     """The verdict on one response, with the ``method`` that decided or failed.
 
-    ``passed`` is the share of tests passed if all were run; ``milliseconds`` is the comparison's time or None.
+    ``passed`` is the share of tests passed if all were run; ``milliseconds`` is the comparison's time.
     """
 
     outcome: Outcome

@@ -132,7 +132,7 @@ def has_words(text: str) -> bool:
 def value_in(text: str) -> str | None:
     """Return a text's only value if no words change it, else None.
 
-    Examples: ``"144 to paint the room"`` → ``"144"``, ``"3 fifths of it"`` → None, ``"5 + 3 = 8 eggs"`` → ``"8"``
+    Examples: ``"144 to paint the room"`` → ``"144"``, ``"3 fifths of it"`` → None
     """
     if len(text) > MAX_SENTENCE_CHARS:
         return None
@@ -153,7 +153,7 @@ def value_in(text: str) -> str | None:
 def concluded_value(sentence: str) -> str | None:
     """Return what follows a sentence's last "=", or all of it; None without a number.
 
-    Example: ``"So he needs 20 - 16 = 4 more books than Al"`` → ``"4 more books than Al"``
+    Example: ``"20 - 16 = 4 more books"`` → ``"4 more books"``
     """
     if len(sentence) > MAX_SENTENCE_CHARS:
         return None

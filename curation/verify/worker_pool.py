@@ -3,9 +3,8 @@
 A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. CPU time decides, so an overloaded
 machine changes no verdict.
 
-Invariants: jobs are read lazily, at most ``4 * workers`` ahead; workers die with their parent; methods are thread-safe.
-
-This is no sandbox: foreign code belongs in `sandbox`.
+Invariants: jobs are read lazily, at most ``4 * workers`` ahead; workers are fresh interpreters that die with their
+parent; methods are thread-safe. Foreign code belongs in `sandbox`, not here.
 """
 
 from __future__ import annotations

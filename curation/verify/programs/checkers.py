@@ -1,4 +1,4 @@
-"""Runs custom checkers of outputs in the sandbox.
+"""Runs custom checkers of outputs in the sandbox; testlib.h is not included.
 
 Kattis validators get ``input answer feedback_dir [flags]`` and exit with 42 or 43; testlib checkers get ``input output
 answer`` and exit with 0, 1, 2 or 4. Another exit is BROKEN if the expected output causes it too, else wrong.

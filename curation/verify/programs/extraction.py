@@ -87,7 +87,7 @@ def extract_program(answer: str, wanted: CodeLang | None = None) -> FoundCode:
 
 
 def find_programs(text: str, *, finished: bool = False) -> list[FoundCode]:
-    """Return a response's program per language, or why none; ``finished`` as in `extract_code`."""
+    """Return a response's program per language, or why there is none; ``finished`` as in `extract_code`."""
     answer = split_response(text).answer
     if answer is None:
         return [FoundCode(None, None, "the thoughts never end")]
@@ -182,7 +182,7 @@ def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
 
 
 def _without_indent(code: str, width: int) -> str:
-    """Remove the lines' common indentation, up to ``width`` columns."""
+    """Remove the common indentation, up to ``width`` columns."""
     if not width:
         return code
     lines = code.split("\n")

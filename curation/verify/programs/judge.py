@@ -187,7 +187,7 @@ def program_answer(response: Response) -> str | None:
 
 
 def submission_of(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
-    """Return a final answer's program in language ``wanted``, or why none."""
+    """Return a final answer's program in language ``wanted``, or why there is none."""
     return _as_submission(extract_program(answer, wanted))
 
 
@@ -262,7 +262,7 @@ def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) 
 
 
 class _Race:
-    """A program's first failed part, after which others are needless."""
+    """A program's first failed part, which makes later ones needless."""
 
     def __init__(self, every: bool) -> None:
         self._first: int | None = None
@@ -312,7 +312,7 @@ def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
 
 
 def _share(result: ProgramResult) -> float:
-    """Return the share passed of tests that could be judged."""
+    """Return the share passed of judged tests."""
     judged = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
     return sum(run.verdict is CodeVerdict.AC for run in judged) / len(judged) if judged else 0.0
 

@@ -26,7 +26,7 @@ namespace boost { using std::any; using std::any_cast; using bad_any_cast = std:
 
 
 def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
-    """Link and run the test program once; BROKEN if its main does not end it."""
+    """Link and run the test program once; BROKEN if it does not end with ``main``."""
     tests = problem.function
     assert tests is not None
     assert tests.program is not None

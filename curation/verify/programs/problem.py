@@ -38,7 +38,7 @@ SCRIPT_FILE = "checker_script.py"
 
 
 class CodeVerdict(StrEnum):
-    """The verdict on a program, for one test or all."""
+    """The verdict on one test or a program."""
 
     AC = "AC"
     WA = "WA"
@@ -107,7 +107,7 @@ class Validator:
 
 
 class FunctionStyle(StrEnum):
-    """Where the tests of a function problem are."""
+    """The form of a function problem's tests."""
 
     CALLS = "calls"  # arguments and expected values as data
     ASSERTIONS = "assertions"  # a test program that asserts

@@ -1,6 +1,6 @@
 """Defines how C++ is compiled, and what is prebuilt once per machine.
 
-Invariants: prebuilt files come from the box's own compiler, and programs compile without them, more slowly.
+Invariants: the box's own compiler makes prebuilt files; programs compile without them, more slowly.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Diagnoses this machine's isolation by attempts from Python and C++ in a box.
 
-Targets really exist on the host, so that an escape would reach them.
+Their targets exist on the host, so an escape would reach them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class IsolationProperty:
 
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """The things on the host that the attempts aim at."""
+    """The targets of the attempts on the host."""
 
     port: int
     folder: str
@@ -146,7 +146,7 @@ def working_rungs() -> list[str]:
 
 
 def diagnose(rung: str | None = None) -> list[IsolationProperty]:
-    """Return all properties on the strongest or named rung, in ten seconds."""
+    """Return all properties on the strongest or named rung, in about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         binary, why = _compiled(box)
         tried = _Tried(box, host, binary)

@@ -69,7 +69,7 @@ class RunResult:
 class CompileResult:
     """The file that a compiler wrote (``ok``), or why it did not.
 
-    ``log`` is the first 64 KiB each of stderr and stdout, ``digest`` the artifact's SHA-256. ``run.ending`` is BROKEN
+    ``log`` is the first 64 KiB each of stderr and stdout, ``digest`` the artifact's SHA-256; ``run.ending`` is BROKEN
     if the sandbox failed.
     """
 

@@ -60,7 +60,7 @@ MOST = 1 << 53
 
 
 class SlotError(Exception):
-    """The slot is unusable, for the reason in the message."""
+    """The slot is unusable, for the stated reason."""
 
 
 class Answer(dict[str, Any]):
