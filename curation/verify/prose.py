@@ -151,7 +151,7 @@ def value_in(text: str) -> str | None:
 
 
 def concluded_value(sentence: str) -> str | None:
-    """Return what follows a sentence's last "=", or all of it; None without a number.
+    """Return what follows a sentence's last "=", else its value or all of it; None without a number.
 
     Example: ``"20 - 16 = 4 more books"`` → ``"4 more books"``
     """
@@ -175,7 +175,7 @@ _CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
 
 
 def is_conditioned(text: str) -> bool:
-    """Return whether a sentence has a condition first or defines a letter."""
+    """Return whether a text begins with a number or sign, or is a letter's definition."""
     copula = _last_copula(text)
     return copula is not None and _CONDITIONED.match(text[: copula.start()]) is not None
 

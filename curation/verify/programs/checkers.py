@@ -45,7 +45,7 @@ print(held["exits"][str(done.returncode)])
 
 
 def as_script(checker: Checker) -> str | None:
-    """Return a Python checker as a script that takes paths of input, expected output and output and prints 1 or 0."""
+    """Return a Python checker as a script from paths (input, expected, output) to 1 or 0, else None."""
     if checker.lang is not CodeLang.PYTHON:
         return None
     if SCRIPT_FILE in checker.sources:
