@@ -1,1 +1,1 @@
-"""The code pipeline's own steps: the format filter, solutions run on tests, test generation, language variants."""
+"""The code pipeline: filters, runs on tests, test generation, language variants."""

@@ -1,11 +1,6 @@
 """Runs every solution of a problem on every test in the sandbox.
 
-Invariants:
-  - one row per solution and test; runs that the sandbox or a checker broke are counted and have no row;
-  - an output is named by its class, which depends on the outputs and the order of solutions, never on timing;
-  - memory holds one problem's tests and digests; other outputs than the expected ones are in a temporary file;
-  - the time limit is the problem's own times the slack; if the source has none, the slowest right solution's worst
-    test times the multiplier, in whole seconds.
+Invariants: one row per solution and test, none for a broken run; classes of outputs never depend on timing.
 """
 
 from __future__ import annotations
@@ -73,7 +68,7 @@ GIVE_UP = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A solution and its position among the problem's. ``right`` is the source's label, None where it shows nothing."""
+    """A solution with its index and the source's label (``right``)."""
 
     index: int
     submission: Submission
@@ -82,9 +77,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionMatrix:
-    """The runs of one problem. ``broken`` counts runs of which nothing is known; ``why`` is the reason of one of
-    them.
-    """
+    """The runs of a problem; ``broken`` counts those without a result, ``why`` explains one."""
 
     runs: pl.DataFrame
     outputs: pl.DataFrame
@@ -102,11 +95,7 @@ class _Run:
 
 
 def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> list[Candidate]:
-    """Return the solutions that are run: per language the first ones of each label. A repeated program is run once.
-
-    Args:
-        solutions: (index, lang, code, right) in order.
-    """
+    """Return the first distinct (index, lang, code, right) per language and label."""
     counts: dict[tuple[str, bool], int] = {}
     programs: set[tuple[str, str]] = set()
     candidates = []
@@ -123,7 +112,7 @@ def draw_candidates(solutions: Iterable[tuple[int, str, str, bool | None]]) -> l
 
 @dataclass(slots=True)
 class _Bench:
-    """One problem while it is run, and its runs so far."""
+    """A problem and its runs so far."""
 
     runner: Runner
     problem: CodeProblem
@@ -141,7 +130,7 @@ class _Bench:
         return self.problem.checker is None and not self.problem.comparison.tolerant
 
     def run(self, candidates: Sequence[Candidate], cpu_s: float) -> None:
-        """Run these solutions, each in a thread, and wait for all."""
+        """Run these solutions in threads."""
         tools = self.runner.tools
         futures = {
             self.runner.threads.submit(self._solution, tools, candidate, cpu_s): candidate for candidate in candidates
@@ -210,10 +199,10 @@ def run_execution_matrix(
     """Run the solutions of a problem on its tests.
 
     Args:
-        problem: with its limits; ``cpu_s`` is its own limit where ``time_given``, else a fall-back.
-        indices: the tests' numbers in the rows; their positions if missing.
-        known: whether each test has an expected output; all have if missing.
-        give_up: tests that exceed the limits after which a solution is not run on the rest; `GIVE_UP` if missing.
+        problem: ``cpu_s`` is a fall-back unless ``time_given``.
+        indices: numbers of the tests, else their positions.
+        known: whether each test has an expected output.
+        give_up: tests over the limits after which a solution stops.
     """
     if problem.refused is not None:
         raise VerifierError(f"problem {name}: {problem.refused}")
@@ -243,7 +232,7 @@ def run_execution_matrix(
 def _function_matrix(
     runner: Runner, name: str, problem: CodeProblem, candidates: Sequence[Candidate], *, time_given: bool
 ) -> ExecutionMatrix:
-    """Judge the solutions of a problem that asks for a function: a wrong result is an output of its solution alone."""
+    """Judge solutions of a function problem; wrong results form one class per solution."""
     measured = dataclasses.replace(problem, cpu_s=problem.cpu_s * SLACK if time_given else MEASURE_S)
     rows: list[tuple[object, ...]] = []
     slowest: float | None = None
@@ -271,10 +260,7 @@ def _function_matrix(
 
 
 def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float) -> float:
-    """Return the limit, in seconds, that the slowest solution known to be right needs.
-
-    Where none is known to be right, all that may vote count; ``fallback`` where no run was timed.
-    """
+    """Return the slowest right solution's limit, or a voter's; ``fallback`` if none was timed."""
     right = [candidate for candidate in voters if candidate.right] or list(voters)
     times = [
         run.cpu_s
@@ -287,7 +273,7 @@ def _derived_limit_s(bench: _Bench, voters: Sequence[Candidate], fallback: float
 
 
 def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
-    """Return the classes of all outputs; those of solutions known to be wrong come last."""
+    """Return the classes of all outputs, wrong solutions' last."""
     classes = Classes(bench.runner.tools, bench.problem, bench.spill, bench.expected_digests)
     if not bench.exact:
         ordered = sorted(candidates, key=lambda candidate: (candidate.right is False, candidate.index))
@@ -299,7 +285,7 @@ def _classes(bench: _Bench, candidates: Sequence[Candidate]) -> Classes:
 
 
 def _digests(bench: _Bench, candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Return per test the digests of these solutions' outputs, in order, each once."""
+    """Return these solutions' distinct output digests per test."""
     rows = [bench.runs[candidate.index] for candidate in candidates]
     places = range(len(bench.problem.tests))
     digests = [[run.digest for row in rows if (run := row[place]) is not None] for place in places]
@@ -334,10 +320,7 @@ def _rows(name: str, bench: _Bench, candidates: Sequence[Candidate], classes: Cl
 
 
 def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return per test the two most frequent outputs of voters other than the expected one.
-
-    A correction takes its expected output from these.
-    """
+    """Return per test the voters' two most frequent unexpected outputs."""
     votes = runs.filter(pl.col("valid") & pl.col("right").fill_null(True) & ~pl.col("expected"))
     counted = votes.group_by("test", "output").len().sort("test", "len", "output", descending=[False, True, False])
     rows = []
@@ -348,13 +331,7 @@ def _modal_outputs(name: str, bench: _Bench, runs: pl.DataFrame) -> pl.DataFrame
 
 
 def corrected(tests: pl.DataFrame, decisions: pl.DataFrame, outputs: pl.DataFrame) -> pl.DataFrame:
-    """Return the tests that stay as `TEST` rows with their numbers.
-
-    Corrected tests get the output that the solutions agree on.
-
-    Args:
-        tests: `TEST` rows. decisions: `tests_agreement.TEST_DECISION`. outputs: `OUTPUT`.
-    """
+    """Return the remaining `TEST` rows, with agreed outputs in corrected ones."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", "decision", "output")
     named = outputs.rename({"class": "group", "output": "agreed"})
     joined = tests.join(

@@ -1,16 +1,4 @@
-"""Drops programming problems that cannot be asked as a program which reads input and prints output.
-
-The first rule that fires gives the reason; no rule reads words:
-
-    missing_statement  no statement, or hardly any
-    interactive        the source marks the problem as interactive
-    needs_files        the source names files to read or write
-    asks_function      a function is named, and its tests are no calls of one
-    missing_figure     pictures in the source's marks or in the statement
-    several_outputs    a checker that cannot be used
-    no_solution        no solution in a supported language, other than wrong ones
-    too_few_tests      no test
-"""
+"""Drops problems that do not ask for a program with input and output (docs/explanation/format-filter.md)."""
 
 from __future__ import annotations
 
@@ -39,10 +27,7 @@ _FENCE = re.compile(r"(^```.*?^```[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 
 def clean_statement(text: str) -> str:
-    """Return the statement without markup tags, credits and idle blank space. Fenced blocks stay byte for byte.
-
-    Example: ``clean_statement("<p>Add.</p>\\n\\n\\n\\nAuthor: me")`` is ``"Add."``
-    """
+    """Remove tags, credits and idle blank space outside fenced blocks."""
     pieces = _FENCE.split(text.replace("\r\n", "\n"))
     for place in range(0, len(pieces), 2):
         piece = _TAGS.sub("", _BREAKS.sub("\n", pieces[place]))
@@ -52,12 +37,11 @@ def clean_statement(text: str) -> str:
 
 
 def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropReason, str] | None:
-    """Return the reason to drop a problem with the evidence; None if it stays.
+    """Return the reason to drop a problem with the evidence, or None.
 
     Args:
-        about: ``interactive``, ``files`` and ``figures`` of its `JUDGING` row; ``no_function`` states why the function
-            that is asked for cannot be judged, or is None; ``solutions`` and ``tests`` are counts of what can be used;
-            ``not_usable`` are words of the source, or None.
+        about: `JUDGING` columns, reasons ``no_function`` and ``not_usable``, and counts of usable ``solutions`` and
+            ``tests``.
     """
     text = statement or ""
     letters = sum(letter.isalpha() for letter in text)
@@ -82,7 +66,7 @@ def drop_reason(statement: str | None, about: dict[str, object]) -> tuple[DropRe
 
 
 def _no_function(name: str, tests: list[tuple[str, str | None]], judging: dict[str, object]) -> str | None:
-    """Return why the function that a problem asks for cannot be judged; None if it can, or none is asked for."""
+    """Return why the requested function cannot be judged, else None."""
     function = judging["function"]
     if function is None or judging["interactive"] or judging["files"]:
         return None
@@ -96,10 +80,10 @@ def _no_function(name: str, tests: list[tuple[str, str | None]], judging: dict[s
 def filter_programs(
     problems: pl.DataFrame, tests: pl.DataFrame, solutions: pl.DataFrame, judging: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return kept rows (`PROBLEM`, statements cleaned, the raw one as well) and dropped ones (`DROPPED`), in order.
+    """Return kept rows (`PROBLEM`) and dropped ones (`DROPPED`), in order.
 
     Args:
-        judging: `JUDGING`, perhaps with a text column ``not_usable``.
+        judging: `JUDGING`, optionally with a text column ``not_usable``.
     """
     usable = solutions.filter(pl.col("right").fill_null(True))
     counts = {"solutions": dict(usable.group_by("problem").len().iter_rows())}

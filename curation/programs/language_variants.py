@@ -1,11 +1,6 @@
-"""Asks each problem in several languages, as variants that differ in one line and share their group.
+"""Asks each problem in every language in which a solution passes all tests within the limit.
 
-A language is asked for if a voting solution in it passes every test within that language's limit. If there is no
-solution in it, one in the other language must show that the limit suffices: C++ is no slower than Python, and Python
-slower than C++ by a factor of `SLOWDOWN`.
-
-Invariants: variants have ids of their own and the language in ``meta`` under `LANGUAGE`; a problem without any
-language is dropped.
+Invariants: variants share their group, and have their own ids and the language in ``meta`` under `LANGUAGE`.
 """
 
 from __future__ import annotations
@@ -41,11 +36,13 @@ SLOWDOWN = 25.0
 def languages_of(
     runs: pl.DataFrame, right_outputs: pl.DataFrame, limits: pl.DataFrame, languages: Sequence[str]
 ) -> pl.DataFrame:
-    """Return (problem, language, passed, method) for each language in which a problem can be asked.
+    """Return (problem, language, passed, method) for each possible language.
+
+    A solution in the other language may suffice (`SLOWDOWN`).
 
     Args:
-        runs: `execution_matrix.MEASURED` rows of the solutions that vote.
-        wanted: (problem, test, output): the class that is right on each test that stays.
+        runs: voters' `execution_matrix.MEASURED` rows.
+        wanted: (problem, test, output): the right class per test.
         limits: (problem, time_limit_s).
     """
     judged = runs.join(right_outputs.rename({"output": "wanted"}), on=["problem", "test"], how="inner")
@@ -79,11 +76,10 @@ def languages_of(
 def make_variants(
     problems: pl.DataFrame, supported: pl.DataFrame, functions: Collection[str] = ()
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the language variants (`PROBLEM`), in the order of the problems, and the problems without any (`DROPPED`).
+    """Return variants (`PROBLEM`), and problems without any (`DROPPED`), in order.
 
     Args:
-        supported: what `languages_of` returned.
-        functions: ids of the problems that ask for a function.
+        functions: ids of function problems.
     """
     languages: dict[str, list[tuple[str, bool]]] = {}
     for name, language, passed in supported.select("problem", "language", "passed").iter_rows():

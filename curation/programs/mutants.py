@@ -1,8 +1,6 @@
-"""Makes mutants of right programs, each with one typical mistake, to find inputs on which it shows.
+"""Makes mutants of right programs, each with one typical mistake (DeMillo, Lipton and Sayward 1978).
 
-Mutation analysis (DeMillo, Lipton and Sayward 1978). Many mutants are not wrong, which only running them shows.
-
-Invariants: pure; the same program, count and seed give the same mutants; all differ from one another and the program.
+Invariants: pure; determined by program, count and seed; all mutants differ.
 """
 
 from __future__ import annotations
@@ -23,17 +21,14 @@ Change = tuple[str, Callable[[], str]]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A changed program, and the kind of its change: ``compare``, ``constant``, ``branch`` …"""
+    """A changed program and its change: ``compare``, ``constant``, ``branch`` …"""
 
     code: str
     kind: str
 
 
 def mutants_of(code: str, lang: str, count: int, seed: str) -> list[Mutant]:
-    """Return up to ``count`` mutants of a program in ``python`` or ``cpp``, kinds in turn; none if it cannot be read.
-
-    Example: ``mutants_of("print(int(input()) < 3)", "python", 9, "")`` holds ``print(int(input()) <= 3)``
-    """
+    """Return up to ``count`` mutants; none if the program cannot be read."""
     draw = random.Random(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
     by_kind: dict[str, list[Callable[[], str]]] = {}
     for kind, change in (python_changes if lang == "python" else cpp_changes)(code):
@@ -66,10 +61,7 @@ _WIDTH = 1 << 31
 
 
 def python_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
-    """Return the changes that a program has places for: their kind, and what makes the changed program.
-
-    Nothing where it is not Python that this interpreter reads.
-    """
+    """Return possible changes as (kind, function that makes the program)."""
     tree = _parsed(code)
     if tree is None:
         return []
@@ -91,7 +83,7 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def _changed(code: str, place: int, number: int) -> str:
-    """Return the program with one change, the program itself where it cannot be written."""
+    """Return the changed program, or the original if it cannot be written."""
     tree = ast.parse(code)
     node = next(node for at, node in enumerate(ast.walk(tree)) if at == place)
     list(_node_changes(node))[number][1]()
@@ -102,7 +94,7 @@ def _changed(code: str, place: int, number: int) -> str:
 
 
 def _node_changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the changes that a node allows, each with what does it in place."""
+    """Yield the changes that a node allows, each made in place."""
     if isinstance(node, ast.Compare):
         for at, operator in enumerate(node.ops):
             if type(operator) in _PYTHON_COMPARISONS:
@@ -142,7 +134,7 @@ def _call_changes(node: ast.Call) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def _wrapped(value: ast.expr) -> ast.expr:
-    """Return an expression whose whole numbers wrap at 32 bits, as those of other languages do."""
+    """Return an expression whose whole numbers wrap at 32 bits."""
     shifted = ast.BinOp(value, ast.Add(), ast.Constant(_WIDTH))
     return ast.BinOp(
         ast.BinOp(shifted, ast.Mod(), ast.Constant(2 * _WIDTH)), ast.Sub(), ast.Constant(_WIDTH)
@@ -170,7 +162,7 @@ Token = tuple[int, int, str]
 
 
 def cpp_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
-    """Return the changes that a program has places for: their kind, and what makes the changed program."""
+    """Return possible changes as (kind, function that makes the program)."""
     tokens = [(m.start(), m.end(), m[0]) for m in _TOKEN.finditer(code) if not m[0].lstrip().startswith(("//", "/*"))]
     found: list[tuple[str, Callable[[], str]]] = []
 
@@ -204,7 +196,7 @@ def cpp_changes(code: str) -> list[tuple[str, Callable[[], str]]]:
 
 
 def _narrowed(code: str, tokens: Sequence[Token]) -> list[tuple[str, Callable[[], str]]]:
-    """Return the changes that make all numbers of 64 bits narrow, and all of double precision."""
+    """Return the changes to 32-bit integers and to single precision."""
     wide = [(begin, end, "int") for begin, end, text in tokens if text in ("int64_t", "uint64_t")]
     for (begin, _, text), (_, end, further) in itertools.pairwise(tokens):
         if text == further == "long":
@@ -229,7 +221,7 @@ def _replaced(code: str, places: Sequence[Token]) -> str:
 
 
 def _between_values(before: str, after: str) -> bool:
-    """Return whether an operator is between two values, by the tokens around it."""
+    """Return whether an operator is between two values."""
     left = before in (")", "]") or (re.fullmatch(r"[\w.]+", before) is not None and before not in _TYPES | {"return"})
     return (
         left and (after in ("(", "-", "*", "!") or re.fullmatch(r"[\w.']+", after) is not None) and after not in _TYPES
@@ -237,7 +229,7 @@ def _between_values(before: str, after: str) -> bool:
 
 
 def _in_angles(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether a bracket seems to hold the arguments of a template."""
+    """Return whether a bracket seems to hold template arguments."""
     text, begin = tokens[at][2], tokens[at][0]
     if text not in "<>":
         return False
@@ -246,7 +238,7 @@ def _in_angles(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _closing(tokens: Sequence[Token], at: int) -> int | None:
-    """Return the number of the token that closes the bracket ``at``."""
+    """Return the index of the token that closes the bracket ``at``."""
     depth = 0
     for number in range(at, len(tokens)):
         depth += (tokens[number][2] == "(") - (tokens[number][2] == ")")

@@ -1,10 +1,6 @@
-"""Changes given inputs into new ones: other, extreme or repeated values, other sizes, other lines.
+"""Changes given inputs into new ones, with counts updated and numbers in the seen or stated range.
 
-Numbers that count tokens, lines or letters (`CountField`) are set to what they count; other numbers stay within the
-values seen in their place, or within the narrowest limit of the statement that contains these.
-
-Invariants: pure; the same inputs and seed give the same new ones. A validator, or the agreement of solutions, decides
-whether a new input is allowed.
+Invariant: pure, determined by inputs and seed. New inputs may be invalid.
 """
 
 from __future__ import annotations
@@ -35,10 +31,7 @@ _MOST_LINES = 20_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class StatedBound:
-    """Numbers that a statement allows, both ends included.
-
-    Example: ``StatedBound(1, 100000)``
-    """
+    """A range that a statement allows, both ends included."""
 
     low: int
     high: int
@@ -49,9 +42,9 @@ class StatedBound:
 
 
 def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
-    """Return the limits that a statement's formulas name, narrow ones first.
+    r"""Return the limits in a statement's formulas, narrow ones first.
 
-    Example: ``stated_bounds("$1 \\\\le n \\\\le 10^5$")`` is ``(StatedBound(1, 100000),)``
+    Example: ``stated_bounds("$1 \le n \le 10^5$")`` is ``(StatedBound(1, 100000),)``
     """
     bounds = set()
     for match in _CHAIN.finditer(statement):
@@ -67,7 +60,7 @@ def stated_bounds(statement: str) -> tuple[StatedBound, ...]:
 
 
 def _value(text: str) -> int | None:
-    """Return the whole number that a text denotes: digits with separators, powers, a factor times a power."""
+    """Parse a whole number, with separators, powers or a factor."""
     plain = re.sub(r"[\s,_{}]|\\[,;! ]?", "", text.replace("−", "-").replace("\\cdot", "*").replace("\\times", "*"))
     plain = plain.replace("×", "*").replace("**", "^")
     match = re.fullmatch(r"(-?)(?:(\d+)\*)?(\d+)(?:\^(\d+))?", plain)
@@ -81,10 +74,7 @@ def _value(text: str) -> int | None:
 
 
 def read_lines(text: str) -> list[Line] | None:
-    """Return the tokens of each line; None where lines are separated by more than single spaces and line breaks.
-
-    Blank lines stay as empty lists, but for those at the end.
-    """
+    """Return the tokens of each line; None for unusual white space."""
     lines = [line.split(" ") if line else [] for line in text.rstrip("\n").split("\n")]
     if any("" in line or "\t" in "".join(line) or "\r" in "".join(line) for line in lines):
         return None
@@ -97,21 +87,20 @@ def written(lines: Sequence[Line]) -> str:
 
 
 def is_whole(token: str) -> bool:
-    """Return whether a token is a whole number as inputs write it."""
+    """Return whether a token is a whole number."""
     return _WHOLE.fullmatch(token) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class CountField:
-    """A number in the head that counts. ``kind``: tokens of line ``of``, lines from ``of`` on, or letters of the word
-    that is line ``of``."""
+    """A number in the head that counts tokens or letters of line ``of``, or lines from it on."""
 
     place: Place
     kind: str
     of: int
 
     def measure(self, lines: Sequence[Line]) -> int | None:
-        """Return the number that it should be in an input; None where the input has no such line."""
+        """Return the right count for an input; None without the line."""
         if self.kind == "lines":
             return len(lines) - self.of if len(lines) >= self.of else None
         if self.of >= len(lines):
@@ -124,7 +113,7 @@ class CountField:
 
 @dataclass(frozen=True, slots=True)
 class InputShape:
-    """What the inputs share. ``columns`` holds the whole numbers seen at each place, ``words`` the letters."""
+    """What the inputs share; ``columns`` holds numbers and ``words`` letters by place."""
 
     counts: tuple[CountField, ...]
     columns: dict[Place, tuple[int, ...]]
@@ -183,9 +172,9 @@ def _counts(inputs: Sequence[Sequence[Line]]) -> list[CountField]:
 
 
 def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
-    """Return whether every number that counts something in all of ``inputs`` counts it in this input, too.
+    r"""Return whether all numbers that count in ``inputs`` are right in this input.
 
-    Example: ``keeps_counts("3\\n5 1\\n", ["1\\n6\\n", "2\\n4 4\\n"])`` is ``False``
+    Example: ``keeps_counts("3\n5 1\n", ["1\n6\n", "2\n4 4\n"])`` is ``False``
     """
     lines = read_lines(text)
     read = [seen for one in inputs if (seen := read_lines(one)) is not None and any(seen)]
@@ -200,12 +189,7 @@ def keeps_counts(text: str, inputs: Sequence[str]) -> bool:
 
 
 def mutate_input(inputs: Sequence[str], bounds: Sequence[StatedBound], count: int, seed: str) -> list[str]:
-    """Return up to ``count`` inputs that are not among ``inputs``, no two alike; none where their form cannot be read.
-
-    Args:
-        inputs: those seen, trusted to be valid.
-        bounds: the statement's limits.
-    """
+    """Return up to ``count`` distinct new inputs; none if the format is unreadable."""
     read = [lines for text in inputs if (lines := read_lines(text)) is not None and any(lines)]
     if not read:
         return []
@@ -235,8 +219,7 @@ Change = Callable[[list[Line], InputShape, Ranges, random.Random], None]
 
 
 def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, int]:
-    """Return the range of the values seen, widened to the narrowest limit that holds it where the two begin or end
-    alike."""
+    """Return the seen range, or the narrowest limit that shares an end."""
     low, high = values[0], values[-1]
     fitting = [bound for bound in bounds if bound.holds(low, high)]
     if fitting and low != high and (fitting[0].low == low or fitting[0].high == high):
@@ -245,7 +228,7 @@ def _range(values: Sequence[int], bounds: Sequence[StatedBound]) -> tuple[int, i
 
 
 def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
-    """Return the tokens whose value may change: whole numbers that count nothing, at a known place."""
+    """Return whole numbers that may change, at known positions."""
     counting = {count.place for count in shape.counts}
     free = []
     for row, line in enumerate(lines):
@@ -259,7 +242,7 @@ def _free(lines: list[Line], shape: InputShape) -> list[tuple[int, int, Place]]:
 
 
 def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Draw other values for a few numbers or all; small and large magnitudes alike."""
+    """Draw new values of any magnitude for some numbers."""
     free = _free(lines, shape)
     share = draw.choice((0.1, 0.5, 1.0))
     for row, token, place in free:
@@ -271,7 +254,7 @@ def _redraw(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _extreme(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Set numbers to the least or the greatest value: everywhere, at one place, or by chance."""
+    """Set all numbers, or one place's, to their minimum or maximum."""
     free = _free(lines, shape)
     if not free:
         return
@@ -320,7 +303,7 @@ def _resize(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.R
 
 
 def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Put a long line's tokens, or the lines after the head, in another order."""
+    """Shuffle a long line's tokens, or lines after the head."""
     del ranges
     long = [row for row, line in enumerate(lines) if len(line) > HEAD]
     if long and draw.random() < 0.6:
@@ -337,7 +320,7 @@ def _shuffle(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Replace letters in words by others seen at their place: by chance, or one letter for all."""
+    """Replace letters in words by letters seen at that position."""
     del ranges
     words = [
         (row, token, letters)
@@ -354,7 +337,7 @@ def _respell(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.
 
 
 def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Put tokens of one place of the input at others of the same kind, words for words and numbers for numbers."""
+    """Copy some tokens to places of the same kind."""
     del ranges
     counting = {count.place for count in shape.counts}
     for whole in (True, False):
@@ -370,7 +353,7 @@ def _recombine(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rando
 
 
 def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: random.Random) -> None:
-    """Leave out a line after the first, repeat one, or move one; what counts them is counted anew."""
+    """Remove, repeat or move a line and update counts."""
     del shape, ranges
     if len(lines) < 3:
         return
@@ -383,7 +366,7 @@ def _edit_lines(lines: list[Line], shape: InputShape, ranges: Ranges, draw: rand
 
 
 def _recount(lines: list[Line], shape: InputShape) -> None:
-    """Set the numbers that count to what they count."""
+    """Update the numbers that count."""
     for count in shape.counts:
         row, token = count.place
         measured = count.measure(lines)

@@ -1,7 +1,4 @@
-"""Selects inputs by their answers, and the made tests to keep.
-
-Most random inputs have one answer ("NO", 0), so inputs whose kind of answer is rarest run first (`OutputClasses`).
-"""
+"""Selects inputs with rare kinds of answer, and generated tests to keep."""
 
 from __future__ import annotations
 
@@ -26,19 +23,15 @@ def select_tests(
     kinds: Mapping[int, str] | None = None,
     answers: Mapping[int, bytes] | None = None,
 ) -> list[int]:
-    """Return the tests to keep, at most ``room``, in their order.
+    """Return up to ``room`` tests to keep, in order.
 
-    Tests that catch a solution which no earlier one catches come first, real solutions before mutants; then those that
-    catch a rarely caught solution; then others up to ``fill``, each kind of input in turn, rare answers earlier.
+    First come tests that catch new solutions (real before mutants), then those that catch rarely caught ones, then
+    others up to ``fill``.
 
     Args:
-        sound: tests on which all voting solutions agree.
-        failing: test → solutions known to be wrong that fail on it; numbers below 0 are mutants.
-        caught: how often each solution fails on a test kept before.
-        kinds: kind of input by test.
-        answers: key of the right answer by test.
-
-    Example: ``select_tests([0, 1, 2], {1: frozenset({7})}, {}, 2, 1)`` is ``[1]``
+        sound: tests on which all voters agree.
+        failing: test → failing wrong solutions; negative numbers are mutants.
+        caught: failures per solution on earlier tests.
     """
     nobody: frozenset[int] = frozenset()
     selected: list[int] = []
@@ -86,9 +79,9 @@ _SMALL = 3
 
 
 def output_kind(output: str) -> str:
-    """Return the kind of an output: its first words, the sizes of its first numbers, and how long it is.
+    r"""Return an output's first words, sizes of first numbers, and length.
 
-    Example: ``output_kind("YES\\n1 4521\\n")`` is ``"YES 1 4d 2l"``
+    Example: ``output_kind("YES\n1 4521\n")`` is ``"YES 1 4d 2l"``
     """
     tokens = output.split(None, _TOKENS)[:_TOKENS]
     lines = output.count("\n", 0, 1 << 16).bit_length()
@@ -106,17 +99,17 @@ def _token_kind(token: str) -> str:
 
 @dataclass(slots=True)
 class OutputClasses:
-    """How often each kind of output was seen, and inputs that gave rare ones, the newest last."""
+    """Counts kinds of output and keeps inputs with rare ones, newest last."""
 
     most_rare: int = 12
     seen: Counter[str] = field(default_factory=Counter)
     rare: list[str] = field(default_factory=list)
 
     def choose(self, inputs: Sequence[str], told: Sequence[str | None], count: int) -> list[int]:
-        """Return the numbers of up to ``count`` inputs, those of the rarest kinds of output first, each kind in turn.
+        """Return up to ``count`` indices of inputs, rarest kinds of output first.
 
         Args:
-            told: the kind of each output of the trusted program; None where it gave none, and the input is not chosen.
+            told: the trusted program's kinds of output; None skips an input.
         """
         kinds = {at: kind for at, kind in enumerate(told) if kind is not None}
         drawn = Counter(kinds.values())

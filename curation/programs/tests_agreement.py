@@ -1,21 +1,6 @@
-"""Decides which tests of a code problem are trusted, by the outputs of its solutions on every test.
+"""Decides which tests of a code problem are trusted (paper, section 4.2).
 
-Pure functions over a table of runs (`RUN`), in which an output is named by its class. The first rule that applies
-decides about a test (paper, section 4.2):
-
-    discard  refused_input  a believed validator refuses the input; without one, the source cut it off
-    discard  no_votes       no voting solution has a valid run
-    keep     agrees         every valid run gives the expected output
-    discard  too_few_votes  fewer valid runs than required
-    discard  no_agreement   the most frequent output has too small a share of the valid runs
-    keep     agrees         the most frequent output is the expected one
-    discard  unproven_input no run gives the expected output, and nothing shows that the input is allowed
-    correct  corrected      no run gives the expected output, enough runs share another, the input is allowed
-    discard  disputed       some run gives the expected output, or too few runs share the other
-
-Solutions vote unless they are labelled wrong, or fail or deviate almost everywhere (`deviating_solutions`). A wrong
-solution that passes all remaining tests makes the problem weakly tested. Each test and each problem gets one decision,
-whatever the order of rows.
+Invariant: decisions do not depend on the order of rows.
 """
 
 from __future__ import annotations
@@ -107,10 +92,9 @@ _OTHERS = 3
 
 
 def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return per problem and test the most frequent ``output`` of valid runs.
+    """Return the most frequent valid ``output`` per problem and test.
 
-    ``votes`` counts the valid runs, ``agreeing`` those with that output, ``expecting`` those with the expected. Ties
-    go to the expected output, then to the smaller class name.
+    Ties go to the expected output, then to the smaller class name.
     """
     valid = runs.filter(pl.col("valid"))
     classes = valid.group_by("problem", "test", "output").agg(
@@ -129,10 +113,7 @@ def majority_outputs(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def deviating_solutions(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return solutions that do not vote: (problem, solution, why, share); why is labelled_wrong, fails or deviates.
-
-    A solution deviates if its output is not the most frequent one of at least three *other* candidates.
-    """
+    """Return solutions that do not vote: (problem, solution, why, share)."""
     labelled = runs.filter(~pl.col("right").fill_null(True))
     wrong = labelled.select("problem", "solution").unique().with_columns(why=pl.lit("labelled_wrong"), share=1.0)
     candidates = runs.filter(pl.col("right").fill_null(True))
@@ -154,7 +135,7 @@ def deviating_solutions(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _against_others(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return each valid run with whether it differs from the output that most of the others share, where most do."""
+    """Return valid runs and whether each deviates from the others' majority."""
     valid = runs.filter(pl.col("valid"))
     counts = valid.group_by("problem", "test", "output").agg(pl.len().alias("same"))
     totals = counts.group_by("problem", "test").agg(
@@ -171,12 +152,12 @@ def decide_tests(
     asked: pl.DataFrame | None = None,
     inputs: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return one `TEST_DECISION` row per (problem, test) of ``runs`` and ``asked``.
+    """Return one `TEST_DECISION` row per (problem, test), by the first rule that applies.
 
     Args:
-        runs: `RUN` rows, every solution on every test.
-        asked: (problem, test) of the tests that were to be run; one whose runs all broke has no row in ``runs``.
-        inputs: `INPUT` rows; a test without one, and every test where there is no table, has an allowed input.
+        runs: `RUN` rows.
+        asked: (problem, test), also of tests whose runs all broke.
+        inputs: `INPUT` rows; a test without one has an allowed input.
     """
     voting = runs.join(deviating_solutions(runs), on=["problem", "solution"], how="anti")
     all_tests = runs.select("problem", "test")
@@ -222,15 +203,11 @@ def decide_problems(
     checked: pl.Series | None = None,
     made: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return one `PROBLEM_DECISION` row per problem of the runs.
-
-    Whether solutions agree is asked of the given tests: those made here were kept because they do.
+    """Return one `PROBLEM_DECISION` row per problem of the `RUN` rows.
 
     Args:
-        runs: `RUN` rows, every solution on every test.
-        tests: `decide_tests` of the same runs.
-        checked: names of the problems that have a checker; those may have several valid outputs.
-        made: problem and test of the tests that were made here; None where all were given.
+        checked: problems with a checker, which may have several right outputs.
+        made: (problem, test) of generated tests, ignored in the agreement.
     """
     given = tests if made is None else tests.join(made, on=["problem", "test"], how="anti")
     agreement = given.group_by("problem").agg(
@@ -294,7 +271,7 @@ def decide_problems(
 
 
 def _caught_solutions(runs: pl.DataFrame, tests: pl.DataFrame) -> pl.DataFrame:
-    """Return each solution labelled wrong, and whether a test that stays tells it from a right one."""
+    """Return wrong solutions and whether a remaining test catches them."""
     staying = tests.filter(pl.col("decision") != "discard").select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True))
     fails = ~pl.col("valid") | (pl.col("output") != pl.col("wanted"))

@@ -1,14 +1,6 @@
-"""Decides which given inputs are refused, by validators that were tested themselves.
+"""Decides which given inputs are refused, by validators that are tested first.
 
-A validator comes with the package or from a model. `vouch` tries it on the given inputs and on spoiled ones, and sets
-it aside if
-
-  - it does not compile, or fails by itself;
-  - it refuses more than `MAX_REFUSED` of the given inputs (and more than one), or an example, if a model wrote it;
-  - it refuses fewer than `MIN_SPOILED_REFUSED` of the spoiled inputs.
-
-Faults of white space (carriage returns, the last line break) are not refused. If no validator is believed, inputs
-that the source cut off are refused (`cut_inputs`).
+A believed validator refuses few given inputs and enough spoiled ones. Without one, only cut-off inputs are refused.
 """
 
 from __future__ import annotations
@@ -39,7 +31,7 @@ _WHOLE = re.compile(r"(?<![\w.-])-?\d+(?![\w.])")
 
 @dataclass(frozen=True, slots=True)
 class GivenInput:
-    """An input that the source gives, with its test's number; ``example``: it is in the statement."""
+    """The source's input of test ``index``; ``example`` if it is in the statement."""
 
     index: int
     text: str
@@ -48,10 +40,9 @@ class GivenInput:
 
 @dataclass(frozen=True, slots=True)
 class Vouching:
-    """Holds the verdict on a problem's inputs.
+    """The verdict on a problem's inputs, ``by`` package, model, or nothing.
 
-    ``by`` is package, model, or empty; ``refused`` holds the refused inputs with the validators' messages; ``unsaid``
-    those on which a validator ran out of its limits; ``aside`` why validators are not believed.
+    ``refused`` maps inputs to messages, ``unsaid`` are undecided inputs, ``aside`` explains rejected validators.
     """
 
     by: str = ""
@@ -61,7 +52,7 @@ class Vouching:
     unsaid: frozenset[int] = frozenset()
 
     def check(self, tools: Toolbox, texts: Sequence[str]) -> list[bool]:
-        """Return whether each input is allowed, as far as the validators decide."""
+        """Return whether the validators allow each input."""
         inputs = [text.encode("utf-8", "surrogatepass") for text in texts]
         return [verdict.valid is True for verdict in check_inputs(tools, self.validators, inputs)]
 
@@ -72,7 +63,7 @@ def vouch(
     model: Sequence[Validator],
     given: Sequence[GivenInput],
 ) -> Vouching:
-    """Return who speaks for the inputs of a problem: its package's validators, else those of a model."""
+    """Return the verdict of the package's validators, else of a model's."""
     aside: list[str] = []
     for by, validators in (("package", package), ("model", model)):
         believed = []
@@ -93,7 +84,7 @@ def vouch(
 
 
 def _fault(tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], *, strict: bool) -> str | None:
-    """Return why a validator is not believed, None where it is."""
+    """Return why a validator is not believed, else None."""
     tried = sorted(given, key=lambda one: not one.example)[:_GIVEN]
     verdicts = _verdicts(tools, [ready], [one.text for one in tried])
     refused = [one for one, verdict in zip(tried, verdicts, strict=True) if verdict.valid is False]
@@ -116,7 +107,7 @@ def _fault(tools: Toolbox, ready: ReadyValidator, given: Sequence[GivenInput], *
 def _verdicts(
     tools: Toolbox, ready: Sequence[ReadyValidator], texts: Sequence[str], *, tidy: bool = True
 ) -> list[InputVerdict]:
-    """Return the verdict on each input; ``tidy``: one that is refused is tried with its white space in order."""
+    """Return verdicts; ``tidy`` retries refused inputs with clean white space."""
     verdicts = check_inputs(tools, ready, [text.encode("utf-8", "surrogatepass") for text in texts])
     again = [place for place, verdict in enumerate(verdicts) if tidy and verdict.valid is False]
     changed = [place for place in again if tidy_text(texts[place]) != texts[place]]
@@ -127,9 +118,9 @@ def _verdicts(
 
 
 def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
-    """Return inputs that the source cut off, by their test, with the evidence.
+    """Return inputs that the source cut off, by test, with evidence.
 
-    A cut input is long and ends in "..." or "…", and no other input of the problem has two dots in a row.
+    They are long and end in "..." or "…", in a problem without two dots in a row elsewhere.
     """
     whole = {test: text.rstrip() for test, text in inputs.items()}
     if any(".." in text.removesuffix("...") for text in whole.values()):
@@ -139,17 +130,13 @@ def cut_inputs(inputs: Mapping[int, str]) -> dict[int, str]:
 
 
 def tidy_text(text: str) -> str:
-    """Return a text with bare line breaks, no blanks at the ends of its lines, and one line break at its end."""
+    """Clean up carriage returns, trailing blanks and the final line break."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
-    """Return near-valid inputs that hardly any statement allows, made of short given ones.
-
-    They get a further line, a word or a number of forty digits instead of a number, or become empty; if a number counts
-    lines or tokens, they also lose the last line or half of the text.
-    """
+    """Return empty, longer, wrong or incomplete variants of short inputs."""
     spoiled = [""]
     for text in sorted(set(inputs), key=len)[:_SPOILED_OF]:
         tidy = tidy_text(text)
@@ -168,7 +155,7 @@ def spoiled_inputs(inputs: Sequence[str]) -> list[str]:
 
 
 def _is_counted(lines: Sequence[str]) -> bool:
-    """Return whether a number of an input is that of the lines after it, or of the values or letters on the next."""
+    """Return whether a number counts later lines, or the next line's tokens or letters."""
     for at, line in enumerate(lines[:-1]):
         following = lines[at + 1]
         counts = {str(len(lines) - at - 1), str(len(following.split())), str(len(following))}

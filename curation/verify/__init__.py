@@ -1,1 +1,1 @@
-"""Verifiers: what an attempt is worth. Foreign code runs only in `curation.verify.sandbox`."""
+"""Verifiers of attempts. Foreign code runs only in `curation.verify.sandbox`."""

@@ -1,9 +1,6 @@
-r"""Boxes in a text: ``\boxed{…}``, ``\fbox{…}``; which of them are the answer, and a text without them.
+r"""Finds the answer in boxes (``\boxed{…}``, ``\fbox{…}``), in linear time.
 
-Boxes that follow one another joined by "and", commas or a name ("x =", "y =") are one answer. A box that only names
-the one before it again ("so 6 … final answer: 6") is that one, not a list of two.
-
-Every pass is linear in the length of the text.
+Boxes joined by "and", commas or names are one answer, without repetitions.
 """
 
 from __future__ import annotations
@@ -41,14 +38,14 @@ Span = tuple[int, int, int]
 
 
 def has_box(text: str) -> bool:
-    """Return whether a text has a command for a box."""
+    """Return whether a text has a box command."""
     return "\\" in text and _BOX.search(text) is not None
 
 
 def boxed_answer(text: str) -> str | None:
-    """Return the content of the last box, or of those that are one answer with it; None where the last is unfinished.
+    r"""Return the last box's content with boxes joined to it; None if unfinished.
 
-    Example: ``boxed_answer(r"so $x = \\boxed{1}$ or $x = \\boxed{2}$") == "1, 2"``
+    Example: ``boxed_answer(r"so $x = \boxed{1}$ or $x = \boxed{2}$") == "1, 2"``
     """
     spans, cut = _top_level_boxes(text)
     if cut is not None and (not spans or cut > spans[-1][2]):
@@ -71,7 +68,7 @@ def boxed_answer(text: str) -> str | None:
 
 
 def unfinished_box(text: str) -> str | None:
-    """Return the first line of the last box where it is never closed."""
+    """Return the first line of an unclosed last box."""
     spans, cut = _top_level_boxes(text)
     if cut is None or (spans and cut <= spans[-1][2]):
         return None
@@ -79,13 +76,13 @@ def unfinished_box(text: str) -> str | None:
 
 
 def end_of_boxes(text: str) -> int:
-    """Return where the last box of a text ends; -1 where it has none that is closed."""
+    """Return the end of the last closed box, or -1."""
     spans, _ = _top_level_boxes(text)
     return spans[-1][2] if spans else -1
 
 
 def strip_boxes(text: str) -> str:
-    """Return ``text`` without its box commands, but with their contents."""
+    """Return ``text`` with boxes replaced by their contents."""
     if "boxed" not in text and "fbox" not in text:
         return text
     whole = text.strip()
@@ -108,7 +105,7 @@ def _joins(gap: str) -> bool:
 
 
 def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
-    """Return each outermost box, and where the content of an unfinished one starts; None where there is none."""
+    """Return outermost boxes, and the start of an unfinished one or None."""
     first = _BOX.search(text)
     if first is None:
         return [], None

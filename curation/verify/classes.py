@@ -1,11 +1,6 @@
-"""Classes of equal answers, for votes: who agrees with whom among answers that differ from the reference.
+"""Groups equal answers into classes, for votes; equality is not transitive (5 is 5 cm and 5 km).
 
-Equality of written answers is not transitive: 50 % is 50 to one reader and 0.5 to another, 5 is 5 cm and 5 km. A class
-has a centre, and holds only answers that equal the centre and one another; so a bridge joins one side, never both.
-
-Invariants: the partition depends on the set of answers, not on their order; centres are the answers that most others
-equal, among them the shortest, then the first by alphabet; where equality is transitive, the classes are its own. Pure:
-the comparison is passed in.
+Invariants: pure; independent of order; a class holds only answers that equal its centre and one another.
 """
 
 from __future__ import annotations
@@ -18,11 +13,10 @@ MAX_COUNTED = 64
 
 
 def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]) -> dict[str, int]:
-    """Return the class of each answer: 1, 2, … by first appearance in ``answers``.
+    """Return the class of each distinct answer: 1, 2, … by first appearance.
 
     Args:
-        answers: each once.
-        are_equal: asked at most once a pair, the shorter answer first.
+        are_equal: called once per pair at most, with the shorter answer first.
 
     Example: ``answer_classes(["5 km", "5", "5 cm"], …)`` → ``{"5 km": 1, "5": 2, "5 cm": 2}``
     """
@@ -56,11 +50,7 @@ def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]
 
 
 def keep_classes(before: Sequence[int | None], now: Sequence[int | None]) -> list[int | None]:
-    """Return classes of answers that were judged together again: who had one keeps it, others join who is with them.
-
-    Args:
-        before: the class that each answer had; None where it had none.
-        now: its class among all of them.
+    """Return the new classes, in which answers with an old class keep its number.
 
     Example: ``keep_classes([1, 2, None, None], [2, 1, 2, 3])`` → ``[1, 2, 1, 3]``
     """

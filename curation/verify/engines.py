@@ -1,7 +1,6 @@
-"""Whose comparison of two answers counts besides our own: engines by the name that a recipe gives.
+"""Names the comparison engines that a recipe can choose besides our own.
 
-Invariants: an engine is used inside a worker process only, but for its version, so what it needs is imported by `load`
-or later. Not here: our own comparison (`curation.verify.answers`).
+Invariant: they are imported (by `load`) only in worker processes, except for the version.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from curation.verify import math_verify
 
 
 class Engine(Protocol):
-    """A comparison of answers; a module with these functions is one."""
+    """A comparison of answers, as a module with these functions."""
 
     def engine_version(self) -> str:
         """Return the name and version of the engine."""
         ...
 
     def load(self) -> None:
-        """Import what it needs, so that the first comparison does not spend its limit on it."""
+        """Import what the engine needs, outside the first comparison's limit."""
         ...
 
     def compare(self, reference: str, answer: str) -> tuple[Outcome, str]:
@@ -29,7 +28,7 @@ class Engine(Protocol):
         ...
 
     def check_reference(self, reference: str) -> str | None:
-        """Return why the reference cannot be used; None where it can."""
+        """Return why the reference cannot be used, else None."""
         ...
 
 

@@ -1,24 +1,16 @@
-"""Reads the final answer of a response, for every caller.
+"""Reads the final answer of a response, in linear time.
 
-A response format is one of these forms; `ANY` tries them in this order, named in `ExtractedAnswer.method`:
+`ANY` tries these forms in order, named in `ExtractedAnswer.method`:
 
-    boxed      the last top-level box after the last ``</think>``, and boxes that are one answer with it; a "final
-               answer" after it takes precedence
-    tag        the last ``<answer>…</answer>``, which precedes a box that ends before it
-    hashes     the last ``#### 18``, but no heading (``#### Step 2: add``)
-    cue        the last "The answer is …", "Final answer: …", "A: 26", "答案是 …", or such a heading
+    boxed      the last box after ``</think>``, unless a "final answer" follows
+    tag        the last ``<answer>…</answer>``; wins over an earlier box
+    hashes     the last ``#### 18``, no heading (``#### Step 2: add``)
+    cue        the last "The answer is …", "Final answer: …", "答案是 …"
     choice     the last ``Choice_C``
     bare       the whole response, if it is one short line
-    conclusion the value of the last sentence ("So the boots cost $104."), if there is nothing else
+    conclusion the last sentence's value, if there is nothing else
 
-Words around a marked value are read by `curation.verify.prose`; otherwise the text stays whole and is not refused with
-confidence. A response that was cut off has no final answer: an open ``<think>``, an unfinished last box, an open tag.
-The last token of a text that ended for want of room does not count.
-
-`LOOSE` also reads pairs of texts that people wrote, never rewards: `sentence` (the last formula or number of the last
-sentence with one), `display` (the last formula), `emphasis` (the last ``**…**``), `number` (the last one).
-
-Every pass is linear in the length of the response.
+`LOOSE` also guesses, never for rewards. A response cut off in its thoughts, last box or tag has no answer.
 """
 
 from __future__ import annotations
@@ -64,10 +56,7 @@ TAIL_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ExtractedAnswer:
-    """A final answer and the rule that extracted it.
-
-    Example: ``ExtractedAnswer("boxed", "\\frac{1}{2}")``
-    """
+    """A final answer and the rule that extracted it."""
 
     method: str
     answer: str
@@ -97,11 +86,11 @@ _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
 def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
-    """Return the final answer of ``response``, or None where it gives none.
+    """Return the final answer of ``response``, or None.
 
     Args:
-        form: the response format (`curation.response_formats`).
-        finish: how the response ended; where that is ``length``, its last token may be half a number.
+        form: a name in `curation.response_formats`.
+        finish: how the response ended; after ``length`` the last token may be cut.
     """
     parts = split_response(response)
     if parts.answer is None:
@@ -126,12 +115,10 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
 
 
 def read_answer(text: str, form: str = ANY) -> str | None:
-    """Return the final answer of a text that is an answer already, or a response that holds one; None for none.
-
-    Recorded answers and both sides of a pair are such texts. What has no marker and no words is the answer as it is.
+    """Return the final answer in a text that is an answer or a response, or None.
 
     Args:
-        form: `LOOSE`, or anything else: whoever recorded an answer read it in some format already.
+        form: `LOOSE`, or anything else for a recorded answer.
     """
     whole = clean_recorded_answer(text)
     if whole is None:
@@ -149,7 +136,7 @@ def read_answer(text: str, form: str = ANY) -> str | None:
 
 
 def _read_loosely(text: str) -> str:
-    """Return the answer in a text of people, which is it already if no words are around it."""
+    """Return the answer in a text that people wrote."""
     if (not is_prose(text) and not has_box(text)) or parse_boolean(text) is not None:
         return text
     is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
@@ -161,7 +148,7 @@ def _read_loosely(text: str) -> str:
 
 
 def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
-    """Return the answer after the marker that counts most; None where there is none, or a box was cut off."""
+    """Return the answer after the strongest marker, or None."""
     tagged = _by_tag(text, _ANSWER_TAG)
     if has_box(text):
         behind = text.lower().rfind("</answer>")
@@ -175,7 +162,7 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
 
 
 def _by_later_cue(text: str) -> ExtractedAnswer | None:
-    """Return the value after a "Final answer:" that follows the last box."""
+    """Return the value of a "Final answer:" after the last box."""
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
     is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
@@ -183,7 +170,7 @@ def _by_later_cue(text: str) -> ExtractedAnswer | None:
 
 
 def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
-    """Return a boxed answer with the letter of the option that a cue after the box names for it."""
+    """Add a later cue's option letter to a boxed answer."""
     cue = _by_cue(after) if not has_box(after) else None
     letter = _LETTER.fullmatch(cue.answer) if cue is not None and not _LETTER.fullmatch(box.answer) else None
     return ExtractedAnswer("cue", f"{letter[1]}. {box.answer}") if letter is not None else box
@@ -200,7 +187,7 @@ def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | No
 
 
 def _whole_tokens(text: str, finish: str | None) -> str:
-    """Return a text without its last token where it was cut off within it, perhaps."""
+    """Remove a last token that may be cut off."""
     if finish != "length" or not text or text[-1].isspace():
         return text
     return text[: len(text) - len(text.split()[-1])]
@@ -212,7 +199,7 @@ def _by_box(text: str) -> ExtractedAnswer | None:
 
 
 def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
-    """Return what is in the last tag that is closed; a marker within it counts."""
+    """Return the last closed tag's content, or a marker's in it."""
     small = text.lower()
     end = small.rfind(tag.lower().replace("<", "</"))
     start = small.rfind(tag.lower(), 0, max(end, 0))
@@ -224,7 +211,7 @@ def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
 
 
 def _by_hashes(text: str) -> ExtractedAnswer | None:
-    """Return what follows the last hashes that are no heading of a part of the text; words alone only at its end."""
+    """Return the text of the last hashes that are no heading."""
     last: ExtractedAnswer | None = None
     for match in [*_HASHES.finditer(text)][::-1]:
         said = _strip_markup(match[1])
@@ -239,12 +226,10 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
-    """Return what follows the last cue, up to the end of its sentence.
-
-    A cue that only states that the answer is right counts where nothing else does; so do a mere "so" or "hence".
+    """Return the last cue's text to the end of its sentence; weak cues count last.
 
     Args:
-        is_cut: whether the text ends for want of room, so that of an unfinished sentence only its first value counts.
+        is_cut: the text was cut off, so an unfinished sentence gives its first value.
     """
     text = _BOLD_LABEL.sub(r"\1", text)
     weak: ExtractedAnswer | None = None
@@ -269,7 +254,7 @@ def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
 
 
 def _value_or_all(text: str) -> str:
-    """Return the one value in a text with words around it; the whole text where it is nothing else, or not one."""
+    """Return the one value among words, or the whole text."""
     text = _CONTRAST.sub(r"\1", text)
     is_sum = "=" in text and WORD.search(text) is not None
     return (value_in(text) or text) if is_sum or is_prose(text) else text
@@ -286,7 +271,7 @@ MAX_WORDS_BEHIND = 8
 
 
 def _by_conclusion(text: str) -> ExtractedAnswer | None:
-    """Return the value that the last sentence of a response without any marker gives, with its unit and noun."""
+    """Return the last sentence's value with unit and noun."""
     lines = CHAFF_END.sub("", text[-TAIL_CHARS:]).strip().rsplit("\n", 1)[-1]
     ends = [match.end() for match in SENTENCE_END.finditer(lines) if lines[match.end() :].strip(" *_$")]
     sentence = _strip_markup(_ITEM.sub("", lines[ends[-1] if ends else 0 :], count=1))
@@ -296,7 +281,7 @@ def _by_conclusion(text: str) -> ExtractedAnswer | None:
 
 
 def _text_after(text: str, start: int) -> tuple[str, bool]:
-    """Return what follows a cue, and whether its sentence ends before the text does."""
+    """Return a cue's text, and whether its sentence is complete."""
     rest = text[start : start + MAX_ANSWER_CHARS].lstrip(" \t:：=*_")
     if rest[:1] == "\n":
         rest = rest.lstrip()
@@ -323,7 +308,7 @@ def _by_choice(text: str, pattern: re.Pattern[str] = _CHOICE) -> ExtractedAnswer
 
 
 def _by_stated_choice(text: str) -> ExtractedAnswer | None:
-    """Return the letter of the option that a response names last, or that it consists of."""
+    """Return the last option letter named, or given alone."""
     named, cue = _by_choice(text), _by_cue(text)
     letter = _LETTER.fullmatch((cue.answer if cue is not None else text).strip())
     return ExtractedAnswer("choice", letter[1]) if letter is not None else named
@@ -370,9 +355,9 @@ _KEYED = re.compile(r'^\{?\s*"?(?:final[_ ])?answer"?\s*:\s*', re.IGNORECASE)
 
 
 def clean_recorded_answer(answer: str | None) -> str | None:
-    """Return a recorded final answer without the debris of the JSON it was cut from; None where it is empty.
+    r"""Return a recorded final answer without remains of JSON, or None.
 
-    Example: ``'"answer": "40"\\n}'`` → ``"40"``, ``'2025",'`` → ``"2025"``, ``"No answer provided."`` → None
+    Example: ``'"answer": "40"\n}'`` → ``"40"``, ``"No answer provided."`` → None
     """
     if answer is None:
         return None

@@ -1,10 +1,6 @@
-"""The scorer of a generator's file: `score(row, answer)`, run in the sandbox on the text of that file.
+"""Runs a generator file's scorer, `score(row, answer)`, in the sandbox; right answers score true or at least 1.
 
-It judges answers to rows whose reference the verifier cannot read. `row` has the `statement` and the `answer` that
-`make` returned; the result is a truth value, or a number that is at least 1 for a right answer. The file may use the
-standard library, and numpy if it mentions it: the sandbox has no other package.
-
-Invariant: what fails (the file, the scorer, the sandbox) is a failure with a reason, never a wrong answer.
+Invariant: a failure of file, scorer or sandbox is never a wrong answer.
 """
 
 from __future__ import annotations
@@ -35,13 +31,13 @@ json.dump(None if found is None else bool(found >= 1), out)
 
 
 def is_scorer(value: Any) -> bool:
-    """Return whether an object is a scorer: a function of `row` and `answer`."""
+    """Return whether an object is a function of `row` and `answer`."""
     return inspect.isfunction(value) and [*inspect.signature(value).parameters] == ["row", "answer"]
 
 
 @lru_cache(maxsize=4096)
 def scored(plugin: Plugin, statement: str | None, reference: str, answer: str) -> bool | str | None:
-    """Return whether a scorer takes an answer for right, None if it is in doubt, or how it failed."""
+    """Return whether an answer is right, None in doubt, or the failure."""
     from curation.verify.programs.running import failure_of
     from curation.verify.programs.tools import wants_numpy
     from curation.verify.sandbox import Limits

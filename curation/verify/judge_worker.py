@@ -1,13 +1,9 @@
-"""The work of `math_judge`'s workers: compare answers, one announced step a comparison, and group equal ones.
+"""Compares answers in `math_judge`'s worker processes, one announced step per comparison.
 
-Runs inside a worker process only. A job is ``{"do": "judge" | "check", "reference": …, "lang": …}`` with ``answers``
-(distinct strings), perhaps ``admissible`` (further references), ``letter`` and the problem's ``statement`` for "judge";
-the values are JSON.
-``engine`` names whose comparison counts: our own where it is absent, or one of `curation.verify.engines`. ``judges``
-are those of the user's own (`curation.verify.own_judges`), which decide the references that they claim.
+A job is JSON: ``{"do": "judge" | "check", "reference": …, "lang": …}`` with distinct ``answers`` and optionally
+``admissible``, ``letter``, ``statement``, ``engine``, ``judges``.
 
-Invariant: the value of a job is a function of the job and of the written-off steps, but for the milliseconds; nothing
-is kept between jobs but caches of pure functions.
+Invariant: the result depends only on the job and failed steps, except for milliseconds.
 """
 
 from __future__ import annotations
@@ -29,7 +25,7 @@ DOUBTFUL = " (doubtful)"
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
-    """Run one job. What a comparison needs is imported before the first step, so it does not count for its limit."""
+    """Run one job, with imports before the first step's limit."""
     engine = job.get("engine", OWN_ENGINE)
     (answers if engine == OWN_ENGINE else ENGINES[engine]).load()
     judges = [PluginRef(*fields) for fields in job.get("judges", ())]
@@ -94,10 +90,7 @@ def _judge(
 
 
 def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]:
-    """Return the verdict on an answer from those by each admissible reference: right by one is right.
-
-    Where it is right by none, a comparison that failed leaves it open, and then a doubtful one counts.
-    """
+    """Return the best verdict by any reference: right, failed, then doubtful."""
     order = (Outcome.CORRECT, Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
     return min(verdicts, key=lambda verdict: (order.index(verdict[0]), not verdict[1].endswith(DOUBTFUL)))
 
@@ -124,7 +117,7 @@ class _GuardedComparison:
         return self.built_in(step, reference, answer)
 
     def claimant(self, reference: str) -> _Claimant | None:
-        """Return the first of the user's judges that claims a reference; each is asked in a step of its own."""
+        """Return the user's first judge that claims a reference, one step each."""
         if reference not in self.claimants:
             self.claimants[reference] = self._find_claimant(reference)
         return self.claimants[reference]
@@ -143,7 +136,7 @@ class _GuardedComparison:
         return None
 
     def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        """Return the verdict of the user's judge that claimed the problem."""
+        """Return the verdict of the user's judge."""
         if not isinstance(claimed, PluginRef):
             return claimed
         failed = self.guard.enter(step)
@@ -174,7 +167,7 @@ class _GuardedComparison:
 
 
 def method_of(comparison: answers.AnswerComparison) -> str:
-    """Return the tier that decided, and whether a person should look."""
+    """Return the deciding tier, and whether a person should look."""
     return comparison.method + DOUBTFUL if comparison.doubtful else comparison.method
 
 

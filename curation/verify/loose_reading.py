@@ -1,4 +1,4 @@
-"""The answer of a text in which nothing marks one: guesses, for pairs that people wrote and never for rewards."""
+"""Guesses the answer of an unmarked text, never for rewards."""
 
 from __future__ import annotations
 
@@ -29,17 +29,14 @@ _MONEY = re.compile(r"\s?[$€£¥]")
 
 
 def guess_answer(text: str) -> Guess | None:
-    """Return the last formula or number of the last sentence with one; else the last formula, emphasis or number.
-
-    None where a short text has several: it is an answer with a condition, of which no part is the answer.
-    """
+    """Return the last formula or number of the last sentence or text; None if a short text has several."""
     if len(text) <= MAX_CONDITION_CHARS and _has_condition(text):
         return None
     return _by_last_sentence(text) or _by_display(text) or _by_emphasis(text) or _by_number(text)
 
 
 def _has_condition(text: str) -> bool:
-    """Return whether a short text has several formulas, or one that is not closed, or values and conditions too."""
+    """Return whether a short text has several formulas, or values with conditions."""
     if _DECLARES.search(text):
         return True
     formulas = len(MATH.findall(text))
@@ -74,7 +71,7 @@ def _by_emphasis(text: str) -> Guess | None:
 
 
 def only_money(text: str) -> str | None:
-    """Return the one number of a text that is money; None where none or several are."""
+    """Return a text's only amount of money, or None."""
     money = _money_in(text)
     return money[0].group() if len(money) == 1 else None
 

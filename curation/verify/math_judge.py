@@ -1,14 +1,8 @@
-"""Judges responses, and pairs, on math problems: the only way to a verdict, for every caller.
+"""Judges responses and pairs on math problems, for every caller.
 
-The parent reads final answers (`final_answer`) and decides what `answers.quick_compare` can; the rest goes to worker
-processes, one job per problem and one step per comparison. A response's ``text`` is judged in the judge's response
-format; its recorded ``answer`` only if there is no text.
+Answer class 0 equals the reference, others get 1, 2, … by first appearance; failed comparisons have none.
 
-Answer class 0 holds what equals the reference; other answers get 1, 2, … in order of first appearance
-(`curation.verify.classes`). Attempts without an answer, or whose comparison failed, have no class.
-
-Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG; a verdict depends on the task, the
-format and the limits alone.
+Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG; only task, format and limits matter.
 """
 
 from __future__ import annotations
@@ -34,12 +28,7 @@ from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One attempt at a problem: its whole text, or only the final answer that was recorded.
-
-    ``finish`` is as in `ATTEMPT`: ``stop`` where the text is known to have ended by itself.
-
-    Example: ``Response("… so we get\\nA: 26", None)``
-    """
+    """One attempt: its text (judged if present), or a recorded final answer; ``finish`` as in `ATTEMPT`."""
 
     text: str | None
     answer: str | None
@@ -50,13 +39,8 @@ class Response:
 class JudgeTask:
     """One problem with the responses to judge.
 
-    ``letter`` is the reference of a multiple-choice problem before its options were dropped: responses to the original
-    question may name the option instead of its content, and are right when they do. ``seed`` draws the tests of a
-    problem of code in the place of the judge's own. ``admissible`` are further references, each as good as the first.
-    ``statement`` is the problem as it was asked: it says which quantity, unit and form are asked for; None where it is
-    not known.
-
-    Example: ``JudgeTask("5f0c2ab19e7d00aa11bb", "18", "en", (Response("A: 18", None), Response(None, "26")))``
+    Right answers equal ``reference``, an ``admissible`` one, or ``letter``, the original option. ``seed`` draws a code
+    problem's tests.
     """
 
     problem: str
@@ -71,12 +55,9 @@ class JudgeTask:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one response. ``method`` names the tier that decided, or what failed.
+    """The verdict on one response, with the ``method`` that decided or failed.
 
-    ``passed`` is the share of its tests that a program passed, in [0, 1], where the judge runs them all.
-    ``milliseconds`` is what comparing took; None where it failed, or was not measured.
-
-    Example: ``Verdict(Outcome.CORRECT, "18", 0, "number")``
+    ``passed`` is the share of tests passed if all were run; ``milliseconds`` is the comparison's time.
     """
 
     outcome: Outcome
@@ -88,7 +69,7 @@ class Verdict:
 
     @property
     def is_doubtful(self) -> bool:
-        """Return whether a person should look: the verifier refused, and is unsure."""
+        """Return whether a person should look at this refusal."""
         return self.method.endswith(DOUBTFUL)
 
 
@@ -102,10 +83,7 @@ class JudgeResult:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCheck:
-    """Whether a reference can be verified against. ``failure`` tells the verifier's own failure from a bad reference.
-
-    Example: ``ReferenceCheck(False, None, "it is empty")`` or ``ReferenceCheck(False, Outcome.TIMEOUT, "…")``
-    """
+    """Whether a reference is usable; ``failure`` if the verifier itself failed."""
 
     usable: bool
     failure: Outcome | None
@@ -117,7 +95,7 @@ Reference = tuple[str, str] | tuple[str, str, str | None]
 
 
 class Judge(Protocol):
-    """A verifier of answers or of programs, as sampling and the difficulty stages use it. A context manager."""
+    """A verifier of answers or programs, as a context manager."""
 
     version: str
 
@@ -128,7 +106,7 @@ class Judge(Protocol):
     ) -> None: ...
 
     def final_answer(self, response: Response) -> str | None:
-        """Return the part of a response that is judged, as text; None where its form has no answer."""
+        """Return the judged text of a response, or None."""
         ...
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
@@ -136,7 +114,7 @@ class Judge(Protocol):
         ...
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return the verdicts on one task's responses, or on these final answers, as a future."""
+        """Return a future of the verdicts on responses or final answers."""
         ...
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
@@ -157,11 +135,10 @@ class _AnswerVerdict:
 
 
 class MathJudge:
-    """The math verifier with its workers. A context manager; workers start when they are first needed.
+    """The math verifier, a context manager; workers start on first use.
 
     Args:
-        response_format: the form in which responses give their answers (`curation.response_formats`).
-        judges: the user's own, each of which decides the references that it claims; workers then make every verdict.
+        judges: the user's own, for references they claim.
     """
 
     def __init__(
@@ -215,10 +192,10 @@ class MathJudge:
             yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in final_answers))
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return the verdicts on one task's responses, as a future: done at once where no worker is needed for them.
+        """Return a future of the verdicts on one task's responses.
 
         Args:
-            final_answers: the final answers of the responses where they are known; ``task.responses`` are then ignored.
+            final_answers: if given, ``task.responses`` are ignored.
         """
         extracted_answers = (
             [self.final_answer(response) for response in task.responses]
@@ -246,7 +223,7 @@ class MathJudge:
         return result
 
     def at_once(self, task: JudgeTask, final_answers: Sequence[str | None]) -> tuple[Verdict, ...] | None:
-        """Return the verdicts on these final answers where no worker is needed for them, else None."""
+        """Return the verdicts if no worker is needed, else None."""
         distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
         quick_verdicts = _quick_verdicts(task, distinct) if self._is_quick else None
         if quick_verdicts is None and distinct:
@@ -308,7 +285,7 @@ class MathJudge:
             yield ready if ready is not None else _outcome(reply)
 
     def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Yield each (result, None) as it is, each (None, job) with its reply, in order and with few in flight."""
+        """Yield results and jobs' replies in order, few in flight."""
         in_flight: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
         capacity = 4 * self._pool.workers
@@ -338,7 +315,7 @@ class MathJudge:
 
 
 def final_answer(response: Response, response_format: str = ANY) -> str | None:
-    """Return the final answer of a response, from its text or, where it has none, from what was recorded."""
+    """Return the final answer in a response's text, else the recorded."""
     if response.text is None:
         return read_answer(response.answer, response_format) if response.answer is not None else None
     extracted = extract_answer(response.text, response_format, response.finish)
@@ -346,7 +323,7 @@ def final_answer(response: Response, response_format: str = ANY) -> str | None:
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
-    """Return all verdicts of a problem where `answers.quick_compare` decides every comparison, else None."""
+    """Return all verdicts if `answers.quick_compare` decides them, else None."""
     verdicts: dict[str, tuple[Outcome, str]] = {}
     for answer in distinct:
         comparisons = [

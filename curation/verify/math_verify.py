@@ -1,9 +1,4 @@
-"""Math-Verify as the engine of a run: the verifier of most open pipelines, for comparison with our own.
-
-`goldilocks run RECIPE --set verify.engine=math-verify` decides by it, and `goldilocks diff DIR@1 DIR@2` shows what it
-decides otherwise. It is used as it comes, except that its time limits are off: they need the main thread and an alarm,
-and the worker that it runs in has a hard limit already.
-"""
+"""Makes Math-Verify an engine (`--set verify.engine=math-verify`), without its own time limits."""
 
 from __future__ import annotations
 
@@ -20,12 +15,12 @@ def engine_version() -> str:
 
 
 def load() -> None:
-    """Import Math-Verify, so that the first comparison does not spend its limit on it."""
+    """Import Math-Verify, outside the first comparison's limit."""
     import math_verify  # noqa: F401
 
 
 def compare(reference: str, answer: str) -> tuple[Outcome, str]:
-    """Return whether Math-Verify takes the answer for the reference, and what decided: it or a failed parse."""
+    """Return whether Math-Verify accepts the answer, and what decided."""
     from math_verify import verify
 
     gold, target = _parse(reference), _parse(answer)
@@ -38,7 +33,7 @@ def compare(reference: str, answer: str) -> tuple[Outcome, str]:
 
 
 def check_reference(reference: str) -> str | None:
-    """Return why the reference cannot be used; None where it parses and equals itself."""
+    """Return why the reference does not parse or equal itself."""
     if not _parse(reference):
         return "Math-Verify cannot parse it"
     return (

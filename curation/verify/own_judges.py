@@ -1,12 +1,8 @@
-"""Judges of answers that a user names in a recipe: `[verify] judges = ["chem.py:FORMULA"]`.
+"""Loads a user's judges of answers: `[verify] judges = ["chem.py:FORMULA"]`.
 
-A judge decides the pairs that it claims, in place of the built-in kinds of answers. It runs in the verifier's worker
-process under its limits, and with the user's rights. The first judge that claims a reference decides it. A function
-`score(row, answer)` of a generator's file is a judge too (`curation.verify.generator_scores`): it runs in the sandbox
-and claims the references that the verifier cannot read and that it takes for right itself.
+The first that claims a reference decides it, in the worker process; a generator's `score(row, answer)` is one too.
 
-Invariants: what a judge raises is BROKEN, with the file, line and pair in the method, never wrong; the digest of its
-file is part of the verifier's version; a set's records name the judges that it needs, by `PluginRef.label`.
+Invariants: a judge's exception is BROKEN, never wrong; its file's digest is in the verifier's version.
 """
 
 from __future__ import annotations
@@ -47,11 +43,11 @@ class AnswerJudge(Protocol):
     """
 
     def claims(self, reference: str, statement: str | None) -> bool:
-        """Return whether this judge decides answers to the problem; the statement is None if it is not known."""
+        """Return whether this judge decides the problem; ``statement`` may be None."""
         ...
 
     def judge(self, answer: str, reference: str, statement: str | None) -> bool | None:
-        """Return whether the answer is right; None if it is doubtful."""
+        """Return whether the answer is right; None if doubtful."""
         ...
 
 
@@ -69,7 +65,7 @@ def find_judge(name: str, folder: Path) -> PluginRef:
 
 
 def judge_at(path: str) -> PluginRef:
-    """Return the judge of a file anywhere: `path/to/chem.py:FORMULA`, relative to the working directory.
+    """Return the judge `path/to/chem.py:FORMULA`.
 
     Raises:
         ConfigError: the plug-in cannot be loaded, or lacks a method.
@@ -85,7 +81,7 @@ NEEDED = "judges.json"
 
 
 def needed_judges(folder: Path) -> tuple[str, ...]:
-    """Return the labels of the judges that the problems of a published set need.
+    """Return the labels of a published set's judges.
 
     Raises:
         SourceError: the file is damaged.
@@ -103,10 +99,10 @@ def needed_judges(folder: Path) -> tuple[str, ...]:
 
 
 def chosen_judges(labels: Sequence[str], judges: Iterable[PluginRef], problem: str) -> tuple[PluginRef, ...]:
-    """Return the judges that a problem was measured with, of those at hand.
+    """Return the judges that a problem was measured with.
 
     Raises:
-        SourceError: one of them is missing, or its file is another one.
+        SourceError: one is missing, or its file has changed.
     """
     known = {judge.label: judge for judge in judges}
     missing = [label for label in labels if label not in known]
@@ -139,7 +135,7 @@ def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str
 
 
 def verdict(judge: PluginRef, answer: str, reference: str, statement: str | None) -> bool | str | None:
-    """Return whether a judge takes an answer for right, None if it is in doubt, or how it failed."""
+    """Return whether a judge accepts the answer, None in doubt, or its failure."""
     plugin = judge.load()
     if is_scorer(plugin.value):
         return scored(plugin, statement, reference, answer)

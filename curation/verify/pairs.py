@@ -1,12 +1,9 @@
 """Judges a file of (gold, pred) pairs, for `goldilocks verify answers`.
 
-Rows in are JSON lines with ``gold`` (a string, or a list of admissible ones), ``pred`` (an answer or a response; null:
-no answer), and optionally ``statement`` and ``lang``. Rows out are the same rows in order, with ``equal``, ``verdict``,
-``answer`` (as read from ``pred``), ``method``, ``doubtful`` and ``ms`` (time of the comparison; null if it failed).
+Rows in are JSON lines with ``gold`` (a string or list), ``pred`` (an answer, a response or null), and optionally
+``statement`` and ``lang``. Rows out add ``equal``, ``verdict``, ``answer``, ``method``, ``doubtful`` and ``ms``.
 
-The default format is `LOOSE`. In any other format a ``pred`` is a response that must keep to it, as in a run.
-
-Invariants: one row out per row in; bounded memory; the output appears only when it is complete.
+Invariants: one row out per row in; bounded memory; only complete output appears.
 """
 
 from __future__ import annotations
@@ -40,10 +37,9 @@ def verify_pairs(
     response_format: str = LOOSE,
     judges: Sequence[PluginRef] = (),
 ) -> dict[str, int]:
-    """Judge every pair of ``pairs_path`` into ``verdicts_path`` and return the number of rows per verdict.
+    """Judge ``pairs_path`` into ``verdicts_path`` and return rows per verdict.
 
-    ``tags`` are those that a ``pred`` thinks in. ``judges`` are the user's own.
-    ``progress`` is called with the number of rows done so far. Raises `SourceError` on a line that is not a pair.
+    ``tags`` enclose thoughts; ``progress`` receives the rows done. Raises `SourceError` on an invalid line.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()
@@ -89,7 +85,7 @@ def _columns(verdict: Verdict) -> dict[str, Any]:
 
 
 def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file of pairs; the first bad line raises `SourceError` with its number and text."""
+    """Yield a file's pairs; raise `SourceError` on the first bad line."""
     for number, row in numbered_jsonl(path):
         if not _is_gold(row.get("gold")):
             raise _pair_error(path, number, row, '"gold" must be a string, or a list of admissible ones')

@@ -1,11 +1,6 @@
-r"""Prose around a value: whether a text is more than an answer, and the one value that it gives.
+"""Reads a sentence's only value, like "144 to paint the room", unless words change it.
 
-What follows a marker (``####``, "The answer is") is often a sentence: "144 to paint the room", "that Tom has 7 apples",
-"5 + 3 = 8 eggs". `value_in` reads the value where there is exactly one and the words next to it change nothing; where
-they might ("3 fifths", "5 or more", "18 is wrong") or where there are several, it reads nothing, and the text stays as
-it is. A text that stays prose is never refused with confidence: `answers.compare` marks it doubtful.
-
-Not here: markers (`curation.verify.extraction`), and what a value means (`curation.verify.answers`).
+Other texts stay whole, and `answers.compare` marks them doubtful.
 """
 
 from __future__ import annotations
@@ -71,7 +66,7 @@ _SINGLE_LETTERS = frozenset("aAI")
 
 
 def _telling_words() -> frozenset[str]:
-    """Return the words next to a number that can make it another answer, in lower case."""
+    """Return lower-case words that can change a number next to them."""
     words: list[str] = [
         *every(lambda vocab: vocab.answers.value_words),
         *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
@@ -93,7 +88,7 @@ _TELLING_HAN = re.compile("|".join(re.escape(word) for word in sorted(TELLING) i
 
 
 def is_prose(text: str) -> bool:
-    """Return whether words are around the mathematics: more than a unit or a name."""
+    """Return whether a text has words besides a unit or name."""
     text = text[:MAX_PROSE_CHARS]
     if len(FOREIGN.findall(text)) >= 5:
         return any(char.isdigit() for char in text)
@@ -111,13 +106,13 @@ def is_prose(text: str) -> bool:
 
 
 def _is_math_word(word: str) -> bool:
-    """Return whether a run of letters belongs to the mathematics: a function, a unit, a differential."""
+    """Return whether letters are a function, unit or differential."""
     is_name = word in FUNCTIONS or (is_unit(word) and word != "in") or word == "pi"  # 5 in, but 5 in the end
     return is_name or (len(word) == 2 and word[0] == "d" and word != "du")
 
 
 def _is_operand(text: str, word: re.Match[str]) -> bool:
-    """Return whether a run of letters is a product next to an operator: each in "xy+yz+zx"."""
+    """Return whether letters are a product, like "xy" in "xy+yz+zx"."""
     before, after = text[: word.start()].rstrip()[-1:], text[word.end() :].lstrip()[:1]
     return len(word.group()) <= 3 and (before in _OPERATORS or after in _OPERATORS)
 
@@ -129,16 +124,15 @@ def inside(formula: str) -> str:
 
 
 def has_words(text: str) -> bool:
-    """Return whether a word is in a text, apart from commands and formulas."""
+    """Return whether a text has words outside commands and formulas."""
     outside = _TEXT_COMMAND.sub(" ", MATH.sub(" ", text[:MAX_PROSE_CHARS]))
     return WORD.search(outside) is not None or FOREIGN.search(outside) is not None
 
 
 def value_in(text: str) -> str | None:
-    """Return the value that a text gives next to words that change nothing; None if it has none or several.
+    """Return a text's only value if no words change it, else None.
 
-    Examples: ``"144 to paint the room"`` → ``"144"``, ``"that Tom has $7$ apples"`` → ``"$7$"``, ``"3 fifths of it"``
-    → None, ``"5 + 3 = 8 eggs"`` → ``"8"``
+    Examples: ``"144 to paint the room"`` → ``"144"``, ``"3 fifths of it"`` → None
     """
     if len(text) > MAX_SENTENCE_CHARS:
         return None
@@ -157,9 +151,9 @@ def value_in(text: str) -> str | None:
 
 
 def concluded_value(sentence: str) -> str | None:
-    """Return what follows the last "=" of a sentence, its value, or all of it; None where no number is there.
+    """Return what follows a sentence's last "=", else its value or all of it; None without a number.
 
-    Example: ``"So he needs 20 - 16 = 4 more books than Al"`` → ``"4 more books than Al"``
+    Example: ``"20 - 16 = 4 more books"`` → ``"4 more books"``
     """
     if len(sentence) > MAX_SENTENCE_CHARS:
         return None
@@ -171,7 +165,7 @@ def concluded_value(sentence: str) -> str | None:
 
 
 def leading_value(text: str) -> str | None:
-    """Return the value that a text begins with, where only words follow that change nothing."""
+    """Return a text's first value if the rest does not change it."""
     match = _VALUE.match(text)
     return _with_unit(text, match) if match is not None else None
 
@@ -181,7 +175,7 @@ _CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
 
 
 def is_conditioned(text: str) -> bool:
-    """Return whether a sentence is no statement of a value: it begins with one, or defines a letter."""
+    """Return whether a text begins with a number or sign, or is a letter's definition."""
     copula = _last_copula(text)
     return copula is not None and _CONDITIONED.match(text[: copula.start()]) is not None
 
@@ -191,10 +185,7 @@ def _last_copula(text: str) -> re.Match[str] | None:
 
 
 def stated_value(text: str) -> str:
-    """Return what follows the last "is" of a sentence, or else the text: a guess, for texts that people wrote.
-
-    What begins with a number or a sign, or defines a letter, is left whole.
-    """
+    """Guess what a sentence's last "is" states, or return the text."""
     if not is_prose(text):
         return text
     copula = _last_copula(text)
@@ -206,7 +197,7 @@ def stated_value(text: str) -> str:
 
 
 def _with_unit(text: str, match: re.Match[str]) -> str | None:
-    """Return a value and the unit after it; None where what else follows could change it."""
+    """Return a value with its unit, unless other words could change it."""
     after = text[match.end() :]
     if after[:1].isalpha() or not _is_idle(after):
         return None
@@ -221,7 +212,7 @@ def _with_unit(text: str, match: re.Match[str]) -> str | None:
 
 
 def _is_idle(text: str) -> bool:
-    """Return whether words next to a value leave it as it is: no other number, sign, negation, or word for a number."""
+    """Return whether words next to a value change nothing."""
     text = _NAME.sub(" ", text)
     if not text.strip(" .,;:!*()\n"):
         return True

@@ -1,13 +1,6 @@
-r"""References that were rewritten: what takes layout away must leave the answer as it was.
+"""Accepts a rewritten reference only if it is the same answer as the original.
 
-    keep_reference(original, rewritten) -> the text to judge against
-
-The rewritten text is taken where the verifier reads both as the same answer; else the original stays, and a rewriting
-never changes a reference. An original that cannot be judged against (``4 \\ \end{array}``) is the reference check's to
-drop, which reports it where it could be without its layout: a person decides then.
-
-Invariants: texts are read and nothing is computed, so that it is quick and ends in any process; what would take
-arithmetic to prove is not the same.
+Invariant: nothing is computed, so equality that needs arithmetic does not count.
 """
 
 from __future__ import annotations
@@ -18,16 +11,16 @@ from curation.verify.answers.forms import Reading, Words
 
 
 def keep_reference(original: str, rewritten: str, lang: str = "en") -> str:
-    """Return ``rewritten`` where it is the same answer, else ``original``.
+    """Return ``rewritten`` if it is the same answer, else ``original``.
 
-    >>> keep_reference("$4$ .", "$4$"), keep_reference("(1 & 2)", "1 2")
-    ('$4$', '(1 & 2)')
+    >>> keep_reference("(1 & 2)", "1 2")
+    '(1 & 2)'
     """
     return rewritten if original == rewritten or reads_the_same(original, rewritten, lang) else original
 
 
 def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
-    """Return whether the verifier reads two answers as the same one, before it computes anything."""
+    """Return whether both answers read the same, without computing."""
     quick = quick_compare(left, right, lang=lang, policy=DEFAULT_POLICY)
     if quick is not None:
         return quick.outcome is Outcome.CORRECT
@@ -45,7 +38,7 @@ def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
 
 
 def _is_same(left: Reading, right: Reading) -> bool:
-    """Return whether two readings are the same; words by their meaning."""
+    """Return whether two readings are the same, words by meaning."""
     if isinstance(left.form, Words) and isinstance(right.form, Words):
         return (left.form.text, left.unread) == (right.form.text, right.unread)
     return left == right

@@ -1,13 +1,7 @@
-"""The worker's side of `worker_pool`: a loop that reads jobs, announces steps and writes values.
+"""Runs jobs in a worker process, over JSON lines.
 
-Started as ``python -m curation.verify.worker TARGET SETTINGS``, only ever by `worker_pool.WorkerPool`. Messages are
-JSON lines on the inherited stdin and stdout; whatever a job prints goes nowhere.
-
-Invariants:
-  - a step's announcement has left the process before the step begins;
-  - the CPU limit is a kernel timer with the default action, so no code can delay it;
-  - nothing is caught: whatever a job raises ends the process, which the parent sees as BROKEN in that step;
-  - memory is bounded by RLIMIT_AS; running out of it ends the process too.
+Invariants: a step is announced before it begins; the CPU limit is a kernel timer with the default action, which no code
+can delay; nothing is caught, so an exception ends the process; RLIMIT_AS bounds memory.
 """
 
 from __future__ import annotations
@@ -30,10 +24,10 @@ PROCESS_STATUS = Path("/proc/self/status")
 
 
 class Guard(Protocol):
-    """How a job names its risky steps.
+    """Announces the risky steps of a job.
 
-    ``enter(step)`` returns None when the step may run; then ``leave()`` must follow. It returns the outcome
-    (TIMEOUT or BROKEN) of a step that has failed before: the caller uses that instead of trying again.
+    ``enter(step)`` returns None if the step may run (call ``leave()`` after it), else the outcome of its earlier
+    failure.
     """
 
     def enter(self, step: str) -> Outcome | None: ...
@@ -62,7 +56,7 @@ class PipeGuard:
 
 
 def die_with_parent(parent: int) -> None:
-    """Ask the kernel to kill this process when its parent goes; leave at once if it has gone already."""
+    """Make the kernel kill this process when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -70,11 +64,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def peak_rss_kib() -> int:
-    """Return the most memory that this program held, in KiB.
-
-    Linux counts in ``ru_maxrss`` what the process held before it became this program, which is its parent's: a worker
-    of a trainer would be past every limit from its first job on. VmHWM begins with the program.
-    """
+    """Return this program's peak KiB, by VmHWM because ``ru_maxrss`` includes the parent's."""
     try:
         lines = PROCESS_STATUS.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:  # no Linux

@@ -1,19 +1,10 @@
-"""Runs work that may hang, crash or eat memory in worker processes, with a hard limit per step.
+"""Runs work that may hang, crash or eat memory in worker processes, with hard limits per step.
 
-A worker announces each risky step of its job. A step over its limit ends the worker; a new one repeats the job without
-that step, which is TIMEOUT (killed) or BROKEN (a crash, no memory). So a job always ends and its other steps keep their
-results.
+A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. CPU time decides, so an overloaded
+machine changes no verdict.
 
-Two limits guard a step. The kernel counts the worker's CPU time (``ITIMER_PROF``), so an overloaded machine changes no
-verdict. The parent counts wall time, `WALL_FACTOR` times as long, and sends SIGKILL to steps that sleep.
-
-Invariants:
-  - results come in the order of the jobs, at most ``4 * workers`` jobs are in flight, the iterable is read lazily;
-  - workers are fresh interpreters, never forks of the parent, and import only their target;
-  - workers die with their parent, also after kill -9 (end of file on their pipe, PDEATHSIG);
-  - everything works from any thread; no signal handler is set in the parent.
-
-It is no sandbox: a worker runs this project's code on foreign *data*. Foreign code belongs in `sandbox`.
+Invariants: jobs are read lazily, at most ``4 * workers`` ahead; workers are fresh interpreters that die with their
+parent; methods are thread-safe. Foreign code belongs in `sandbox`, not here.
 """
 
 from __future__ import annotations
@@ -52,11 +43,7 @@ MAX_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class JobReply:
-    """The result of one job: its value, or, where the worker failed outside every announced step, the reason.
-
-    Example: ``JobReply({"outcome": "correct"}, None, "")`` or ``JobReply(None, Outcome.BROKEN, "worker died (signal
-    11)")``
-    """
+    """A job's value, or why the worker failed outside every step."""
 
     value: Any
     failure: Outcome | None
@@ -65,7 +52,7 @@ class JobReply:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """The limits of a worker: CPU seconds per step, MiB of address space, jobs before it is replaced."""
+    """CPU seconds per step, MiB of address space, jobs per worker."""
 
     step_s: float = 2.0
     memory_mb: int = 2048
@@ -73,10 +60,7 @@ class WorkerLimits:
 
 
 class WorkerPool:
-    """``workers`` processes that run ``target``, a ``"package.module:function"`` taking (job, `Guard`) → JSON value.
-
-    Jobs and results are JSON values. Use it as a context manager; `map` may be called from several threads at once.
-    """
+    """Processes that run ``target``, ``"package.module:function"``, from (job, `Guard`) to a JSON value."""
 
     def __init__(self, target: str, workers: int, limits: WorkerLimits | None = None) -> None:
         if workers < 1:
@@ -104,7 +88,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End all workers, killing those at work, and cancel the jobs not yet done."""
+        """End all workers, even busy ones, and cancel waiting jobs."""
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)
@@ -158,7 +142,7 @@ class WorkerPool:
                 worker.kill()
 
     def _run(self, worker: _Worker | None, job: Any) -> tuple[_Worker | None, JobReply]:
-        """Run one job, again after each step that is written off."""
+        """Run one job, again after each failed step."""
         written_off: dict[str, str] = {}
         while True:
             worker = worker or self._start()
@@ -190,7 +174,7 @@ class WorkerPool:
 
 @dataclass(frozen=True, slots=True)
 class _RunEnd:
-    """How one run in a worker ended: with a value, or with the worker's end in a step."""
+    """The end of a run: a value, or a failed step."""
 
     has_value: bool
     value: Any = None
@@ -202,7 +186,7 @@ class _RunEnd:
 
 @dataclass(slots=True)
 class _Worker:
-    """One process and the pipes to it. Used by one thread only."""
+    """One process with its pipes, for one thread."""
 
     target: str
     limits: WorkerLimits
@@ -232,7 +216,7 @@ class _Worker:
         }
 
     def await_ready(self, closing: threading.Event) -> str:
-        """Wait for the worker; return an empty text when it is ready, else why it is not."""
+        """Wait for the worker; return an empty text, or why it failed."""
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""
@@ -284,7 +268,7 @@ class _Worker:
             view = view[self.process.stdin.write(view) :]
 
     def _read(self, deadline: float, closing: threading.Event) -> Any:
-        """Return the next message; None at the worker's end or when the pool closes, ``"late"`` past the deadline."""
+        """Return the next message, None at the end, ``"late"`` past the deadline."""
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
         poll = select.poll()

@@ -4,14 +4,11 @@
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
     computed    integrals, limits, derivatives and symbolic sums, by sympy
-    question    what the statement shows about the form of the answer (`asked`)
-    values      balls of growing precision refute; exact arithmetic, separation bounds and identities prove
+    question    what the statement asks for (`asked`)
+    values      balls refute; exact arithmetic, separation bounds and identities prove
 
-`quick_compare` is the first tier alone, safe in any process. `compare` runs all of them, unguarded: use
-`math_judge.MathJudge` for foreign input. Nothing is ever evaluated as Python.
-
-Two expressions are proved equal, refuted, or neither. What is unproved, or could not be read in full, is not equal and
-marked doubtful. `policy.ApproximationPolicy` decides about approximations.
+`compare` has no time limit: use `math_judge.MathJudge` for foreign input. Nothing is ever evaluated as Python. What is
+unproved or not fully read is not equal, and doubtful.
 """
 
 from __future__ import annotations
@@ -41,7 +38,7 @@ VERSION = "answers@6"
 
 
 def load() -> None:
-    """Import what comparisons need, so that the first of them does not spend its limit on it."""
+    """Import what comparisons need, so that the first stays within its limit."""
     import curation.verify.answers.references
     import curation.verify.answers.tiers  # noqa: F401
 
@@ -49,7 +46,7 @@ def load() -> None:
 
 
 def is_plain(reference: str, *, lang: str = "en") -> bool:
-    """Return whether a reference is a plain number, hence usable without another look."""
+    """Return whether a reference is a plain number."""
     return parse_plain_number(reference, lang) is not None
 
 
@@ -63,10 +60,8 @@ def compare(
 ) -> AnswerComparison:
     """Return the verdict of all tiers on two final answers.
 
-    An answer that is still a sentence is never refused with confidence.
-
     Args:
-        statement: the problem, which states the form of answer asked for (`question`); None where it is not known.
+        statement: the problem, which states the form of the answer (`question`).
     """
     quick = quick_compare(reference, answer, lang=lang, policy=policy, statement=statement)
     if quick is not None:
@@ -88,11 +83,7 @@ def compare_texts(
     policy: ApproximationPolicy = DEFAULT_POLICY,
     statement: str | None = None,
 ) -> AnswerComparison:
-    """Return the verdict of `compare` on texts that may be whole responses, read as `goldilocks verify answers` does.
-
-    The judge reads texts by the same function; this is its comparison without its workers. ``statement`` is as of
-    `compare`.
-    """
+    """Return the verdict of `compare` on texts that may be whole responses."""
     from curation.response_formats import LOOSE
     from curation.verify.extraction import read_answer
 
@@ -101,7 +92,7 @@ def compare_texts(
 
 
 def check_reference(reference: str, *, lang: str = "en") -> str | None:
-    """Return why ``reference`` cannot be verified against, as a clause; None where it can."""
+    """Return why ``reference`` cannot be verified against, as a clause; None if it can."""
     if is_plain(reference, lang=lang):
         return None
     from curation.verify.answers.references import reference_defect

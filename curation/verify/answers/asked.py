@@ -4,9 +4,7 @@ r"""Applies what the question asks for, before and after two answers are compare
     quantity    "m+n = 113" is 113 if m+n is asked for; "m = 113" and the unworked "\binom{8}{4}" are doubtful
     rounding    an approximation counts as the statement rounds (`policy`)
 
-A requested form never refuses an equal value: \frac{2}{4} is right if "simplest form" is asked for, unless it had to be
-rounded to be equal. A refusal because of the form is always doubtful. Units, percent signs and brackets are
-handled in `values` and `matching`.
+A requested form refuses an equal value only if rounding made it equal. A refusal because of the form is doubtful.
 """
 
 from __future__ import annotations
@@ -71,10 +69,7 @@ def without_quantity(text: str, question: QuestionForm) -> str:
 
 
 def without_words(text: str, question: QuestionForm) -> str:
-    """Return the value and unit of an answer whose other words the statement has too, or that change nothing.
-
-    Numbers after the value must be the statement's, and words that compare or multiply must be in its question.
-    """
+    """Return an answer's value and unit if its other words are in the statement or change nothing."""
     if len(text) > MAX_FORMULA_CHARS:
         return text
     clean = _TEXT.sub(r" \1 ", _clean(text)).replace("**", " ").replace("\\ ", " ").strip()
@@ -90,8 +85,9 @@ def without_words(text: str, question: QuestionForm) -> str:
 
 
 def stated_value(text: str, question: QuestionForm) -> str | None:
-    """Return the one value of a sentence that is not the statement's, or its only value; None if that may mislead:
-    with arithmetic, another such value, a negation, or a telling word next to it that is not the statement's.
+    """Return the one value that a sentence adds to the statement, or its only value.
+
+    None if that may mislead: with arithmetic, a negation, or a telling word next to it that is not the statement's.
     """
     clean = _TEXT.sub(r" \1 ", _clean(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
     clean = _THOUSANDS.sub("", clean)
@@ -119,7 +115,7 @@ def stated_value(text: str, question: QuestionForm) -> str | None:
 
 
 def _is_understood(word: str, before: str, question: QuestionForm) -> bool:
-    """Return whether a word after a value changes nothing about it."""
+    """Return whether a word after a value does not change it."""
     word = word.lower()
     if word[0].isdigit():
         return word.replace(",", "") in question.words and before.lower() not in _JOINING
@@ -163,7 +159,7 @@ _SUM = re.compile(r"[A-Za-z0-9+]+")
 
 
 def _is_same_formula(left: str, right: str) -> bool:
-    """Return whether two formulas are spelled alike, the order of a sum of letters left aside."""
+    """Return whether two formulas are spelled alike, whatever the order of a sum of letters."""
     if left == right or left == f"({right})":
         return bool(left)
     sums = _SUM.fullmatch(left) and _SUM.fullmatch(right)
@@ -176,7 +172,7 @@ _COMBINATION = re.compile(r"\d*[A-Za-z](?:_\{?\w\}?)?(?:[+*-]?\d*[A-Za-z](?:_\{?
 
 
 def _objection(reference: str, answer: str, quantity: str) -> str | None:
-    """Return why an answer of the right value is not what was asked for; None where it may be."""
+    """Return why an answer of the right value has the wrong form, or None."""
     if len(answer) > MAX_FORMULA_CHARS:
         return None
     formula = compact(_clean(answer))
@@ -192,7 +188,7 @@ def _objection(reference: str, answer: str, quantity: str) -> str | None:
 def _compare_by_option(
     reference: str, answer: str, lang: str, policy: ApproximationPolicy, question: QuestionForm, compare: Compare
 ) -> AnswerComparison | None:
-    """Compare the letter of an option with a text by the option's text; None where that does not make them equal."""
+    """Compare an option's letter with a text by the option's text; None unless equal."""
     if not question.options or reference.strip() == answer.strip():
         return None
     texts = _option_text(reference, question.options), _option_text(answer, question.options)
@@ -213,7 +209,7 @@ def _compare_by_option(
 
 
 def _option_text(text: str, options: tuple[str, ...]) -> str | None:
-    """Return the text of the option, or of the options, that an answer names by nothing but capital letters."""
+    """Return the texts of the options that an answer names by capital letters alone."""
     if len(text) > MAX_FORMULA_CHARS:
         return None
     text = _clean(text)

@@ -1,11 +1,7 @@
-"""Values of expressions: exact rationals while they are rational, else balls (python-flint's Arb) of a precision.
+"""Values of expressions: exact rationals if possible, else balls (python-flint's Arb), which surely hold the value.
 
-A ball is a midpoint with a radius that surely holds the value. So a difference whose ball excludes zero is a proof that
-two values differ, and a branch (a sign, a floor) is taken only where the whole ball is on one side of it.
-
-Roots of odd order of negative numbers are real, other powers of negative numbers complex. Where an expression has no
-value, `Undefined` is raised; if the precision does not suffice, `Undecided`: more bits may. No exact number grows
-beyond `MAX_EXACT_BITS`, no magnitude beyond `MAX_MAGNITUDE_BITS` (`MagnitudeTooLarge`); no evaluation is long.
+A ball of a difference that excludes zero proves that two values differ. Odd roots of negative numbers are real, other
+powers complex. `MAX_EXACT_BITS` and `MAX_MAGNITUDE_BITS` bound every number, so no evaluation is long.
 """
 
 from __future__ import annotations
@@ -40,7 +36,7 @@ _PRECISION_LOCK = threading.RLock()  # flint keeps one precision for all threads
 
 
 class Undefined(Exception):
-    """The expression has no value here: a pole, a name without a value, a function that is not known."""
+    """The expression has no value here: a pole or an unknown name or function."""
 
 
 class MagnitudeTooLarge(Undefined):
@@ -48,11 +44,11 @@ class MagnitudeTooLarge(Undefined):
 
 
 class Undecided(Exception):
-    """The ball is on both sides of a branch: the precision does not suffice."""
+    """The ball is on both sides of a branch: more precision may decide."""
 
 
 class _Irrational(Exception):
-    """Only an exact rational value was asked for, and there is none at hand."""
+    """An exact rational value was asked for, and there is none."""
 
 
 @contextmanager
@@ -72,7 +68,7 @@ def as_fraction(value: fmpq) -> Fraction:
 
 
 def rational_value(expr: Expr) -> Fraction | None:
-    """Return the exact value where it is a rational number that exact arithmetic yields cheaply."""
+    """Return the exact value if exact arithmetic yields a rational number cheaply."""
     if expr.op == "num":
         return expr.value
     if expr.op in ("sym", "const", "pm", "mp"):
@@ -85,7 +81,7 @@ def rational_value(expr: Expr) -> Fraction | None:
 
 
 def real_ball(expr: Expr, bits: int = 210) -> arb | None:
-    """Return the ball of a real constant; None where it has no value, or is not real."""
+    """Return the ball of a real constant; None if it has no real value."""
     if symbols(expr) or has(expr, "const", "inf"):
         return None
     try:
@@ -100,7 +96,7 @@ def real_ball(expr: Expr, bits: int = 210) -> arb | None:
 
 
 def magnitude(value: Number) -> int:
-    """Return the binary exponent of a number, roughly; a large negative number for zero."""
+    """Return a number's rough binary exponent; large and negative for zero."""
     if isinstance(value, fmpq):
         return int(abs(value.p)).bit_length() - int(value.q).bit_length() + 1 if value != 0 else -MAX_EXACT_BITS
     mantissa, exponent = value.abs_upper().man_exp()
@@ -108,7 +104,7 @@ def magnitude(value: Number) -> int:
 
 
 class Evaluation:
-    """The evaluation of expressions at one point, at the precision that is set."""
+    """Evaluates expressions at one point, at the current precision."""
 
     def __init__(self, point: Point, *, real: bool = False, only_exact: bool = False) -> None:
         self.point = dict(point)
@@ -177,7 +173,7 @@ class Evaluation:
         raise Undefined(name)
 
     def _checked(self, value: Number) -> Number:
-        """Return a value, as a real one where it surely is. What holds no bits is undecided."""
+        """Return a value, as real if it surely is; a value without accurate bits raises `Undecided`."""
         if isinstance(value, fmpq):
             return value if value.height_bits() <= MAX_EXACT_BITS else arb(value)
         if isinstance(value, acb) and value.imag.is_zero():

@@ -1,15 +1,9 @@
-r"""Proofs that two constants are the same number; balls alone can only show that they are near one another.
+r"""Proofs that two constants are the same number; balls alone only show that they are near. Three ways:
 
-Three ways:
-
-  - both are algebraic: rational numbers, i, roots, sines of rational angles and of inverse sines, and what becomes such
-    (e^{2 ln 3}, 2^{\log_2 5}). A difference that is not zero is then larger than a separation bound, and a ball of that
-    precision decides (Burnikel, Funke, Mehlhorn, Schirra, Schmitt, "A separation bound for real algebraic expressions",
-    ESA 2001: |E| ≥ u^(1-D)/l);
-  - the difference is a sum of rational multiples of logarithms, or of angles: it vanishes where the product of their
-    powers, which is algebraic, is 1 (ln 2 + ln 3 = ln 6; arctan 1/2 + arctan 1/3 = π/4);
-  - the equality is one value of an identity in variables, which `samevalue` tests at points (sin² 1 + cos² 1 = 1,
-    (π+1)² = π²+2π+1): `generalised` returns the functions.
+- algebraic numbers, also e^{2 ln 3} and 2^{\log_2 5}: a ball decides, as precise as a separation bound (Burnikel,
+  Funke, Mehlhorn, Schirra, Schmitt, "A separation bound for real algebraic expressions", ESA 2001: |E| ≥ u^(1-D)/l);
+- sums of rational multiples of logarithms, or of angles: zero if the product of powers is 1 (ln 2 + ln 3 = ln 6);
+- values of an identity in variables (`generalised`), which `samevalue` tests at points (sin² 1 + cos² 1 = 1).
 """
 
 from __future__ import annotations
@@ -38,7 +32,7 @@ _HYPERBOLIC = frozenset(("sinh", "cosh", "tanh", "sech", "csch", "coth"))
 
 
 def same_algebraic_number(left: Expr, right: Expr) -> bool | None:
-    """Return whether two algebraic numbers are the same; None where they are not seen to be algebraic, or too deep."""
+    """Return whether two algebraic numbers are the same; None if not recognised as algebraic, or too deep."""
     gap = algebraic_form(difference(left, right))
     if gap is None:
         return None
@@ -68,7 +62,7 @@ def _is_below(number: Expr, bits: int) -> bool | None:
 
 
 class _Separation:
-    """The sizes of an algebraic number's numerator and denominator, as bits, and the degree of its field."""
+    """The sizes in bits of an algebraic number's numerator and denominator, and its field's degree."""
 
     def __init__(self) -> None:
         self.roots: dict[Expr, int] = {}
@@ -78,7 +72,7 @@ class _Separation:
         return math.prod(self.roots.values()) * int(fmpz(self.turns).euler_phi())
 
     def sizes(self, expr: Expr) -> tuple[float, float]:
-        """Return log₂ of bounds for all conjugates of the numerator and of the denominator."""
+        """Return log₂ of bounds for all conjugates of numerator and denominator."""
         if expr.op == "num":
             return math.log2(max(abs(expr.value.numerator), 1)), math.log2(expr.value.denominator)
         if expr.op in ("const", "fn"):
@@ -110,10 +104,7 @@ class _Separation:
 
 
 def algebraic_form(expr: Expr) -> Expr | None:
-    """Return an algebraic number in rational numbers, i, sums, products, rational powers and e^(iπq) (``cis`` of q).
-
-    None where it is not seen to be algebraic.
-    """
+    """Return an algebraic number in rationals, i, sums, products, rational powers and e^(iπq) (``cis`` of q)."""
     value = rational_value(expr)
     if value is not None:
         return num(value)
@@ -137,13 +128,13 @@ def algebraic_form(expr: Expr) -> Expr | None:
 
 
 def _combined(op: str, parts: list[Expr | None]) -> Expr | None:
-    """Return a sum or a product of the parts; None where one is missing. A product of nothing is 1."""
+    """Return a sum or product of the parts; None if one is missing."""
     known = tuple(part for part in parts if part is not None)
     return None if len(known) < len(parts) else Expr(op, known) if known else ONE
 
 
 def _branch(expr: Expr) -> Expr | None:
-    """Return what |x|, max(x, y) and min(x, y) are, if balls decide the signs."""
+    """Return the value of |x|, max or min if balls decide the signs."""
     chosen = expr.args[0]
     for other in [neg(chosen)] if expr.name == "abs" else expr.args[1:]:
         gap = real_ball(difference(other, chosen))
@@ -154,7 +145,7 @@ def _branch(expr: Expr) -> Expr | None:
 
 
 def _exponential(exponent: Expr) -> Expr | None:
-    """Return e^exponent, where the exponent is made of iπ and logarithms of algebraic numbers, rational multiples."""
+    """Return e^exponent for rational multiples of iπ and of logarithms of algebraic numbers."""
     if exponent.op == "add":
         return _combined("mul", [_exponential(term) for term in exponent.args])
     if has(exponent, "const", "i"):
@@ -168,7 +159,7 @@ def _exponential(exponent: Expr) -> Expr | None:
 
 
 def _circular(name: str, argument: Expr) -> Expr | None:
-    """Return a circular or hyperbolic function's value by z = e^(i·argument), or e^argument, where z is algebraic."""
+    """Return a circular or hyperbolic function's value by z = e^(i·argument) or e^argument, if z is algebraic."""
     hyperbolic = name in _HYPERBOLIC
     turn = _exponential(argument) if hyperbolic else _unit_vector(argument)
     if turn is None:
@@ -183,7 +174,7 @@ def _circular(name: str, argument: Expr) -> Expr | None:
 
 
 def _unit_vector(angle: Expr) -> Expr | None:
-    """Return e^(i·angle) for a sum of rational multiples of π and of inverse sines, cosines and tangents."""
+    """Return e^(i·angle) for a sum of rational multiples of π and inverse circular functions."""
     form = linear_form(angle)
     return None if form is None else _combined("mul", [_turn(part, share) for part, share in form.items()])
 
@@ -204,10 +195,9 @@ def _turn(part: Expr, share: Fraction) -> Expr | None:
 
 
 def linear_form(expr: Expr) -> dict[Expr, Fraction] | None:
-    """Return c₁, c₂, … with expr = c₁·a₁ + c₂·a₂ + …; None where it is no such sum.
+    """Return c₁, c₂, … with expr = c₁·a₁ + c₂·a₂ + …, or None.
 
-    The aᵢ are 1, constants and functions' values; logarithms of rational numbers are taken apart into those of primes.
-    The expression is evaluated with other numbers for the aᵢ: 2·ln 5/ln 2·ln 2 is seen to be 2·ln 5.
+    The aᵢ are 1, constants, functions' values and logarithms of primes.
     """
     expr = in_basic_functions(expr)
     atoms = list(dict.fromkeys(_atoms(expr)))
@@ -244,7 +234,7 @@ def _replaced(expr: Expr, values: dict[Expr, Expr]) -> Expr:
 
 
 def in_basic_functions(expr: Expr) -> Expr:
-    """Return an expression with rarer inverse functions written by commoner ones, and logarithms taken apart."""
+    """Return an expression without rarer inverse functions, its logarithms expanded."""
     if expr == DEGREE:
         return mul(num(Fraction(1, 180)), PI)
     if not expr.args:
@@ -256,10 +246,7 @@ def in_basic_functions(expr: Expr) -> Expr:
 
 
 def logarithm(inside: Expr) -> Expr:
-    """Return ln of a product of positive constants as a sum, of a power as a multiple, of a fraction by its primes.
-
-    What cannot be taken apart stays. ln of a factorial is the logarithm of Γ.
-    """
+    """Return ln of a positive constant, expanded into logarithms of factors and primes where possible."""
     if inside == E:
         return ONE
     if inside.op == "num" and inside.value > 0:
@@ -297,10 +284,7 @@ _BASIC: dict[str, Callable[[Expr], Expr]] = {
 
 
 def is_vanishing_sum(gap: Expr) -> bool:
-    """Return whether a number near zero is zero, as a sum of multiples of logarithms or a sum of angles.
-
-    Both kinds in one sum are left alone, and so is what is neither.
-    """
+    """Return whether a number near zero is zero, as a sum of multiples of logarithms or of angles, not both."""
     form = linear_form(gap)
     if not form or ONE in form:
         return form == {}
@@ -316,10 +300,9 @@ def is_vanishing_sum(gap: Expr) -> bool:
 
 
 def generalised(expr: Expr) -> tuple[Expr, dict[str, fmpq]]:
-    """Return a constant as a function of variables, and the values at which the function is that constant.
+    """Return a constant as a function of variables, and their approximate values.
 
-    The variables are π, the logarithms of primes, and a factor of what is in exponents and under sines. The
-    values are near, not exact: they show where to look.
+    The variables are π, the logarithms of primes, and a factor of exponents and of arguments of sines.
     """
     names: dict[str, fmpq] = {}
     return _generalised(expr, names), names
@@ -352,7 +335,7 @@ def _generalised(expr: Expr, names: dict[str, fmpq]) -> Expr:
 
 
 def _scaled(expr: Expr, names: dict[str, fmpq]) -> Expr:
-    """Return a sum with every term without π times the common factor."""
+    """Return a sum whose terms without π are multiplied by the common factor."""
     terms = expr.args if expr.op == "add" else (expr,)
     free = [term for term in terms if not has(term, "const", "pi")]
     bound = [term for term in terms if term not in free]

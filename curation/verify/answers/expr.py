@@ -1,10 +1,7 @@
 """Expressions: what a formula was read as, before anything is computed.
 
-An `Expr` is immutable and hashable. Operations: ``num`` (value, and places where it was a decimal), ``sym`` (name),
-``const`` (pi, e, i, inf, deg), ``add`` and ``mul`` (any number of arguments), ``pow``, ``fn`` (name and arguments; also
-factorials, roots, sums) and ``pm`` / ``mp`` (plus or minus of one argument).
-
-The constructors fold small rational numbers and nothing else; nothing huge is ever expanded here.
+Operations: ``num`` (value, decimal places), ``sym`` (name), ``const`` (pi, e, i, inf, deg), ``add``, ``mul``, ``pow``,
+``fn`` (also factorials, roots, sums), ``pm`` and ``mp``. The constructors fold only small rational numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +40,7 @@ def sym(name: str) -> Expr:
 
 
 def const(name: str) -> Expr:
-    """Return a constant: pi, e, i, inf, or deg, which is π/180."""
+    """Return a constant: pi, e, i, inf, or deg (π/180)."""
     return Expr("const", name=name)
 
 
@@ -117,7 +114,7 @@ def symbols(expr: Expr) -> frozenset[str]:
 
 
 def letters_in(expr: Expr) -> frozenset[str]:
-    """Return the names of the free variables, and of those inside names such as f(x) and \\bar{y}."""
+    r"""Return the free variables' names, and the letters inside names such as f(x) and \bar{y}."""
     names = symbols(expr)
     return names.union(*(_INSIDE_A_NAME.findall(name) for name in names if "(" in name))
 
@@ -147,7 +144,7 @@ def rename(expr: Expr, names: dict[str, Expr]) -> Expr:
 
 
 def choose_signs(expr: Expr) -> list[Expr]:
-    """Return the readings of a ±; all its ± and ∓ go together. One element where there is none."""
+    """Return the readings of ± and ∓, all signs chosen together."""
     if not has(expr, "pm") and not has(expr, "mp"):
         return [expr]
     return [_with_sign(expr, 1), _with_sign(expr, -1)]

@@ -1,15 +1,10 @@
 """Forms: what an answer was read as, when it is more than one expression.
 
-Value      one expression, perhaps with a unit
-Words      text, a name, a choice letter, yes or no
-Sequence   several answers: a bare list, a set, a tuple or a bracket that may be an interval
-Union      parts joined by ∪, or conditions joined by "or"
-Matrix     rows of expressions
-Relation   a chain of =, <, ≤ …, ∈ between forms
+Value      one expression, perhaps with a unit Words      text, a name, a choice letter, yes or no Sequence   several
+answers: a bare list, a set, a tuple or a bracket that may be an interval Union      parts joined by ∪, or conditions
+joined by "or" Matrix     rows of expressions Relation   a chain of =, <, ≤ …, ∈ between forms
 
-Each form states by ``source`` which tokens it was read from (their places in the text); `sources` adds up those of its
-parts. What a text has and its form has not was left out in reading: a `Reading` holds that next to the form, so that
-nothing is dropped silently.
+Each form's ``source`` holds its tokens' positions in the text, so that a `Reading` drops nothing silently.
 """
 
 from __future__ import annotations
@@ -26,10 +21,7 @@ NOWHERE: Places = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One expression with a unit.
-
-    ``unit`` is normalised text; "%" and "deg" are units too, and the expression is the number before them.
-    """
+    """One expression with a normalised unit; "%" and "deg" are units too."""
 
     expr: Expr
     unit: str = ""
@@ -51,7 +43,7 @@ CASE_BRACKETS = "()"
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Several forms. ``brackets`` is "" for a bare list, "{}" for a set, else the opening and closing bracket."""
+    """Several forms; ``brackets`` is "" for a bare list, "{}" for a set, else the two brackets."""
 
     items: tuple[Form, ...]
     brackets: str = ""
@@ -60,7 +52,7 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """Parts of which at least one holds, or all of them where ``is_conjunction``."""
+    """Forms of which at least one holds, or all if ``is_conjunction``."""
 
     parts: tuple[Form, ...]
     is_conjunction: bool = False
@@ -77,7 +69,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The chain ``items[0] ops[0] items[1] ops[1] …``; the operators are = != < <= > >= in notin to :."""
+    """The chain ``items[0] ops[0] items[1] …``; the operators are = != < <= > >= in notin to :."""
 
     items: tuple[Form, ...]
     ops: tuple[str, ...]
@@ -89,7 +81,7 @@ Form = Value | Words | Sequence | Union | Matrix | Relation
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text was read as: its form, what was declared of names in it, and what else it states.
+    """The form a text was read as, what the text declares of names, and what the form leaves out.
 
     Example: "2^k for k > 1, k ∈ Z" is 2^k, with ``declared`` {k: "Z"} and ``unread`` "fork>1".
     """
@@ -100,7 +92,7 @@ class Reading:
 
 
 def without_unit(form: Form) -> Expr | None:
-    """Return a value's expression where it has no unit, or only a sign that may be left out; None for other forms."""
+    """Return a value's expression if it has no unit, or one that may be omitted, else None."""
     return form.expr if isinstance(form, Value) and form.unit in ("", "deg", "ratio") else None
 
 
@@ -112,7 +104,7 @@ def parts(form: Form) -> tuple[Form, ...]:
 
 
 def sources(form: Form) -> Places:
-    """Return the places of all tokens that a form and its parts were read from."""
+    """Return the positions of all tokens that a form was read from."""
     return form.source.union(*(sources(part) for part in parts(form)))
 
 
@@ -122,7 +114,7 @@ def also_from(form: Form, places: Places) -> Form:
 
 
 def names_in(form: Form) -> frozenset[str]:
-    """Return the variables of a form, and the letters that a name such as f(x) is made of."""
+    """Return a form's variables, and the letters of names such as f(x)."""
     if isinstance(form, Value):
         return letters_in(form.expr)
     if isinstance(form, Matrix):

@@ -1,9 +1,8 @@
-r"""The grammar of single expressions, LaTeX or plain: tokens → `Expr`. A hand-written precedence parser.
+r"""The grammar of single expressions, LaTeX or plain: tokens → `Expr`, by a precedence parser.
 
 It reads as people write: ``2x``, ``\frac12``, ``3\frac{1}{2}`` (mixed), ``\sin 2x``, ``\sin^2 x``, ``1/2x`` (= x/2),
-``a/bc`` (= a/(bc)), ``|x|``, ``C_5^2``, ``x_{1}'``. Lists, relations, intervals and units are `reading`'s business.
-
-Nesting deeper than `MAX_DEPTH` and whatever is not in the grammar raise `AnswerParseError`; nothing is evaluated here.
+``a/bc`` (= a/(bc)), ``|x|``, ``C_5^2``, ``x_{1}'``. Other text, and nesting deeper than `MAX_DEPTH`, raises
+`AnswerParseError`.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class FunctionRules(Cursor):
         return [self.bare_argument()]
 
     def bare_argument(self) -> Expr:
-        r"""Return the argument of ``\sin 2x``: factors side by side, up to a sign or another function."""
+        r"""Return the argument of ``\sin 2x``: factors up to a sign or another function."""
         if self.at("-"):
             self.position += 1
             return neg(self.bare_argument())
@@ -125,7 +124,7 @@ class FunctionRules(Cursor):
         return sym(ex.show(_in_order(value))) if indexed else value  # of a sequence that nobody knows: a name
 
     def limit(self) -> Expr:
-        """Return the limit of a term as a variable goes to a number."""
+        """Return a term's limit as a variable approaches a number."""
         self.expect("_")
         self.expect("{")
         variable = self.atom()
@@ -137,10 +136,7 @@ class FunctionRules(Cursor):
         return fn("lim", variable, bound, self.term())
 
     def integral(self) -> Expr:
-        """Read an integral up to the first d x outside of braces; a d x in a numerator is 1.
-
-        Without bounds it is an antiderivative.
-        """
+        """Read an integral up to the first d x outside braces; an antiderivative if it has no bounds."""
         low = high = None
         if self.at("_"):
             self.position += 1
@@ -156,7 +152,7 @@ class FunctionRules(Cursor):
         return fn("int", variable, low, high, body)
 
     def take_differential(self) -> Expr:
-        """Cut the d x out of the tokens ahead and return its variable."""
+        """Remove the d x from the tokens ahead and return its variable."""
         level = inner = 0
         for at in range(self.position, len(self.tokens)):
             token = self.tokens[at]
@@ -174,7 +170,7 @@ class FunctionRules(Cursor):
         raise AnswerParseError("an integral without its d x")
 
     def differential_at(self, at: int) -> int:
-        """Return how many tokens the d x at ``at`` takes; 0 where there is none."""
+        """Return the number of tokens of the d x at ``at``, or 0."""
         token = self.tokens[at]
         following = self.tokens[at + 1] if at + 1 < len(self.tokens) else Token("eof", "")
         if token.kind == "word" and len(token.text) == 2 and token.text[0] == "d":
@@ -201,7 +197,7 @@ def _differentiates(top: Expr, below: Expr) -> tuple[Expr, int] | None:
 
 
 def _in_order(expr: Expr) -> Expr:
-    """Return an expression with the terms of sums and the factors of products in one order."""
+    """Return an expression with its terms and factors sorted."""
     args = tuple(_in_order(arg) for arg in expr.args)
     if expr.op in ("add", "mul"):
         args = tuple(sorted(args, key=ex.show))
@@ -244,7 +240,7 @@ def parse_expression(tokens: list[Token]) -> Expr:
 
 
 class ExpressionParser(NameRules, FunctionRules):
-    """One pass over a list of tokens; its methods are the rules of the grammar."""
+    """Parses a list of tokens once; its methods are the grammar's rules."""
 
     def sum(self) -> Expr:
         terms = [self.signed()]
@@ -389,7 +385,7 @@ class ExpressionParser(NameRules, FunctionRules):
         return inner
 
     def sum_or_fraction(self) -> Expr:
-        """Return a sum, or two of them with an ``\\over`` or ``\\choose`` between."""
+        r"""Return a sum, or two joined by ``\over`` or ``\choose``."""
         inner = self.sum()
         if self.peek().kind == "cmd" and self.peek().text in ("over", "choose"):
             over = self.next().text == "over"

@@ -1,7 +1,6 @@
-"""Labels and lists: what is before "=" or ":" and only names the answer, and items that are joined.
+"""Labels and lists: names before "=" or ":", and joined items.
 
-Labels are names as x, f(x), AB, m + n and det A. Items are joined by commas, semicolons, "and" and "or": a list of
-answers, groups of them, or conditions.
+Labels are names as x, f(x), AB, m + n and det A; commas, semicolons, "and" and "or" join items.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _COORDINATES = frozenset("xyzt")
 
 
 def left_name(form: Form) -> str | None:
-    """Return the name that "name = value" or "name: value" gives, else None."""
+    """Return the name in "name = value" or "name: value", or None."""
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]
@@ -40,7 +39,7 @@ def left_name(form: Form) -> str | None:
 
 
 def is_label(form: Form) -> bool:
-    """Return whether the left side of an equation only names what the right side is: x, f(x), AB, m + n, det A."""
+    """Return whether an equation's left side only names its right side: x, f(x), AB, m + n, det A."""
     if isinstance(form, Words):
         return not _COMPUTED.match(form.raw) and not form.text.isdigit() and not NO_NAME.search(form.raw)
     if isinstance(form, Sequence):
@@ -61,7 +60,7 @@ def is_label(form: Form) -> bool:
 
 
 def _is_call(expr: Expr) -> bool:
-    """Return whether a product is meant as the value of a function: f(x), W(n), P(A)."""
+    """Return whether a product is a function's value: f(x), W(n), P(A)."""
     first, *rest = expr.args
     if first.op == "pow" and first.args[1] == num(-1) and first.args[0].op == "sym" and first.args[0].name in "fgh":
         first = first.args[0]
@@ -74,16 +73,16 @@ def _is_call(expr: Expr) -> bool:
 
 
 def _is_geometric(expr: Expr) -> bool:
-    """Return whether all factors are capital letters, as in AB, ABC and AB/CD."""
+    """Return whether all factors are capital letters, as in AB and AB/CD."""
     letters = [node for arg in expr.args for node in (arg.args[:1] if arg.op == "pow" else (arg,))]
     parts = [inner for node in letters for inner in (node.args if node.op == "mul" else (node,))]
     return all(node.op == "sym" and node.name[:1].isupper() for node in parts)
 
 
 def labels_clash(reference: Relation, answer: Relation) -> bool:
-    """Return whether two labels name two things: x = 5 against y = 5, a₁ against a₂.
+    """Return whether two labels name two things: x = 5 against y = 5.
 
-    A name in words fits any letter but no other words, AB is BA, y is f(x), and case does not count.
+    A name in words fits any letter, AB is BA, y is f(x), and case does not count.
     """
     left, right = reference.items[0], answer.items[0]
     if isinstance(left, Words) or isinstance(right, Words):
@@ -99,7 +98,7 @@ def labels_clash(reference: Relation, answer: Relation) -> bool:
 
 
 def _call(form: Form) -> tuple[str, str] | None:
-    """Return the function and the argument of a label such as f(x); None for anything else."""
+    """Return the function and argument of a label such as f(x), or None."""
     if not isinstance(form, Value):
         return None
     match = _CALL.fullmatch(form.expr.name) if form.expr.op == "sym" else None
@@ -107,7 +106,7 @@ def _call(form: Form) -> tuple[str, str] | None:
 
 
 def with_argument_of(reference: Relation, answer: Relation) -> Relation:
-    """Return f(n) = 2n + 1 with the argument's name that the reference has: f(m) = 2m + 1."""
+    """Return f(n) = 2n + 1 with the reference's argument: f(m) = 2m + 1."""
     ours, theirs = _call(reference.items[0]), _call(answer.items[0])
     if ours is None or theirs is None or ours[0] != theirs[0] or not (ours[1] + theirs[1]).isalpha():
         return answer
@@ -123,9 +122,9 @@ def with_argument_of(reference: Relation, answer: Relation) -> Relation:
 
 
 def join_items(forms: list[Form], joints: list[str]) -> Form:
-    """Return the form of several items, each with its label.
+    """Return the form of several items, each with its label; a label before the first holds for all.
 
-    A label before the first holds for all: k = 1, 2. Conditions hold all together, or one of them with "or".
+    Conditions hold together, or one of them with "or".
     """
     if len(forms) == 1:
         return forms[0]
@@ -158,7 +157,7 @@ def join_items(forms: list[Form], joints: list[str]) -> Form:
 
 
 def _in_groups(forms: list[Form], joints: list[str]) -> Form | None:
-    """Return groups that semicolons separate and commas divide; None where they are not of one size above 1."""
+    """Return groups separated by semicolons and divided by commas; None if their sizes differ or are 1."""
     groups: list[list[Form]] = [[]]
     for form, joint in zip(forms, joints, strict=True):
         if joint == ";":
@@ -170,7 +169,7 @@ def _in_groups(forms: list[Form], joints: list[str]) -> Form | None:
 
 
 def _group_by_repetition(forms: list[Form]) -> tuple[Form, ...]:
-    """Group equations by the repetition of their names: x = 1, y = 2, x = 3, y = 4 is two answers of two parts each."""
+    """Group equations by repeated names: x = 1, y = 2, x = 3, y = 4 is two answers."""
     names = [describe(form.items[0]) for form in forms if isinstance(form, Relation)]
     width = names.index(names[0], 1) if names[0] in names[1:] else 0
     if width > 1 and len(forms) % width == 0 and names == names[:width] * (len(forms) // width):
@@ -179,7 +178,7 @@ def _group_by_repetition(forms: list[Form]) -> tuple[Form, ...]:
 
 
 def with_modulus_each(parts: list[list[Token]]) -> list[list[Token]]:
-    """Return the items of ``n = 0, 1 (mod 4)`` with the modulus after each."""
+    """Return the items of ``n = 0, 1 (mod 4)``, each with the modulus."""
     starts = [next((at for at, token in enumerate(part) if is_modulus(token)), None) for part in parts]
     last = starts[-1]
     if last is None or any(start is not None for start in starts[:-1]):
@@ -193,7 +192,7 @@ def _is_equation(form: Form) -> bool:
 
 
 def is_condition(form: Form) -> bool:
-    """Return whether a form states where something is: an inequality, an interval, a union."""
+    """Return whether a form is an inequality, an interval or a union."""
     if isinstance(form, Relation):
         return form.ops[0] not in ("=", ":", "~=") and (form.ops[0] != "in" or is_condition(form.items[-1]))
     return isinstance(form, Union)

@@ -1,7 +1,6 @@
-"""Form against form: the dispatcher, sequences, and the order in which readings are tried.
+"""Form against form: the dispatcher, sequences, and the order of readings.
 
-A `Matcher` holds what is the same for one pair: the policy, whether anything was doubtful, and the tier that
-decided. Its methods return whether two forms are the same answer; in doubt they return False and set ``doubtful``.
+A `Matcher`'s methods return whether two forms are the same answer; in doubt, they return False and set ``doubtful``.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MAX_SIGNS = 5
 
 
 class Matcher(Relations, Values):
-    """The comparison of one answer with one reference; use a new object for each pair."""
+    """Compares one answer with one reference; use a new object for each pair."""
 
     def match(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms are the same answer."""
@@ -77,7 +76,7 @@ class Matcher(Relations, Values):
         return reference.unit == answer.unit and self._match_vectors(reference.expr, answer.expr)
 
     def _match_vectors(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two sums of unit vectors, perhaps written in two styles, are the same."""
+        """Return whether two sums of unit vectors, perhaps in two styles, are the same."""
         left_parts, right_parts = components(reference), components(answer)
         if left_parts is None or right_parts is None:
             return False
@@ -206,7 +205,7 @@ class Matcher(Relations, Values):
         return same and not clash
 
     def _same_subjects(self, reference: Form, answer: Form) -> bool:
-        """Return whether two regions are of the same formulas, where both are of formulas: f(x) > 0."""
+        """Return whether two regions are of the same formulas, if both have any: f(x) > 0."""
         left, right = subjects(reference), subjects(answer)
         return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
 
@@ -222,7 +221,7 @@ def _includes(piece: Interval) -> tuple[bool, bool]:
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """Return a form as a sequence; a single answer becomes a list of one. None where the conditions hold jointly."""
+    """Return a form as a sequence, a single answer as one item; None if its conditions hold jointly."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):
@@ -231,7 +230,7 @@ def as_sequence(form: Form) -> Sequence | None:
 
 
 def expand_signs(form: Sequence) -> list[Form]:
-    """Return the items with ± written out. In a set, or where ± occurs, each item comes once."""
+    """Return the items with ± expanded, without repetition in a set or after ±."""
     items: list[Form] = []
     for item in form.items:
         if isinstance(item, Value) and _has_sign(item):
@@ -261,7 +260,7 @@ def _sign_choices(form: Sequence) -> list[Form]:
 
 
 def _as_vector(form: Form, other: Form) -> Form:
-    """Return a sum of unit vectors next to a tuple or a column as the tuple that it is."""
+    """Return a sum of unit vectors as a tuple if the other form is a tuple or column."""
     if not isinstance(form, Value) or not isinstance(other, Sequence | Matrix):
         return form
     size = len(other.items) if isinstance(other, Sequence) else len(other.rows)

@@ -1,4 +1,4 @@
-"""Matrices: environments of rows, their sums and products; vectors written as sums of i, j and k."""
+"""Matrices, their sums and products; vectors as sums of i, j and k."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _read_product(tokens: list[Token]) -> Rows:
 
 
 def _trim_brackets(tokens: list[Token]) -> list[Token]:
-    """Drop the brackets that stood around a matrix, and the sign of the product."""
+    """Drop the brackets around a matrix and the product sign."""
     if all(token.text in ("(", ")", "[", "]", "{", "}", "*") for token in tokens):
         return []
     while tokens and tokens[-1].text in ("*", "[", "(", "{"):
@@ -85,7 +85,7 @@ def _count(tokens: list[Token], sign: str) -> int:
 
 
 def determinant(rows: Rows) -> Expr:
-    """Return the determinant, by its first row. Raises `AnswerParseError` where it is not square, or large."""
+    """Return the determinant. Raises `AnswerParseError` if it is not square, or too large."""
     if len(rows) != len(rows[0]) or len(rows) > MAX_DETERMINANT_SIZE:
         raise AnswerParseError("a determinant")
     if len(rows) == 1:
@@ -120,10 +120,7 @@ def _multiply(left: Rows, right: Rows) -> Rows:
 
 
 def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
-    """Return the components of a sum of multiples of i, j and k, padded with zeros to ``size``: 2i - 3j is (2, -3).
-
-    None where it is no such sum, or has no j.
-    """
+    """Return a sum's multiples of i, j and k, zero-padded to ``size``: 2i - 3j is (2, -3). None without a j."""
     axes = {name: _AXES[match.group(1)] for name in symbols(expr) if (match := _DIRECTION.fullmatch(name))}
     if 1 not in axes.values() or len(set(axes.values())) != len(axes):
         return None
@@ -138,7 +135,7 @@ def components(expr: Expr, size: int = 0) -> tuple[Expr, ...] | None:
 
 
 def _restore_letter_i(expr: Expr) -> Expr:
-    """Replace the imaginary unit by the letter i that was taken for it."""
+    """Replace the imaginary unit by the letter i."""
     if expr.op == "const" and expr.name == "i":
         return sym("i")
     if not expr.args:

@@ -1,4 +1,4 @@
-"""The parts of the grammar share a `Cursor` over the tokens; here it reads numbers, names and words."""
+"""The `Cursor` that the grammar's parts share, and the rules for numbers, names and words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INDEX_SUM = re.compile(r"[-+]?\w+(?:[-+]\w+)+")
 
 
 def _in_order(index: str) -> str:
-    """Return a subscript with the terms of a sum in one order: letters first, then numbers."""
+    """Return a subscript with its sum sorted: letters, then numbers."""
     if not _INDEX_SUM.fullmatch(index):
         return index
     terms = re.findall(r"[-+]\w+", index if index[0] in "+-" else f"+{index}")
@@ -68,7 +68,7 @@ class Cursor:
         self.position += 1
 
     def digit_group(self) -> Expr:
-        r"""Return an argument of ``\frac``: braces, a letter, or one digit of a number, as TeX reads it."""
+        r"""Return an argument of ``\frac`` as TeX reads it: braces, a letter, or one digit."""
         token = self.peek()
         if token.kind == "sym":
             self.position += 1
@@ -107,7 +107,7 @@ class Cursor:
         raise NotImplementedError
 
     def name(self, text: str, *, indexed: bool = True) -> Expr:
-        """Return a variable with its indices and primes; digits right after a letter count where ``indexed``."""
+        """Return a variable with its indices and primes; digits after a letter count if ``indexed``."""
         raise NotImplementedError
 
     def atom(self) -> Expr:
@@ -135,7 +135,7 @@ class NameRules(Cursor):
         return self.mixed_number(value) or num(value)
 
     def mixed_number(self, whole: Fraction) -> Expr | None:
-        r"""Read ``3\frac{1}{2}`` or ``3 1/2``: a whole number and a proper fraction. None for anything else."""
+        r"""Read ``3\frac{1}{2}`` or ``3 1/2`` as a mixed number, else return None."""
         token = self.peek()
         if token.kind == "cmd" and token.text == "frac":
             saved, tokens = self.position, list(self.tokens)
@@ -199,7 +199,7 @@ class NameRules(Cursor):
         return sym(full)
 
     def call_of(self, name: str) -> Expr | None:
-        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which is a product as well."""
+        """Read ``f(2)`` and ``f'(0)`` as names of values; None for f(x), which may be a product."""
         at = self.position
         while self.tokens[at : at + 1] and self.tokens[at].text == "'":
             at += 1

@@ -1,7 +1,6 @@
-r"""The quick tier: integers, fractions and decimals in exact rational arithmetic, and identical strings.
+"""The quick tier: integers, fractions, decimals in exact rational arithmetic, and identical strings.
 
-Safe in any process: regular expressions of bounded length, no recursion, no sympy. What it does not recognise at
-sight it leaves to the slower tiers (None).
+Safe in any process: regular expressions of bounded length, no recursion, no sympy.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _PLAIN = re.compile(
 
 
 def parse_plain_number(text: str, lang: str) -> WrittenNumber | None:
-    """Return the number that ``text`` plainly is, or None where that takes a slower tier."""
+    """Return the number that ``text`` plainly is, or None."""
     if len(text) > MAX_QUICK_CHARS:
         return None
     if not text.isascii():
@@ -77,10 +76,10 @@ def quick_compare(
     policy: ApproximationPolicy = DEFAULT_POLICY,
     statement: str | None = None,
 ) -> AnswerComparison | None:
-    """Return the verdict where the quick tier can decide, else None.
+    """Return the quick tier's verdict, or None if it cannot decide.
 
     Args:
-        statement: it may ask for a rounding; it is read only where two different numbers may be rounded.
+        statement: the problem, which may ask for a rounding.
     """
     if len(reference) <= 31 and len(answer) <= 31 and _INTEGER.fullmatch(reference) and _INTEGER.fullmatch(answer):
         same = int(reference) == int(answer)

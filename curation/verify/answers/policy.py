@@ -1,23 +1,18 @@
 """When a rounded number counts as the number itself, and the result of a comparison.
 
-The rules, all fields of `ApproximationPolicy` (digits are significant digits):
+A statement's ``rounding`` goes before all other rules, which are fields of `ApproximationPolicy` in significant digits:
 
-  - exact against exact: only equality counts, never a float's;
-  - the reference is exact, the answer a decimal: the answer must be the reference rounded (or, from
-    ``truncation_digits`` on, cut) to the digits the answer gives, and give at least ``answer_digits``;
-  - the reference is a decimal, the answer exact and not an integer: the answer, rounded to the reference's digits,
-    must be the reference, which must give at least ``reference_digits``;
-  - both are decimals: the answer must give no fewer digits than the reference and round to it, the reference must
-    give at least ``decimal_digits``;
-  - a reference of ``float_digits`` or more is taken for a machine's print-out of an exact number: an answer rounded
-    to at least ``float_answer_digits`` counts;
-  - a decimal of ``print_out_digits`` or more next to a number without an end is a machine's print-out: its last digit
-    may be off by two;
+  - two exact numbers must be equal;
+  - an exact reference against a decimal: the answer must be the reference rounded (cut, from ``truncation_digits`` on)
+    and give at least ``answer_digits``;
+  - a decimal reference against an exact non-integer: the reference must be the answer rounded and give at least
+    ``reference_digits``;
+  - two decimals: the answer must round to the reference, with as many digits; the reference gives ``decimal_digits``;
+  - a reference of ``float_digits`` is a float's print-out: an answer rounded to ``float_answer_digits`` counts;
+  - the last digit of a decimal of ``print_out_digits`` may be off by two;
   - an integer is never an approximation: 5042 is not 15840/π.
 
-  - the statement asks for a rounding (``rounding``): then that rule goes before all others.
-
-What a rule refuses although it is near is WRONG and marked doubtful, for the review queue.
+A near number that a rule refuses is WRONG and doubtful.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ from curation.records import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Rounding:
-    """The rounding that a statement asks for: to digits after the point, to significant digits, or none at all.
+    """The rounding that a statement asks for: decimal places, significant digits, or none at all.
 
     Example: "to the nearest tenth" is ``Rounding(places=1)``, "to the nearest hundred" ``Rounding(places=-2)``.
     """
@@ -40,7 +35,7 @@ class Rounding:
     exact: bool = False
 
     def places_of(self, value: Fraction) -> int | None:
-        """Return the digits after the point to which a number is rounded; None where none are asked for."""
+        """Return the decimal places to which a number is rounded, or None."""
         if self.digits is None or value == 0:
             return self.places
         size = abs(value)
@@ -51,7 +46,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class ApproximationPolicy:
-    """How many digits make a decimal count as a number. The module's docstring states which rule each belongs to."""
+    """The significant digits that make a decimal count as a number; the module lists the rules."""
 
     enabled: bool = True
     answer_digits: int = 3
@@ -70,9 +65,8 @@ DEFAULT_POLICY = ApproximationPolicy()
 
 @dataclass(frozen=True, slots=True)
 class AnswerComparison:
-    """The verdict on one pair, CORRECT or WRONG, and how it was reached.
+    """The verdict on one pair, CORRECT or WRONG, and the tier (``method``) that reached it; review it if ``doubtful``.
 
-    ``method`` names the tier; the forms are what the two sides were read as; ``doubtful`` asks for a person's look.
     Example: ``AnswerComparison(Outcome.CORRECT, "number", "1/2", "1/2", False)``
     """
 
@@ -85,7 +79,7 @@ class AnswerComparison:
 
 @dataclass(frozen=True, slots=True)
 class WrittenNumber:
-    """A number as it was written: its value, and for a decimal the place of its last digit (10**-places).
+    """A number as written: its value, and the decimal places of a decimal.
 
     Examples: 1/3 is ``WrittenNumber(Fraction(1, 3), None)``, 2.50 is ``WrittenNumber(Fraction(5, 2), 2)``.
     """
@@ -106,7 +100,7 @@ class WrittenNumber:
 
 
 def rounds_to(value: Fraction, rounded: WrittenNumber, policy: ApproximationPolicy) -> bool:
-    """Return whether ``value`` becomes ``rounded`` when rounded (or cut, where it has digits enough) to its digits."""
+    """Return whether ``value`` rounded to the digits of ``rounded`` (or cut, if these suffice) equals it."""
     unit = Fraction(1, 10) ** (rounded.places or 0)
     error = abs(value) - abs(rounded.value)
     if (value < 0) != (rounded.value < 0):
@@ -143,10 +137,9 @@ def compare_rounded(reference: WrittenNumber, answer: WrittenNumber, policy: App
 def _compare_as_asked(
     reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy, rounding: Rounding
 ) -> tuple[bool, bool] | None:
-    """Return (counts as equal, doubtful) by the rounding that the statement asks for; None where it does not decide.
+    """Return (counts as equal, doubtful) by the statement's rounding; None if it does not decide.
 
-    The answer counts where it is the reference rounded to the place asked for, or where the reference is so rounded
-    and the answer, rounded too, gives it. Where an exact value is asked for no decimal counts for another number.
+    If an exact value is asked for, no decimal counts for another number.
     """
     without = compare_rounded(reference, answer, replace(policy, rounding=None))
     doubtful = any(without)

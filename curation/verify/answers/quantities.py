@@ -1,4 +1,4 @@
-"""Reading one value: an expression, the unit or sign after it, its base; what its commas and points may mean."""
+"""Reads one value: an expression, its unit, sign or base, and its commas and points."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _IN_BASE = re.compile(
 
 
 def parse_value(tokens: list[Token]) -> Value:
-    """Return the value that ``tokens`` are. Raises `AnswerParseError`.
+    """Return the value that ``tokens`` are, with a known unit or the name of a counted thing after it.
 
-    Text after it is its unit where that is known or the name of what is counted; else the value is not read from it.
+    Raises `AnswerParseError`.
     """
     compound = parse_compound(tokens)
     if compound is not None:
@@ -82,10 +82,7 @@ def _split_scale(unit: str) -> tuple[Fraction, str]:
 
 
 def parse_compound(tokens: list[Token]) -> Value | None:
-    """Read "1 hour 30 minutes" or "5 ft 6 in": numbers with units of one dimension, in the unit of the last.
-
-    None for anything else.
-    """
+    """Read "1 hour 30 minutes" or "5 ft 6 in" in the unit of the last number, else return None."""
     tokens = [token for token in tokens if token.text != "and" or token.kind != "op"]
     if len(tokens) not in (4, 6) or any(token.kind != "num" for token in tokens[::2]):
         return None
@@ -147,7 +144,7 @@ def _is_unit_in_braces(tokens: list[Token], position: int) -> bool:
 
 
 def _is_ordinal(tokens: list[Token], position: int) -> bool:
-    """Return whether a brace after a number holds nothing but "th" or another ending of an ordinal number."""
+    """Return whether a brace after a number holds only an ordinal's ending such as "th"."""
     ending = [token.text for token in tokens[position + 1 :]]
     return (
         position > 1
@@ -180,10 +177,7 @@ def _strip_degrees(tokens: list[Token]) -> list[Token] | None:
 
 
 def parse_number_in_base(text: str) -> Form | None:
-    """Read ``1011_2``, ``(213)_5``, ``2A_{16}`` or ``213_{five}``: digits and their base.
-
-    None for anything else, and where a digit is not one of the base.
-    """
+    """Read ``1011_2``, ``(213)_5``, ``2A_{16}`` or ``213_{five}``; None unless all digits are of the base."""
     match = _IN_BASE.fullmatch(text)
     if match is None or not any(char.isdigit() for char in match.group(1)):
         return None
@@ -195,7 +189,7 @@ def parse_number_in_base(text: str) -> Form | None:
 
 
 def number_variants(text: str, lang: str) -> list[str]:
-    """Return the ways in which the commas and points of numbers may be meant."""
+    """Return the possible meanings of the commas and points in numbers."""
     if "," not in text and lang not in DECIMAL_COMMA_LANGUAGES:
         return [text]
     if lang in DECIMAL_COMMA_LANGUAGES and _LONE_DECIMAL.fullmatch(text):

@@ -1,11 +1,9 @@
-r"""What a statement states about the form of its answer: the quantity asked for, its unit, rounding, options.
+"""What a statement asks of its answer's form: the quantity, its unit, rounding, options.
 
-`read_question` looks for what is stated outright, in the words of the statement's language
-(`curation.languages.vocabulary.questions`). What it does not recognise stays None or empty, and then nothing about the
-comparison changes. What the fields decide is in `asked`, in `policy` (rounding), and where values meet.
+`read_question` finds what is written outright, by its language's words (`curation.languages.vocabulary.questions`);
+other fields stay None or empty and change no comparison. `asked`, `policy` (rounding) and `values` apply the fields.
 
-Invariants: a pure function of the statement and its language; every expression is bounded, and no more than
-`MAX_STATEMENT_CHARS` are looked at.
+Invariants: a pure function of the statement and its language; it reads at most `MAX_STATEMENT_CHARS`.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ _POSITIVE_IN_FORMULAS = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionWords:
-    """One language's expressions by their field of `Questions`, and what their blanks mean."""
+    """One language's expressions by field of `Questions`, and the meaning of their blanks."""
 
     expressions: dict[str, tuple[re.Pattern[str], ...]]
     unit_name: re.Pattern[str]
@@ -67,16 +65,16 @@ class QuestionWords:
     """What is between two <names>."""
 
     def matches(self, field: str, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches of a field's expressions, one expression after the other."""
+        """Yield the matches of a field's expressions, in their order."""
         for expression in self.expressions[field]:
             yield from expression.finditer(text)
 
     def has(self, field: str, text: str) -> bool:
-        """Return whether a text has a match of a field's expressions."""
+        """Return whether a field's expressions match in a text."""
         return any(expression.search(text) for expression in self.expressions[field])
 
     def unit(self, match: re.Match[str]) -> str | None:
-        """Return the normalised unit that a match of <unit> begins with; None where that is none that converts."""
+        """Return the normalised unit at the start of a <unit> match; None if it does not convert."""
         found = self._simple_unit(match["unit"])
         if found is None:
             return None
@@ -88,7 +86,7 @@ class QuestionWords:
         return normalise_unit(f"{unit}/{under[0]}") if under is not None else None
 
     def _simple_unit(self, text: str) -> tuple[str, str] | None:
-        """Return the unit that a text begins with, with its power, and the rest of the text."""
+        """Return the unit and power at the start of a text, and the rest."""
         before = self.power.match(text)
         match = self.unit_name.match(text, before.end() if before else 0)
         if match is None:
@@ -105,7 +103,7 @@ class QuestionWords:
 
 @cache
 def question_words(code: str) -> QuestionWords:
-    """Return the expressions of the language with an ISO 639-1 code, those of English where it has no file."""
+    """Return the expressions of a language (ISO 639-1), or of English if it has no file."""
     known = {lang.code: lang for lang in languages()}
     lang = known.get(code, known["en"])
     numbers, powers = (
@@ -162,7 +160,7 @@ def question_words(code: str) -> QuestionWords:
 
 
 def _compile(expressions: Iterable[str], blanks: dict[str, str]) -> tuple[re.Pattern[str], ...]:
-    """Return expressions with their blanks filled; those without blanks are joined into one."""
+    """Return expressions with their blanks filled, those without blanks joined."""
     plain: list[str] = []
     filled: list[str] = []
     for expression in expressions:
@@ -181,7 +179,7 @@ def _numbers(lang: Language) -> dict[str, int]:
 
 
 def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return the expression of a unit's name or sign, and the normalised units by the groups of it."""
+    """Return an expression for units' names and signs, and the normalised unit of each group."""
     named: dict[str, set[str]] = {}
     for words in lang.units.written.values():
         for word in words:
@@ -221,7 +219,7 @@ class AskedValues(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QuestionForm:
-    r"""What a statement states about the form of its answer; None and empty where nothing was recognised.
+    """What a statement asks of its answer's form; None and empty if not recognised.
 
     Example: of "Find $m+n$, in meters." it is ``QuestionForm(quantity="m+n", unit="m", is_percent=False)``.
     """
@@ -254,10 +252,10 @@ NOTHING_ASKED = QuestionForm()
 
 
 def read_question(statement: str | None, lang: str = "en") -> QuestionForm:
-    """Return what a statement states about the form of its answer; `NOTHING_ASKED` where there is no statement.
+    """Return the form of answer that a statement asks for; `NOTHING_ASKED` without a statement.
 
     Args:
-        lang: its ISO 639-1 code; Chinese wherever there are hanzi, English for a language without a file.
+        lang: its ISO 639-1 code; hanzi are read as Chinese, a language without a file as English.
     """
     return _read(statement, lang) if statement and not statement.isspace() else NOTHING_ASKED
 
@@ -288,12 +286,12 @@ def _read(statement: str, lang: str) -> QuestionForm:
 
 
 def stem(word: str) -> str:
-    """Return the beginning of a word, in lower case, by which its forms are alike: egg, eggs; travel, travelled."""
+    """Return a word's lower-case beginning, the same for its forms: egg, eggs; travel, travelled."""
     return word.lower().removesuffix("s").removesuffix("ing").removesuffix("ed")[:5]
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return the words of a text as `stem` has them, and its numbers; small numbers both in digits and in words."""
+    """Return a text's words by `stem` and its numbers, small ones in digits and words."""
     found = [word.replace(",", "").lower() for word in WORDS.findall(text)]
     small = {name for name, value in NUMBER_WORDS.items() if name in found or str(value) in found}
     return frozenset((*map(stem, found), *found, *map(stem, small), *(str(NUMBER_WORDS[name]) for name in small)))
@@ -304,7 +302,7 @@ _BASE = re.compile(r"\b(in|to|into) (?:base[ -](\d{1,2}|[a-z]{3,7})|(binary|octa
 
 
 def _base(asking: str) -> int | None:
-    """Return the base asked for: where a number goes from one base to another, the other."""
+    """Return the base asked for; of a conversion, the target base."""
     found = [(match[1].lower() == "in", (match[2] or match[3]).lower()) for match in _BASE.finditer(asking)]
     names = {name for is_in, name in found if is_in == all(is_in for is_in, _ in found)}
     base = int(BASE_NAMES.get(name := names.pop(), name if name.isdigit() else 0)) if len(names) == 1 else 0
@@ -312,7 +310,7 @@ def _base(asking: str) -> int | None:
 
 
 def compact(formula: str) -> str:
-    """Return a formula without the spaces, delimiters, sizes and braces that change nothing."""
+    """Return a formula without spaces, delimiters, sizes and braces that change nothing."""
     bare = _ONE_SIGN.sub(r"\1", _LAYOUT.sub("", formula).rstrip("."))
     return _SIZED.sub(r"\\\1", bare)
 
@@ -359,12 +357,12 @@ _POWERS = str.maketrans({"²": "^2", "³": "^3"})
 
 
 def _without_markup(text: str) -> str:
-    """Return a text without dollars, braces and font commands; a blank to fill in becomes ``____``."""
+    """Return a text without dollars, braces and font commands; a blank becomes ``____``."""
     return " ".join(_MARKUP.sub(" ", _BLANK.sub(" ____ ", text.translate(_POWERS))).split())
 
 
 def _quantity(words: QuestionWords, asking: str) -> str | None:
-    """Return the formula that is asked for: None where it is a mere name or number, or one of two."""
+    """Return the one formula asked for; None for a mere name or number, or two formulas."""
     found: list[tuple[int, str]] = []
     for match in words.matches("formula", asking):
         joiner = words.joiner.match(asking, match.end())
@@ -402,7 +400,7 @@ def _includes_ends(words: QuestionWords, asking: str) -> bool | None:
 
 
 def _unit(words: QuestionWords, asking: str, statement: str) -> str | None:
-    """Return the unit asked for; None where there are two, or where degrees may be those of a thermometer."""
+    """Return the unit asked for; None if there are two, or degrees may be of temperature."""
     units = {words.unit(match) for match in words.matches("unit", asking)} - {None}
     if len(units) != 1:
         return None
@@ -420,7 +418,7 @@ def _is_percent(words: QuestionWords, asking: str, statement: str) -> bool | Non
 
 
 def _rounding(words: QuestionWords, asking: str) -> Rounding | None:
-    """Return the rounding asked for; None where two different ones are, or an exact value as well."""
+    """Return the rounding asked for; None if there are two, or an exact value is asked for too."""
     roundings = {
         *(Rounding(places=_number(words, match)) for match in words.matches("decimals", asking)),
         *(Rounding(digits=_number(words, match)) for match in words.matches("digits", asking)),

@@ -1,11 +1,7 @@
-r"""Reading: a normalised text → the forms it may mean, the likeliest first.
+"""Reading: a normalised text → the forms it may mean, the likeliest first.
 
-Most texts have one reading. A comma between digits can be a thousands separator, a decimal comma or a list; the
-language and the digits decide which readings are admitted. The last reading is always the text as `Words`.
-
-A rule that leaves tokens out of its form need not report it: `spans.left_out` finds whatever no form was read from.
-
-Nothing is computed here; nesting is bounded, and every split is linear in the number of tokens at its level.
+A comma between digits may separate thousands, decimals or items: language and digits decide. The last reading is the
+text as `Words`. Rules may leave out tokens: `spans.left_out` finds them. Nesting is bounded, nothing is computed.
 """
 
 from __future__ import annotations
@@ -137,7 +133,7 @@ def _parse_item(part: list[Token], depth: int) -> Form:
 
 
 def _with_set_minus(tokens: list[Token]) -> list[Token]:
-    """Return tokens with the minus before a set as the sign of a difference of sets."""
+    """Return tokens with the minus before a set as set difference."""
     return [
         token._replace(text="∖") if token.text == "-" and after is not None and after.text == "{s" else token
         for token, after in zip(tokens, [*tokens[1:], None], strict=True)
@@ -201,7 +197,7 @@ def _parse_relation(parts: list[list[Token]], signs: list[Token], depth: int) ->
 
 
 def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: int) -> Form:
-    """Read a = b ≈ c as an approximation of what is before it, a lone ≈ c as c, and name ≈ c as name = c."""
+    """Read a = b ≈ c as an approximation of b, a lone ≈ c as c, and name ≈ c as name = c."""
     at = next(position for position, sign in enumerate(signs) if sign.text == "~=")
     if at == 0 and len(signs) == 1 and not parts[0]:
         return also_from(parse_form(parts[1], depth + 1), places(signs))
@@ -214,7 +210,7 @@ def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: in
 
 
 def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
-    """Read the rows of a function by cases as a set of (value, condition) pairs, without "if" and "is"."""
+    """Read a function by cases as a set of (value, condition) pairs."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
         raise AnswerParseError("cases with something behind them")
     lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
@@ -307,13 +303,13 @@ def _parse_single(tokens: list[Token], depth: int) -> Form:
 
 
 def _number_set(tokens: list[Token]) -> Form:
-    """Return the set that ``\\mathbb{R}`` names; all of it is the real line."""
+    r"""Return the set that ``\mathbb{R}`` or a similar letter names."""
     named = words_from(tokens)
     return replace(named, text="reals") if named.text == "r" else named
 
 
 def _with_unit(form: Form, unit: str, *signs: Token) -> Form:
-    """Return a value with the unit in front of it, or of its terms."""
+    """Return a value with the unit in front of it or its terms."""
     if isinstance(form, Value) and form.unit in ("", unit):
         return Value(form.expr, unit, form.source | places([*signs]))
     return form
@@ -324,7 +320,7 @@ def _is_filler(token: Token) -> bool:
 
 
 def _parse_text(outside: Token, depth: int) -> Form:
-    """Read the content of a lone ``\\text{}`` as if it stood outside. Raises where a part of it is left out."""
+    r"""Read the content of a lone ``\text{}`` as if outside it. Raises if any of it is left out."""
     text = outside.text
     if not any(char.isdigit() for char in text):
         return also_from(words(text), places([outside]))

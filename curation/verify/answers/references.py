@@ -1,7 +1,7 @@
-r"""Whether a reference can be verified against: it is whole, it has content, and it equals itself.
+r"""Whether a reference can be verified against: it is whole, has content, and equals itself.
 
-Refused: what is empty or hedged, refers to a figure or a proof, is a sentence, has LaTeX that does not close
-(``\\frac{3}{4``), an operator without its side (``3 +``), or an empty ``\\frac{}{2}``.
+Refused: empty or hedged references, sentences, references to a figure or a proof, unclosed LaTeX (``\frac{3}{4``),
+operators without an operand (``3 +``), and an empty ``\frac{}{2}``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BRACKET = re.compile(r"\\[{}]|[{}()\[\]]")
 
 
 def reference_defect(reference: str, lang: str) -> str | None:
-    """Return why a reference cannot be verified against; None where it can."""
+    """Return why a reference cannot be verified against, or None."""
     text = clean_answer(reference) if len(reference) <= MAX_READ_CHARS else reference
     if not text:
         return "it is empty"
@@ -81,10 +81,7 @@ def _syntax_defect(text: str) -> str | None:
 
 
 def _has_balanced_brackets(text: str) -> bool:
-    """Return whether braces nest, and round and square brackets come in pairs.
-
-    Half-open intervals may mix round and square ones.
-    """
+    """Return whether braces nest and other brackets pair, half-open intervals included."""
     level = sets = 0
     counts = dict.fromkeys("()[]", 0)
     for match in _BRACKET.finditer(text):

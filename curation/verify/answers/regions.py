@@ -1,8 +1,7 @@
 """Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
-An `Interval` is between two expressions (±∞ included), a point where they are the same. Pieces with
-numbers for ends are sorted and merged, so that any two spellings of a region become the same list; pieces with
-parameters are kept as they are written.
+Intervals with numeric ends are sorted and merged, so that equal regions become equal lists; intervals with parameters
+stay as written.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ class UnsolvedRegion(NotARegion):
 
 
 def parse_region(form: Form, *, tuples: bool = False) -> list[Interval]:
-    """Return the pieces of a form, merged. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
+    """Return a form's merged intervals. ``tuples`` admits (a, b) as an open interval. Raises `NotARegion`."""
     return merge_intervals(_pieces(form, tuples))
 
 
 def is_region(form: Form) -> bool:
-    """Return whether a form can only be a region: not a plain tuple, list or equation."""
+    """Return whether a form can only be a region, not a tuple, list or equation."""
     if isinstance(form, Union):
         return True
     if isinstance(form, Sequence):
@@ -68,7 +67,7 @@ def unknowns(form: Form) -> frozenset[str]:
 
 
 def subjects(form: Form) -> list[Expr]:
-    """Return the formulas, more than mere names, that the inequalities of a region are about."""
+    """Return the formulas, not mere names, that a region's inequalities are about."""
     if isinstance(form, Union):
         return [subject for part in form.parts for subject in subjects(part)]
     if not isinstance(form, Relation) or form.ops[0] not in _FLIP:
@@ -156,7 +155,7 @@ def _relation_pieces(form: Relation) -> list[Interval]:
 
 
 def _named_relation(form: Relation) -> list[Interval]:
-    """Return the pieces of an inequality about a thing that has only a name in words."""
+    """Return the intervals of an inequality about a thing named in words."""
     stand_in = Value(Expr("sym", name="?"))
     items = tuple(stand_in if isinstance(item, Words) else item for item in form.items)
     if sum(item is stand_in for item in items) != 1:
@@ -165,7 +164,7 @@ def _named_relation(form: Relation) -> list[Interval]:
 
 
 def _find_unknown(sides: list[Expr]) -> Expr:
-    """Return what an inequality is about: its only variable, or a compound name such as f(x) that is one side."""
+    """Return an inequality's only variable, or a compound name such as f(x) on one side."""
     names: set[str] = set().union(*(symbols(side) for side in sides))
     if len(names) == 1:
         return Expr("sym", name=next(iter(names)))
@@ -247,9 +246,9 @@ def _to_float(expr: Expr) -> float:
 
 
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:
-    """Sort the pieces, drop empty ones and join those that touch.
+    """Sort the intervals, drop empty ones and join those that touch; with parameters, only sort infinite ones.
 
-    Where an end has a parameter only the infinite pieces are moved, to the ends. Raises `UnsolvedRegion` for too many.
+    Raises `UnsolvedRegion` for too many.
     """
     if len(pieces) > MAX_INTERVALS:
         raise UnsolvedRegion("too many pieces")
@@ -290,7 +289,7 @@ def _intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> 
 
 
 def _symbolic_intersection(left_pieces: list[Interval], right_pieces: list[Interval]) -> list[Interval]:
-    """Join a lower and an upper bound with parameters into an interval. Raises `UnsolvedRegion` for anything else."""
+    """Join a lower and an upper bound with parameters. Raises `UnsolvedRegion` for anything else."""
     if len(left_pieces) != 1 or len(right_pieces) != 1:
         raise UnsolvedRegion("an intersection with parameters")
     left, right = left_pieces[0], right_pieces[0]

@@ -34,7 +34,7 @@ class Relations(ComparisonState):
     """The part of `matching.Matcher` that compares relations."""
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
-        """Return whether two forms are the same answer; at least one of them is a relation."""
+        """Return whether two forms, at least one a relation, are the same answer."""
         ranges = _range_of(reference), _range_of(answer)
         if ranges[0] and ranges[1]:
             return self._same_ends(ranges[0], ranges[1])
@@ -61,7 +61,7 @@ class Relations(ComparisonState):
         return False
 
     def _match_approximated(self, reference: Form, answer: Form) -> bool:
-        """Return whether what is before ≈ is the same; if both have ≈, what is after it must be so too."""
+        """Return whether the values before ≈ are the same, and after it if both have ≈."""
         sides = [side.items if _is_approximated(side) else (side,) for side in (reference, answer)]
         if not self.match(sides[0][0], sides[1][0]):
             return False
@@ -82,7 +82,7 @@ class Relations(ComparisonState):
         return self.match(left, right)
 
     def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether the left side is a mere name, which ``other`` does not contain."""
+        """Return whether the left side is a mere name that ``other`` does not contain."""
         left = relation.items[0]
         if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
             return left.expr.name not in symbols(other.expr)
@@ -104,7 +104,7 @@ class Relations(ComparisonState):
         return self._match_equations(reference, answer)
 
     def _steps_agree(self, chain: Relation, other: Relation) -> bool:
-        """Return whether what is between name and value in a = b = c is the value, or is in the other too."""
+        """Return whether each b in a = b = c equals c or is in the other chain."""
         if min(len(chain.items), len(other.items)) < 3:
             return True
         return all(
@@ -112,7 +112,7 @@ class Relations(ComparisonState):
         )
 
     def _match_chains(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether two chains are the same, where one may be written backwards: a < b ≤ c and c ≥ b > a."""
+        """Return whether two chains are the same, perhaps reversed: a < b ≤ c and c ≥ b > a."""
         if len(reference.items) != len(answer.items):
             return False
         backwards = Relation(tuple(reversed(answer.items)), tuple(_FLIP.get(op, op) for op in reversed(answer.ops)))
@@ -124,10 +124,7 @@ class Relations(ComparisonState):
         return False
 
     def _match_equations(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether L = R and l = r are the same: L - R is a non-zero multiple of l - r.
-
-        For an inequality the multiple must be positive.
-        """
+        """Return whether L - R is a multiple of l - r: non-zero for equations, positive for inequalities."""
         left_sides, right_sides = _sides(reference), _sides(answer)
         if left_sides is None or right_sides is None:
             return self._match_chains(reference, answer)
@@ -147,7 +144,7 @@ class Relations(ComparisonState):
         return self.decide("inequality", (factor > 0) == (op == other))
 
     def _factor_sign(self, left: Expr, right: Expr) -> int | None:
-        """Return the sign of the constant c ≠ 0 with left = c·right everywhere; None where there is none."""
+        """Return the sign of the constant c ≠ 0 with left = c·right everywhere, or None."""
         if not symbols(left) or symbols(left) != symbols(right):
             return None
         values = values_at_trial_point(left, right)
@@ -158,10 +155,7 @@ class Relations(ComparisonState):
         return sign if self.is_proved(mul(left, second), mul(right, first)) else None
 
     def _solves(self, reference: Relation, answer: Value) -> bool:
-        """Return whether an expression solves an equation.
-
-        The equation must be linear in the one variable that the expression leaves out.
-        """
+        """Return whether an expression solves an equation linear in the variable that it leaves out."""
         sides = _sides(reference)
         if sides is None or reference.ops != ("=",):
             return False
@@ -177,7 +171,7 @@ class Relations(ComparisonState):
         return self.decide("equation", is_solution)
 
     def _same_order(self, reference: Relation, answer: Sequence) -> bool:
-        """Return whether a chain and a list give the same order: b < a < d and b, a, d."""
+        """Return whether a chain and a list have the same order: b < a < d and b, a, d."""
         if (
             set(reference.ops) not in ({"<"}, {">"})
             or len(answer.items) != len(reference.items)
@@ -195,7 +189,7 @@ class Relations(ComparisonState):
 
 
 def numerator(expr: Expr) -> tuple[Expr, Expr]:
-    """Return an expression as a numerator and a denominator without quotients in them."""
+    """Return an expression's numerator and denominator, both without quotients."""
     if expr.op == "pow" and expr.args[1].op == "num" and expr.args[1].value < 0:
         top, below = numerator(expr.args[0])
         return power(below, neg(expr.args[1])), power(top, neg(expr.args[1]))
@@ -218,7 +212,7 @@ def _is_approximated(form: Form) -> TypeGuard[Relation]:
 
 
 def _is_rounded_from(exact: Form, rounded: Form) -> bool:
-    """Return whether one number is another rounded, in per cent if it is written so."""
+    """Return whether one number is another rounded, perhaps in per cent."""
     if not isinstance(exact, Value) or not isinstance(rounded, Value):
         return False
     value, number = constant_value(exact.expr), written_number(rounded.expr)
@@ -231,7 +225,7 @@ def _is_range(form: Form) -> bool:
 
 
 def _range_of(form: Form) -> tuple[Form, Form] | None:
-    """Return the ends of "3 to 5", or of "3-5" where that is how it is written."""
+    """Return the ends of "3 to 5", or of "3-5" if so written."""
     if isinstance(form, Relation) and form.ops == ("to",):
         return form.items[0], form.items[1]
     if isinstance(form, Value) and form.expr.op == "add" and len(form.expr.args) == 2:

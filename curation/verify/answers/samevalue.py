@@ -1,19 +1,17 @@
 r"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
-  - Rational numbers are compared exactly.
-  - Balls refute: the ball of the difference excludes zero, at a growing precision.
-  - Constants with overlapping balls are equal if `constants` proves it; agreement to many digits is no proof.
-  - Functions that agree at all of `trial_points` are taken for equal. For polynomials, quotients and roots a wrong
-    equality would need every point to be a zero of the difference (Schwartz-Zippel: at most degree/2400 a point). For
-    others the balls agree to `AGREEMENT_BITS` and twice the bits that any small term is below a large one.
+  - Rational numbers are compared exactly; balls of growing precision refute others if their difference excludes zero.
+  - Constants with overlapping balls are equal only if `constants` proves it.
+  - Functions that agree at all `trial_points` count as equal. For polynomials, quotients and roots, an error needs a
+    zero at every point (Schwartz-Zippel: at most degree/2400 each). Other functions must agree to `AGREEMENT_BITS`
+    and twice the bits by which a term is below a large one.
 
-Domains: variables are real, and points count if everything is real throughout; complex values count if the imaginary
-unit is written, or no point is real. Values that are too large are compared by their logarithms.
+Variables are real. Complex values count only if i is written, or no point is real. Values too large to hold are
+compared by logarithms.
 
-Points: real numbers from 10⁻⁹ to 10⁹ of both signs, the same on every machine. Whole numbers are used in factorials,
-binomials, \bmod, bounds of sums, exponents of a negative number, products with π under a sine, and for letters such as
-n, k and m inside ⌊⌋ and ⌈⌉; they take every residue for the denominators that occur. Expressions with branches (|·|,
-max, min, ⌊⌋, ⌈⌉, sgn) get points on both sides of every change of branch, and on it.
+Points are real, from 10⁻⁹ to 10⁹ of both signs, the same on every machine. Whole numbers are used in factorials, \bmod,
+bounds of sums and similar positions, and for n, k, m and the like inside ⌊⌋ and ⌈⌉, with every residue of the
+denominators. Branches (|·|, max, min, ⌊⌋, ⌈⌉, sgn) get points on and around every change.
 """
 
 from __future__ import annotations
@@ -90,7 +88,7 @@ def integer_names(expr: Expr) -> frozenset[str]:
 
 
 def _has_parts(expr: Expr) -> bool:
-    """Return whether an expression can be no whole number where its variables are: it has a quotient or a function."""
+    """Return whether an expression of whole variables may not be whole: it has a quotient or a function."""
     return any(
         node.op in ("fn", "const")
         or (node.op == "num" and node.value.denominator > 1)
@@ -100,10 +98,10 @@ def _has_parts(expr: Expr) -> bool:
 
 
 def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Iterator[tuple[bool, Point]]:
-    """Yield points for two expressions, and whether all coordinates are positive; those come first.
+    """Yield points and whether all coordinates are positive; positive points come first.
 
     Args:
-        integers: variables known to be integers; where there are any, every residue is among the points.
+        integers: variables known to be integers; points cover all their residues.
     """
     names = tuple(sorted(symbols(left) | symbols(right)))
     whole = integer_names(left) | integer_names(right) | integers & frozenset(names)
@@ -127,7 +125,7 @@ def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()
 
 @lru_cache(maxsize=512)
 def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[bool, Point], ...]:
-    """Return points of every size: all coordinates positive, then negative or mixed."""
+    """Return points of every size, positive ones first."""
     points = []
     for trial, scale in itertools.product(range(2), range(len(_SCALES))):
         point = {}
@@ -147,7 +145,7 @@ def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[boo
 
 
 def _period(left: Expr, right: Expr) -> int:
-    """Return a common multiple of the denominators and moduli inside the steps, at most `MAX_PERIOD`."""
+    """Return a common multiple of denominators and moduli inside steps, at most `MAX_PERIOD`."""
     period = 1
     for side in (left, right):
         for node in walk(side):
@@ -162,7 +160,7 @@ def _period(left: Expr, right: Expr) -> int:
 
 
 def _residues(names: tuple[str, ...], whole: frozenset[str], period: int) -> Iterator[dict[str, fmpq]]:
-    """Yield every residue of each whole variable, small and large, and the neighbours of powers."""
+    """Yield every residue of each whole variable, and the neighbours of powers."""
     powers = [base**exponent for base in (2, 3, 10) for exponent in (1, 2, 3, 5, 8)]
     lone = sorted({power + step for power in powers for step in (-1, 0, 1)} | set(range(min(period + 2, 60))))
     large = [10**6 + at for at in range(0, period, 1 + period // 30)]
@@ -182,7 +180,7 @@ def _residues(names: tuple[str, ...], whole: frozenset[str], period: int) -> Ite
 
 
 def _around_breaks(left: Expr, right: Expr, name: str, base: Point) -> Iterator[dict[str, fmpq]]:
-    """Yield points on both sides of every change of branch along one variable, on it, and between two changes."""
+    """Yield points on, around and between the changes of branch along one variable."""
     breaks = sorted(
         {place for edge in _edges(left, right) if name in symbols(edge) for place in _zeros(edge, name, base)}
     )
@@ -212,7 +210,7 @@ _WHOLE_EDGES = tuple(Fraction(at) for at in (-2, -1, 0, 1, 2, 5))
 
 
 def _zeros(edge: Expr, name: str, base: Point) -> list[fmpq]:
-    """Return where an expression changes its sign along one variable: exactly, or within a thousandth of the place."""
+    """Return where an expression changes sign along one variable, exactly or within a thousandth."""
     signs = [
         (fmpq(round(value * 10**6), 10**6), _sign_at(edge, {**base, name: fmpq(round(value * 10**6), 10**6)}))
         for value in _GRID
@@ -229,7 +227,7 @@ def _zeros(edge: Expr, name: str, base: Point) -> list[fmpq]:
 
 
 def _simplest(low: fmpq, high: fmpq) -> fmpq:
-    """Return the fraction with the smallest denominator up to 60 in an interval, or its middle."""
+    """Return the fraction of smallest denominator, up to 60, in an interval, or its middle."""
     for denominator in range(1, 61):
         numerator = (low * denominator).ceil()
         if numerator <= high * denominator:
@@ -259,7 +257,7 @@ IDENTITY_TRIALS = 3
 
 
 class Equivalence(Enum):
-    """The result: proved or tested equal, refuted, equal for positive variables only, or not found out."""
+    """The result: proved equal, tested equal, refuted, equal for positive variables only, or unknown."""
 
     PROVED = "exact"
     IDENTITY = "identity"
@@ -276,7 +274,7 @@ def compare_expressions(left: Expr, right: Expr, integers: frozenset[str] = froz
     """Return whether two expressions have the same value wherever both have one.
 
     Args:
-        integers: variables that are known to be integers.
+        integers: variables known to be integers.
     """
     if left == right:
         return Equivalence.PROVED
@@ -315,7 +313,7 @@ def _compare_constants(left: Expr, right: Expr) -> Equivalence:
 
 
 def _is_value_of_identity(left: Expr, right: Expr) -> bool:
-    """Return whether two constants are the same value of two functions that are the same around it."""
+    """Return whether two constants are the same value of two functions that agree around it."""
     (left_function, left_names), (right_function, right_names) = generalised(left), generalised(right)
     centre = left_names | right_names
     if not centre:
@@ -353,7 +351,7 @@ def _compare_at_points(left: Expr, right: Expr, integers: frozenset[str], *, rea
 
 
 def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | None:
-    """Return both values at a point where neither is zero, and the sign of their real quotient; None without one."""
+    """Return both values at a point where neither is zero, and their real quotient's sign, or None."""
     for _, point in trial_points(left, right):
         at = {name: num(as_fraction(value)) for name, value in point.items()}
         first, second = rename(left, at), rename(right, at)
@@ -364,9 +362,9 @@ def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | N
 
 
 def agree_within_rounding(left: Expr, right: Expr) -> bool:
-    """Return whether two functions with rounded coefficients (``rounded``) may be the same: no point tells them apart.
+    """Return whether no point distinguishes two functions with rounded coefficients (``rounded``).
 
-    A point counts where rounding leaves three digits of both values.
+    A point counts if rounding leaves three digits of both values.
     """
     agreements = 0
     for _, point in trial_points(left, right):
@@ -383,9 +381,9 @@ def agree_within_rounding(left: Expr, right: Expr) -> bool:
 
 
 def _agree_at(left: Expr, right: Expr, point: Point, *, real: bool) -> bool | None:
-    """Return whether two values agree: False is a proof that they differ, None that no precision decided.
+    """Return whether two values agree: False proves that they differ, None is undecided.
 
-    Raises `Undefined` where one has no value.
+    Raises `Undefined` if one has no value.
     """
     bits = FIRST_BITS
     while bits <= MAX_BITS:
@@ -410,13 +408,13 @@ def _agree_at(left: Expr, right: Expr, point: Point, *, real: bool) -> bool | No
 
 
 def _agreement_bits(values: tuple[Number, Number], gap: Number) -> int:
-    """Return how many bits the difference is below the values, or below 1 where both may be zero."""
+    """Return how many bits the difference is below the values, or below 1 if both may be zero."""
     sizes = [magnitude(value) for value in values if value != 0]
     return (max(sizes) if sizes else 0) - magnitude(gap)
 
 
 def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
-    """Compare products of powers and factorials too large to hold: equal when their logarithms are, exactly."""
+    """Compare products of powers and factorials too large to hold, by exact logarithms."""
     for _ in range(4):
         left, right = logarithm(left), logarithm(right)
         if left == right:
@@ -429,12 +427,12 @@ def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:
-    """Return the value and the decimal places of a number as it was written; None for any other expression."""
+    """Return a number's value and decimal places as written; None for another expression."""
     return WrittenNumber(expr.value, expr.places) if expr.op == "num" else None
 
 
 def constant_value(expr: Expr) -> Fraction | None:
-    """Return the value of a real constant to 60 digits; None where it has none."""
+    """Return a real constant to 60 digits, or None without a value."""
     if symbols(expr):
         return None
     exact = rational_value(expr)

@@ -1,7 +1,7 @@
-"""Runs of tokens: names, calls, tails, number sets, words; and what of a text a form has left out.
+"""Runs of tokens: names, calls, tails, number sets, words; and tokens that a form left out.
 
-`left_out` is the account of a reading: each token is in the form, or declares what a name of the form is ("where k is
-an integer"), or changes nothing ("only"), or is unread.
+`left_out` accounts for each token: in the form, a declaration of a name ("where k is an integer"), without meaning
+("only"), or unread.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def places(tokens: list[Token]) -> Places:
 
 
 def left_out(tokens: list[Token], form: Form) -> Reading:
-    """Return a form as a reading of ``tokens``: with what they declare of its names, and what else it left out."""
+    """Return a form as a reading of ``tokens``, with their declarations and what it left out."""
     declared: dict[str, str] = {}
     unread: list[str] = []
     names = names_in(form)
@@ -58,7 +58,7 @@ def left_out(tokens: list[Token], form: Form) -> Reading:
 
 
 def _runs_outside(tokens: list[Token], read: Places) -> Iterator[list[Token]]:
-    """Yield the runs of tokens that were not read, but for those of separators and brackets alone."""
+    """Yield the runs of unread tokens, except separators and brackets alone."""
     run: list[Token] = []
     for token in (*tokens, None):
         if token is not None and token.at not in read:
@@ -76,9 +76,9 @@ def _trimmed(run: list[Token]) -> list[Token]:
 
 
 def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | None:
-    """Return what a run of tokens declares of names that the form has, each with its kind; None if it states more.
+    """Return the kinds that a run of tokens declares of the form's names; None if it states more.
 
-    Words without a meaning are {}; a lone name counts as the head of a set, before a bar.
+    Words without a meaning give {}; a lone name counts as the head of a set.
     """
     declared: list[str] = []
     kinds: list[str] = []
@@ -128,7 +128,7 @@ def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | No
 
 
 def _kinds_of(word: str) -> list[str] | None:
-    """Return the kinds that a word of a declaration names; None where it is none."""
+    """Return the kinds that a declaration's word names, or None."""
     if word in FILLERS:
         return []
     if word in _KINDS:
@@ -148,7 +148,7 @@ def trim_tokens(tokens: list[Token]) -> list[Token]:
 
 
 def cut_tail(tokens: list[Token]) -> list[Token]:
-    r"""Cut "for all n …", "where k is …" and "(k \in \mathbb{Z})" off the end of a formula."""
+    r"""Cut "for all n …", "where k is …" and "(k \in \mathbb{Z})" off a formula."""
     level = 0
     for position, token in enumerate(tokens):
         level += (token.kind == "env") - (token.kind == "endenv")
@@ -164,7 +164,7 @@ def cut_tail(tokens: list[Token]) -> list[Token]:
 
 
 def declares_names(part: list[Token]) -> bool:
-    r"""Return whether tokens are a declaration such as ``k \in \mathbb{Z}``, not an answer."""
+    r"""Return whether tokens only declare names, such as ``k \in \mathbb{Z}``."""
     texts = [token.text for token in part]
     if "∈" not in texts:
         return False
@@ -200,7 +200,7 @@ def is_name(tokens: list[Token]) -> bool:
 
 
 def is_call(tokens: list[Token]) -> bool:
-    """Return whether tokens are a letter, perhaps with an index, and a bracket: f(x), A_n(2), P(X=1)."""
+    """Return whether tokens are a letter, perhaps indexed, and a bracket: f(x), A_n(2)."""
     at = next((position for position, token in enumerate(tokens) if token.text == "("), 0)
     name = [token.text for token in tokens[:at]]
     plain = len(name) == 1 or (len(name) > 2 and name[1] == "_") or (len(name) == 2 and name[1] == "'")
@@ -208,7 +208,7 @@ def is_call(tokens: list[Token]) -> bool:
 
 
 def encloses_all(tokens: list[Token]) -> bool:
-    """Return whether the first token's bracket closes with the last token (half-open intervals included)."""
+    """Return whether the first token's bracket closes with the last (half-open intervals included)."""
     if tokens[0].text == "]":
         return tokens[-1].text in ("[", "]") and len(tokens) > 3
     level = 0

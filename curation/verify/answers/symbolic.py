@@ -1,9 +1,7 @@
-r"""The tier that computes: integrals, limits, derivatives, sums and products, by sympy.
+"""The tier that computes integrals, limits, derivatives, sums and products, by sympy.
 
-`evaluate_symbolically` takes an expression with such operators to one without them, so that every other rule
-(approximations, constants of integration, parameters) applies to what comes out. sympy's objects are built from `Expr`
-trees node by node, never from text; what comes back is an `Expr` again. Sizes are bounded before sympy sees them; time
-is not, that is the worker's limit. sympy is imported when an operator is met, never before.
+sympy's objects are built from `Expr` node by node, never from text. Sizes are bounded first; time is the worker's
+limit. sympy is imported only when an operator is met.
 """
 
 from __future__ import annotations
@@ -40,10 +38,7 @@ def needs_sympy(expr: Expr) -> bool:
 
 @lru_cache(maxsize=512)
 def evaluate_symbolically(expr: Expr) -> Expr | None:
-    """Return the expression with its operators carried out; None where sympy cannot.
-
-    An antiderivative adds a constant C.
-    """
+    """Return the expression with its operators evaluated (an antiderivative adds C); None if sympy cannot."""
     if sum(1 for _ in walk(expr)) > MAX_NODES:
         return None
     import sympy

@@ -1,7 +1,7 @@
-r"""Text normalisation: one spelling for what is written in many, before anything is parsed.
+r"""Text normalisation: one spelling for what is written in many, before parsing.
 
-Unicode signs become LaTeX, invisible and directional marks vanish, escapes that JSON has eaten (a form feed for
-``\f``) are repaired, thousands separators are closed. Every pass is linear; nothing is interpreted.
+Unicode signs become LaTeX, invisible marks vanish, escapes that JSON decoded (a form feed for ``\f``) are restored,
+thousands separators are closed. Every pass is linear.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _CIRCLED = re.compile("[①-⑳](?=[①-⑳])")  # each is an answer of its own
 
 
 def normalise_latex(raw: str) -> str:
-    """Return one spelling of ``raw``: mostly ASCII LaTeX, without colours and invisible characters."""
+    """Return ``raw`` as mostly ASCII LaTeX, without colours and invisible characters."""
     text = _COLOUR.sub(" ", raw) if "color" in raw else raw
     text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\\u" in text else text
     whole = _ONLY_TEXT.fullmatch(text.strip()) if "\\" in text else None
@@ -124,7 +124,7 @@ def _speed_unit(match: re.Match[str]) -> str:
 
 
 def _rewrite_numbers(text: str) -> str:
-    """Rewrite signs next to digits: decimal commas in braces, minutes of arc, μ, "o" and "y", outward brackets."""
+    """Rewrite signs next to digits: decimal commas, minutes of arc, μ, "o" and "y", outward brackets."""
     text = _BRACED_COMMA.sub(".", text)
     if len(text) < MAX_DOTTED_CHARS:
         text = _DOTTED.sub(r"\1\\overline{\2}", text)
@@ -177,10 +177,7 @@ _TAIL_CHAFF = re.compile(
 
 
 def strip_wrappers(text: str) -> str:
-    """Return text without math delimiters, aligning environments and trailing debris.
-
-    Money signs become ``\\money``.
-    """
+    r"""Return text without math delimiters, alignments and trailing debris; money signs become ``\money``."""
     text = _ENV.sub(" ", text) if "\\" in text else text
     if "{cases}" in text and not _PIECES.search(text):
         text = _CASES.sub(" ", text)

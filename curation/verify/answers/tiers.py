@@ -1,7 +1,6 @@
 """All tiers on one pair: strings, choices, words and times, then every pair of readings, the likeliest first.
 
-An answer that is still a sentence is never refused with confidence. `curation.verify.extraction` reads values out of
-sentences; what it leaves whole comes here.
+`curation.verify.extraction` reads values out of sentences; a refusal of a sentence left whole is doubtful.
 """
 
 from __future__ import annotations
@@ -91,12 +90,12 @@ def _compare_answers(
 
 @lru_cache(maxsize=4096)
 def clean_answer(text: str) -> str:
-    """Return a text in the spelling that the readings are parsed from."""
+    """Return a text in the spelling that is parsed."""
     return strip_wrappers(strip_boxes(normalise_latex(text)))
 
 
 def _is_same_digit_string(left: str, right: str) -> bool:
-    """Return whether two very long texts are the same number but for zeros in front and separators."""
+    """Return whether two very long texts are the same number without leading zeros and separators."""
     left, right = (text.replace(",", "").replace(" ", "").strip("$") for text in (left, right))
     return left.lstrip("0") == right.lstrip("0") and left.isdigit() and right.isdigit()
 
@@ -109,7 +108,7 @@ def compare_readings(
 ) -> AnswerComparison:
     """Return the verdict on every pair of readings, the likeliest first.
 
-    Readings that left something out of their texts are the same only where they left out the same.
+    Incomplete readings are the same only if they left out the same.
     """
     doubtful = False
     method = ""
@@ -138,7 +137,7 @@ def compare_readings(
 
 
 def _unread(readings: tuple[Reading, ...], others: tuple[Reading, ...]) -> frozenset[str]:
-    """Return what of a text was not understood: tokens left out, commands and words taken for letters, formulas."""
+    """Return the text not understood: tokens left out, commands and words read as letters, formulas."""
     form, words = readings[0].form, readings[-1].form
     names, foreign = names_in(form), frozenset("".join(names_in(others[0].form)))
     unread = {readings[0].unread, *(name for name in names if len(name) > 2 and name.isalpha() and name not in _NAMES)}
@@ -160,7 +159,7 @@ _FORMULA_SIGN = re.compile(rf"[\d=<>^+*/|\\_()\[\]]|\b(?:{'|'.join(NAMES_OF_NUMB
 
 
 def _say_the_same_beside(reference: Reading, answer: Reading) -> bool:
-    """Return whether two readings left out the same, and agree on what they declare where both declare something."""
+    """Return whether two readings left out the same and have compatible declarations."""
     ours, theirs = ([pair for pair in side.declared if pair[1]] for side in (reference, answer))
     if names_in(reference.form) != names_in(answer.form):
         ours, theirs = (sorted(("", kind) for _, kind in side) for side in (ours, theirs))
@@ -177,7 +176,7 @@ def _is_wordy(words: Words) -> bool:
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Compare yes and no, times of day, dates, lists of words and lettered options; None for anything else."""
+    """Compare yes and no, times, dates, lists of words and lettered options; None for anything else."""
     if len(reference) > 1 or len(answer) > 1:
         truth = _compare_truths(reference, answer, lang, policy)
         if truth is not None:
@@ -200,7 +199,7 @@ _TERM = re.compile(r"[-+]?(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[^-+{}()\\,;=<>&|
 
 
 def _terms(text: str) -> list[str]:
-    """Return the terms of a sum with their signs as they are written; nothing for what is no sum."""
+    """Return a sum's terms with their written signs; empty if it is no sum."""
     flat = "".join(text.replace("\\cdots", "\\dots").replace("\\ldots", "\\dots").split())
     terms = _TERM.findall(flat)
     signed = [term if term[0] in "+-" else f"+{term}" for term in terms]
@@ -208,7 +207,7 @@ def _terms(text: str) -> list[str]:
 
 
 def _compare_truths(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Compare yes and no, and what is after them; None where one is neither."""
+    """Compare yes and no, and the text after them; None for anything else."""
     left, right = split_boolean(reference), split_boolean(answer)
     if left is None or right is None:
         return None
@@ -222,7 +221,7 @@ def _compare_truths(reference: str, answer: str, lang: str, policy: Approximatio
 
 
 def _compare_as_choice(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Compare a lettered option with a letter, or with the option's text; None where neither decides."""
+    """Compare a lettered option with a letter or its text; None if undecided."""
     letters = parse_choice_letters(reference), parse_choice_letters(answer)
     reference_choice, answer_choice = parse_choice(reference), parse_choice(answer)
     if letters[0] and (letters[1] or answer_choice):
@@ -254,10 +253,9 @@ def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerCompariso
 
 
 def compare_with_sentence(reference: str, answer: str, comparison: AnswerComparison) -> AnswerComparison:
-    """Return a comparison, looked at again where it refuses a sentence.
+    """Return a comparison, checked again if it refuses a sentence.
 
-    Against a lettered option the option counts that the sentence names and does not take back; else the verdict is
-    doubtful.
+    The one option that the sentence names decides against a lettered option; another refusal is doubtful.
     """
     if comparison.outcome is not Outcome.WRONG:
         return comparison
@@ -273,7 +271,7 @@ def compare_with_sentence(reference: str, answer: str, comparison: AnswerCompari
 
 
 def named_option(text: str) -> str | None:
-    """Return the letter of the one option that a sentence names without taking it back; None for none or several."""
+    """Return the letter of the only option that a sentence names and does not retract, or None."""
     if len(text) > MAX_SENTENCE_CHARS or not has_words(text):
         return None
     negated = [match.group() for match in _NEGATED.finditer(text)]

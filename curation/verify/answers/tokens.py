@@ -1,7 +1,7 @@
 r"""Tokens: a normalised text cut into numbers, letters, words, commands and signs.
 
-Layout commands (``\left``, ``\displaystyle``, spaces) vanish; synonyms become one; ``\text{…}`` becomes a text token.
-A run of letters becomes a known name (``sin``, ``pi``), single letters, or a word that the grammar may refuse.
+Layout commands (``\left``, spaces) vanish; synonyms become one. A run of letters becomes a known name (``sin``), single
+letters, or a word that the grammar may refuse.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ class AnswerParseError(Exception):
 
 
 class Token(NamedTuple):
-    """A token. Kinds: num, sym, word (letters that may be a name), fun, const, cmd, style, text, op, empty, and env
-    and endenv (``\\begin`` and ``\\end``); the parser adds eof. ``at`` is where in the text it begins: by it a form
-    states what it was read from.
+    r"""A token; ``at`` is its position in the text, by which forms refer to it.
+
+    Kinds: num, sym, word (letters that may be a name), fun, const, cmd, style, text, op, empty, and env and endenv
+    (``\begin`` and ``\end``); the parser adds eof.
     """
 
     kind: str
@@ -143,7 +144,7 @@ def _text(match: re.Match[str]) -> str:
 
 
 def _add_text(tokens: list[Token], content: str) -> None:
-    """Add the tokens of a ``\\text{}``: a name, a single letter, a connective, or words."""
+    r"""Add the tokens of a ``\text{}``: a name, a letter, a connective, or words."""
     stripped = content.strip().strip("$").strip()
     lower = stripped.lower()
     if not stripped:
@@ -165,7 +166,7 @@ def _add_text(tokens: list[Token], content: str) -> None:
 
 
 def _split_text(tokens: list[Token], stripped: str) -> None:
-    """Split words at a connective at their end or start: it separates answers."""
+    """Split words at a connective at either end."""
     match = _AT_END.fullmatch(stripped)
     if match and match.group(1):
         tokens.append(Token("text", match.group(1)))
@@ -257,7 +258,7 @@ CLOSERS = frozenset((")", "]", "}", "}s", "⟩", "⌋", "⌉", ")|"))
 
 
 def split_tokens(tokens: list[Token], separators: frozenset[str]) -> tuple[list[list[Token]], list[Token]]:
-    """Cut ``tokens`` at separators outside all brackets; return the parts and the separators between them."""
+    """Cut ``tokens`` at separators outside brackets; return the parts and the separators."""
     parts: list[list[Token]] = [[]]
     delimiters: list[Token] = []
     level = 0

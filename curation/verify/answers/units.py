@@ -1,7 +1,7 @@
-"""Units: which words are units, and which of them are the same or convert.
+"""Units: which words are units, and which are the same or convert.
 
-A unit is kept as normalised text, ``"cm^2"``. `conversion_factor` gives the factor between two units where both are
-known and of one dimension. What is counted (apples, stuffed goats) is a unit too, but not known: `is_counted_thing`.
+A unit is normalised text, ``"cm^2"``. Counted things (apples, stuffed goats) are units too, but not known ones:
+`is_counted_thing`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ _WORD = re.compile(r"[^\s{}()\\.,;]+")
 
 @lru_cache(maxsize=2048)
 def normalise_unit(text: str) -> str:
-    """Return one spelling: known units by their name in the table with ``^2``, others as their lower-case words."""
+    """Return known units by their table name with ``^2``, others as lower-case words."""
     text = text.replace("~", " ")
     compound = _compound(text)
     if compound is not None:
@@ -149,10 +149,7 @@ def normalise_unit(text: str) -> str:
 
 
 def _compound(text: str) -> str | None:
-    """Return one spelling of a product of powers of known units, "kg*m/s^2".
-
-    None for a single unit and anything else.
-    """
+    """Return a product of powers of known units in one spelling, "kg*m/s^2", or None."""
     powers: dict[str, int] = {}
     sign, position, parts = 1, 0, 0
     text = text.replace("\\cdot", "*").replace(" per ", "/")
@@ -184,17 +181,17 @@ def _table_name(word: str) -> str | None:
 
 
 def is_unit(word: str) -> bool:
-    """Return whether a word is a unit of the table, or one without meaning."""
+    """Return whether a word is in the table of units, or has no meaning."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _MEANINGLESS or word.lower() in _POWERS
 
 
 def is_known(unit: str) -> bool:
-    """Return whether a normalised unit is of the table, or a product of such."""
+    """Return whether a normalised unit, or each factor of it, is in the table."""
     return unit in ("", "deg", "ratio") or _dimensions_and_size(unit) is not None
 
 
 def is_counted_thing(unit: str) -> bool:
-    """Return whether a unit may be the name of what is counted: words, none of which relates, negates or multiplies."""
+    """Return whether a unit may name counted things: no word relates, negates or multiplies."""
     words = unit.split()
     return 0 < len(words) <= MAX_WORDS_OF_A_THING and all(
         len(word) > 2 and word.isalpha() and word not in _NO_THINGS and not is_unit(word) for word in words
@@ -202,7 +199,7 @@ def is_counted_thing(unit: str) -> bool:
 
 
 def conversion_factor(source: str, target: str) -> Fraction | None:
-    """Return how many ``target`` units one ``source`` unit is; None where that is not known."""
+    """Return how many ``target`` units one ``source`` unit is, or None."""
     if source == target:
         return Fraction(1)
     left, right = _dimensions_and_size(source), _dimensions_and_size(target)
@@ -221,7 +218,7 @@ def is_power_of(unit: str, base: str) -> bool:
 
 @lru_cache(maxsize=2048)
 def _dimensions_and_size(unit: str) -> tuple[dict[str, int], Fraction] | None:
-    """Return the dimensions of a normalised unit and its size in base units."""
+    """Return a normalised unit's dimensions and its size in base units."""
     dimensions: dict[str, int] = {}
     size = Fraction(1)
     for name, power in _factors(unit):

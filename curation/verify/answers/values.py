@@ -1,7 +1,4 @@
-"""Compare single expressions: units, approximations, formulas of integers, families with parameters and cases.
-
-`ComparisonState` is the state that the parts of the matcher share.
-"""
+"""Compares single expressions: units, approximations, formulas of integers, families with parameters and cases."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from curation.verify.answers.units import conversion_factor, is_known, is_power_
 
 
 class ComparisonState:
-    """The state of one comparison. ``method`` names the tier that decided last, ``doubtful`` asks for a second look."""
+    """The state of one comparison, shared by the matcher's parts; ``method`` names the tier that decided last."""
 
     def __init__(
         self,
@@ -49,7 +46,7 @@ class ComparisonState:
         return equal
 
     def is_proved(self, left: Expr, right: Expr) -> bool:
-        """Return whether two expressions are the same; where that is not found out, it is doubtful."""
+        """Return whether two expressions are the same; doubtful if that is undecided."""
         equivalence = compare_expressions(left, right)
         self.doubtful |= equivalence is Equivalence.UNPROVED
         return equivalence.is_equal
@@ -82,7 +79,7 @@ class Families(ComparisonState):
         return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
 
     def match_parts(self, left: list[Form], right: list[Form]) -> bool:
-        """Return whether forms are the same one by one; a counter of periods may be shifted, in all of them alike."""
+        """Return whether forms match item by item, with one common shift of a period counter allowed."""
         pairs = list(zip(left, right, strict=True))
         values = [(one.expr, other.expr) for one, other in pairs if isinstance(one, Value) and isinstance(other, Value)]
         shift = next((dict([found]) for pair in values if (found := self._shift(*pair)) is not None), {})
@@ -93,9 +90,9 @@ class Families(ComparisonState):
         return same
 
     def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
-        """Return k and what replaces it in b + kp' to make it a + kp; None where they are not one family.
+        """Return k and its replacement that makes b + kp' equal a + kp; None if they are not one family.
 
-        They are where p' = ±p and a - b is a whole multiple of p.
+        They are if p' = ±p and a - b is a whole multiple of p.
         """
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
@@ -138,7 +135,7 @@ def _renamed(form: Form, names: dict[str, Expr]) -> Form:
 
 
 def _is_arbitrary(expr: Expr, name: str) -> bool:
-    """Return whether a variable is the constant of a differential equation's solution: C·e^(2x)."""
+    """Return whether a variable is a differential equation's constant: C·e^(2x)."""
     grows = any(node.op == "fn" or (node.op == "pow" and symbols(node.args[1])) for node in walk(expr))
     factors = {part for term in _parts_of(expr, "add") for part in _parts_of(term, "mul")}
     is_letter = name in ("C", "c", "K", "A", "B", "C_1", "c_1", "k")
@@ -150,7 +147,7 @@ def _parts_of(expr: Expr, op: str) -> tuple[Expr, ...]:
 
 
 def _is_constant(expr: Expr, name: str) -> bool:
-    """Return whether a variable is a constant of integration: a term of its own, and nowhere else."""
+    """Return whether a variable is a constant of integration: only a term of its own."""
     if not (name[:1] in "CcKk" or name in ("const", "D", "A", "B")) or expr.op != "add":
         return False
     own = [term for term in expr.args if term == sym(name)]
@@ -158,7 +155,7 @@ def _is_constant(expr: Expr, name: str) -> bool:
 
 
 def _is_period(expr: Expr, name: str) -> bool:
-    """Return whether a variable counts periods: it occurs once, multiplied with π, in a sum or alone."""
+    """Return whether a variable counts periods: it occurs once, multiplied with π."""
     if name[:1] not in "nkmNK" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
         return False
     return any(
@@ -188,7 +185,7 @@ class Values(Families):
     """The part of `matching.Matcher` that compares single values."""
 
     def match_values(self, reference: Value, answer: Value) -> bool:
-        """Return whether two values are the same, with the unit left out, converted, or implied."""
+        """Return whether two values are the same, with units omitted, converted, or implied."""
         shares = [side.unit.startswith("% ") for side in (reference, answer)]
         if any(shares) and reference.unit != answer.unit:
             self.doubtful |= all(shares)
@@ -233,10 +230,10 @@ class Values(Families):
         return []
 
     def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
-        """Return whether two values are the same where the one without a unit is in the unit asked for.
+        """Return whether two values are the same if the one without a unit is in the unit asked for.
 
-        None where that does not decide: both have a unit or neither has, or it is of another kind. A number that would
-        be the same but for its unit is doubtful.
+        None if undecided: both or neither have a unit, or it is of another kind. Equal numbers of the wrong unit are
+        doubtful.
         """
         reference, answer = _with_unit_letter(reference), _with_unit_letter(answer)
         if (reference.unit == "") == (answer.unit == ""):
@@ -260,10 +257,7 @@ class Values(Families):
         return False
 
     def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """Return the pairs to compare: 28% is 0.28, and 28 where the sign was left out.
-
-        For the reference 0.5, 0.5% is wrong: it means 50%.
-        """
+        """Return the pairs to compare: 28% is 0.28, or 28 without the sign; but 0.5% is not 0.5."""
         hundredth = num(Fraction(1, 100))
         bare = answer if reference.unit == "%" else reference
         if bare.unit not in ("", "ratio"):
@@ -282,12 +276,12 @@ class Values(Families):
         return [converted] if number is not None and abs(number.value) < 1 else [converted, plain]
 
     def _only(self, pair: tuple[Expr, Expr], other: tuple[Expr, Expr]) -> list[tuple[Expr, Expr]]:
-        """Return one pair alone; that the other would be the same is doubtful."""
+        """Return one pair alone; doubtful if the other would match."""
         self.doubtful |= self.is_same(*other) and not self.is_same(*pair)
         return [pair]
 
     def is_same(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether two expressions are the same, by the policy on approximations."""
+        """Return whether two expressions are the same under the approximation policy."""
         if needs_sympy(reference) or needs_sympy(answer):
             return self._match_computed(reference, answer)
         numbers = written_number(reference), written_number(answer)
@@ -365,7 +359,7 @@ class Values(Families):
         )
 
     def _match_residues(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether a (mod m) and b (mod m) are the same class. One next to a number is doubtful."""
+        """Return whether a (mod m) and b (mod m) are one class; a plain number is doubtful."""
         if not reference.name == answer.name == "residue":
             self.doubtful = True
             return False
@@ -375,9 +369,9 @@ class Values(Families):
         return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether numbers with a base have the same digits in the same base.
+        """Return whether numbers have the same digits in the same base.
 
-        A number without a base is in the one that the statement asks for; where it names none, it is doubtful.
+        A number without a base is in the statement's; without any base the result is doubtful.
         """
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
@@ -388,10 +382,7 @@ class Values(Families):
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether formulas agree where one has a decimal of many digits and the other what it is rounded from.
-
-        A decimal that is in both is the same number in both.
-        """
+        """Return whether formulas agree if a long decimal in only one of them is a rounded number."""
         if not self.policy.enabled or symbols(reference) != symbols(answer):
             return False
         decimals = [_long_decimals(side) for side in (reference, answer)]
@@ -417,7 +408,7 @@ def _long_decimals(expr: Expr) -> frozenset[Expr]:
 
 
 def _with_rounding(expr: Expr, decimals: frozenset[Expr]) -> Expr:
-    """Return an expression with these decimals known to half a unit of their last place only."""
+    """Return an expression with these decimals uncertain by half a unit of their last place."""
     if expr in decimals:
         return fn("rounded", expr, num(Fraction(49, 100) / Fraction(10) ** (expr.places or 0)))
     if not expr.args:
@@ -445,7 +436,7 @@ def _with_unit_letter(value: Value) -> Value:
 
 
 def _varies_by_integers(expr: Expr) -> bool:
-    """Return whether an expression may be simpler for integers: it has a step, a period or a variable exponent."""
+    """Return whether integers may simplify an expression: it has a step, a period or a variable exponent."""
     periodic = ("floor", "ceil", "mod", "gcd", "lcm", "sin", "cos", "tan")
     return any(
         (node.op == "fn" and node.name in periodic) or (node.op == "pow" and bool(symbols(node.args[1])))
@@ -462,7 +453,7 @@ def _without_degrees(expr: Expr) -> Expr:
 
 
 def _scale(expr: Expr, factor: Expr) -> Expr:
-    """Return an expression times a factor. A number times a power of ten keeps its digits."""
+    """Return an expression times a factor, keeping a number's digits for powers of ten."""
     number = written_number(expr)
     if number is None:
         return mul(expr, factor)

@@ -1,4 +1,4 @@
-"""Words as answers: yes and no in the languages and their neighbours, choice letters, names and short texts."""
+"""Words as answers: yes and no in all languages, choice letters, names, short texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTHING = re.compile("|".join(vocab.answers.nothing for vocab in languages() if
 
 
 def parse_number_words(text: str) -> Fraction | None:
-    """Read "twenty-five", "one hundred and five" or "two thirds"; None for anything else."""
+    """Read "twenty-five", "one hundred and five" or "two thirds", else return None."""
     if len(text) > 60:
         return None
     names = [name for name in text.lower().replace("-", " ").split() if name not in _ENGLISH.joiners]
@@ -88,7 +88,7 @@ def _bare_command(match: re.Match[str]) -> str:
 
 
 def parse_choice(raw: str) -> tuple[str, str] | None:
-    """Return the letter and the rest, where a text is a choice: "C", "(C)", "C. Cecile", "(d) 5"."""
+    """Return the letter and the rest of a choice: "C", "(C)", "C. Cecile", "(d) 5"."""
     text = _LATEX_TEXT.sub("", raw).strip().strip("$").strip()
     if len(text) > 400:
         return None
@@ -108,7 +108,7 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 
 def parse_boolean(text: str) -> str | None:
-    """Return "yes" or "no" for these words in any of the languages, also Y, N, T, F; None for anything else."""
+    """Return "yes" or "no" for such words in any language, also Y, N, T, F, else None."""
     said = split_boolean(text)
     return said[0] if said is not None else None
 
@@ -132,7 +132,7 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\
 
 
 def is_remark(text: str) -> bool:
-    """Return whether text after yes or no only comments on it: without formulas, conditions, another yes or no."""
+    """Return whether text after yes or no only comments: no formulas, conditions, or other yes or no."""
     words_of_it = re.findall(r"[^\W_]+", text.casefold())
     bare = any(word.isdigit() for word in words_of_it) and len(words_of_it) < MIN_WORDS_AROUND_A_NUMBER
     return not bare and not _SIGNS.search(text) and _NO_REMARK.isdisjoint(words_of_it)
@@ -146,7 +146,7 @@ _NO_REMARK = frozenset(
 
 
 def parse_time(text: str) -> frozenset[int] | None:
-    """Return the seconds of the day that a time means: 3:30 is 12600, 3:30 p.m. is 55800; None where it is no time."""
+    """Return a time in seconds of the day: 3:30 is 12600, 3:30 p.m. is 55800; else None."""
     text = re.sub(r"(12:00)\s+(noon|midnight)\.?", r"\2", text)
     match = _CLOCK.fullmatch(_LATEX_TEXT.sub("", text).replace("{", "").replace("}", "").replace("\\", "").strip())
     if match is None or (match.group(2) is None and match.group(4) is None):
@@ -176,7 +176,7 @@ _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
 
 
 def parse_date(text: str) -> tuple[int, int, int] | None:
-    """Return (year or 0, month, day) of a date written out; None for anything else."""
+    """Return (year or 0, month, day) of a written date, else None."""
     if len(text) > 60:
         return None
     flat = " ".join(re.sub(r"[\\{}~$]", " ", _LATEX_TEXT.sub("", text)).casefold().split()).strip(" .")
@@ -191,10 +191,7 @@ def parse_date(text: str) -> tuple[int, int, int] | None:
 
 
 def parse_word_list(text: str) -> tuple[str, ...] | None:
-    """Return the sorted words of a list of words without mathematics: "line segment and circle".
-
-    None for anything else.
-    """
+    """Return the sorted words of a list without mathematics ("line segment and circle"), else None."""
     if len(text) > 200 or any(char.isdigit() or char in "=<>^_+*/|$()[]" for char in text):
         return None
     parts = [words(part).text for part in _LIST.split(_LATEX_TEXT.sub("", text))]

@@ -1,1 +1,1 @@
-"""Judging programs: code extraction from responses, problems from tables, one judge for verdicts, files of programs."""
+"""Judging programs: extraction, problems from tables, the judge, files of programs."""

@@ -1,14 +1,7 @@
-"""Custom checkers: programs that decide whether an output is right. Those of inputs are in `validators`.
+"""Runs custom checkers of outputs in the sandbox; testlib.h is not included.
 
-They run in the sandbox as everything foreign does.
-
-Two conventions: a Kattis output validator is called ``validator input answer feedback_dir [flags]`` with the output
-on standard input and exits with 42 (right) or 43 (wrong); a testlib checker is called ``checker input output answer``
-and exits with 0 (right), 1 (wrong), 2 (ill-formed) or 4 (more output than asked for). Any other ending is the
-checker's own failure: BROKEN where it fails on the expected output too, else the output has provoked it and is wrong.
-
-What it does not do: interactive problems, whose validator talks with the program, are refused by whoever makes the
-`CodeProblem` (`CodeProblem.refused`). testlib.h is not shipped: a checker must bring it among its sources.
+Kattis validators get ``input answer feedback_dir [flags]`` and exit with 42 or 43; testlib checkers get ``input output
+answer`` and exit with 0, 1, 2 or 4. Another exit is BROKEN if the expected output causes it too, else wrong.
 """
 
 from __future__ import annotations
@@ -52,11 +45,7 @@ print(held["exits"][str(done.returncode)])
 
 
 def as_script(checker: Checker) -> str | None:
-    """Return a checker as one Python script, for other trainers; None where it is not in Python.
-
-    The script is called with the paths of input, expected output and output, and prints 1 or 0, as those of
-    open-r1's Codeforces problems are; it fails where the checker does.
-    """
+    """Return a Python checker as a script from paths (input, expected, output) to 1 or 0, else None."""
     if checker.lang is not CodeLang.PYTHON:
         return None
     if SCRIPT_FILE in checker.sources:
@@ -69,7 +58,7 @@ def as_script(checker: Checker) -> str | None:
 def check_outputs(
     tools: Toolbox, checker: Checker, runs: Sequence[tuple[bytes, bytes, bytes]]
 ) -> list[tuple[CodeVerdict, str]]:
-    """Return AC, WA, or BROKEN with its reason for each (input, answer, output), each in a process of its own."""
+    """Return AC, WA, or BROKEN with a reason per (input, answer, output)."""
     program = prepare_checker(tools, checker)
     if isinstance(program, Unready):
         return [(CodeVerdict.BROKEN, program.how)] * len(runs)
@@ -103,7 +92,7 @@ def _checked(
 
 
 def helper_files(checker: Checker) -> dict[str, bytes]:
-    """Return the files next to a Python program, which it may import."""
+    """Return the files next to a Python program, for imports."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {
@@ -123,7 +112,7 @@ def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
 
 
 def prepare_checker(tools: Toolbox, checker: Checker) -> Program | Unready:
-    """Return the checker ready to run, or why it cannot be: CE, or BROKEN where the sandbox failed."""
+    """Return a runnable checker, else CE or BROKEN."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}

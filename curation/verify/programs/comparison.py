@@ -1,11 +1,7 @@
-"""Compares a program's output with the expected one, as contest judges do.
+"""Compares outputs by the rules of Kattis' default validator.
 
-Rules and flags are those of the default output validator of Kattis problem packages: outputs are sequences of tokens;
-case matters only with ``case_sensitive``, the amount of white space only with ``space_change_sensitive``; with a float
-tolerance, a number must be near enough by the absolute or the relative measure.
-
-Invariants: everything is bytes, so NUL and invalid UTF-8 are ordinary content; white space is C's isspace in the C
-locale; text after the right answer, or a right beginning alone, is wrong; outputs are read block by block.
+Invariants: everything is bytes; white space is C's isspace in the C locale; text after the right answer is wrong;
+outputs are read in blocks.
 """
 
 from __future__ import annotations
@@ -24,12 +20,9 @@ _SPACES = re.compile(rb"([ \t\n\r\x0b\f]+)")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How outputs are compared. Without a tolerance tokens are compared as text, numbers included.
+    """How outputs are compared, by default as in Kattis packages; without tolerance numbers are text.
 
-    ``absolute`` and ``relative`` bound ``|program - expected|`` and ``|program - expected| / |expected|``; one that
-    holds is enough. The default is the default of Kattis packages.
-
-    Example: ``Comparison(absolute=1e-6, relative=1e-6)``
+    ``absolute`` bounds ``|program - expected|``, ``relative`` the same by ``|expected|``; one suffices.
     """
 
     case_sensitive: bool = False
@@ -51,9 +44,9 @@ EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 
 
 def comparison_of_flags(flags: str) -> Comparison:
-    """Return the comparison that the ``validator_flags`` of a Kattis package name.
+    """Return the comparison for a Kattis package's ``validator_flags``.
 
-    Raises `VerifierError` on a flag that the default validator does not know, or a tolerance that is no number.
+    Raises `VerifierError` on an invalid flag.
 
     Example: ``comparison_of_flags("case_sensitive float_tolerance 1e-6")``
     """
@@ -80,9 +73,9 @@ def comparison_of_flags(flags: str) -> Comparison:
 
 
 def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) -> bool:
-    """Return whether ``output`` is right. Linear in time; some 10 MB take a fraction of a second.
+    r"""Return whether ``output`` is right, in linear time.
 
-    Example: ``same_output(b"Case 1: 3\\n", b"case 1:   3")`` is True.
+    Example: ``same_output(b"Case 1: 3\n", b"case 1:   3")`` is True.
     """
     if output == expected:
         return True
@@ -108,7 +101,7 @@ def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) 
 
 
 def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
-    """Yield the tokens of an output in lists that are never empty, folded in case if the rule asks for it."""
+    """Yield nonempty lists of tokens, case-folded if required."""
     start = 0
     while start < len(text):
         end = start + _BLOCK
@@ -134,7 +127,7 @@ def _same_tokens(expected: list[bytes], output: list[bytes], how: Comparison) ->
 
 
 def _same_in_space(expected: bytes, output: bytes, how: Comparison) -> bool:
-    """Compare white space byte for byte, the tokens between by the rule."""
+    """Compare white space by bytes, tokens by the rule."""
     if not how.case_sensitive:
         expected, output = expected.lower(), output.lower()
     expected_parts, output_parts = _SPACES.split(expected), _SPACES.split(output)
@@ -166,7 +159,7 @@ def _is_whole(token: bytes) -> bool:
 
 
 def _number(token: bytes) -> float | None:
-    """Return the number that C's strtod reads from the whole token, else None. Digit separators are no number."""
+    """Return C's strtod of the whole token, or None."""
     if b"_" in token or len(token) > 4096:
         return None
     try:

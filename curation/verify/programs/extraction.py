@@ -1,15 +1,9 @@
 """Extracts the program of a response.
 
-By the paper's rule, the program is the first Markdown block after the thoughts, of three backticks or more followed by
-the name of a judged language. In every other response it is the last block with the requested language, else the
-last unnamed block that looks like a program in it. A stray unnamed fence before a named block is skipped, and a
-program without an opening fence ends at a lone closing fence. A response without a program has no answer.
+It is the first block after the thoughts that names a judged language (the paper's rule), else the last in the requested
+language or unnamed one that looks like it. An open block counts only if the response ended by itself.
 
-A block in a list loses the indentation of its fence. A block that is never closed runs to the end of the text, if the
-response is known to have ended by itself.
-
-Invariants: a block that is not indented is cut out byte for byte; no parser of a programming language reads foreign
-text here.
+Invariant: foreign text is never parsed as a program.
 """
 
 from __future__ import annotations
@@ -61,10 +55,7 @@ _BEGINS = re.compile(r"#|//|import |from |def |class |using |int |[\w, ]+=|print
 
 @dataclass(frozen=True, slots=True)
 class FoundCode:
-    """A program found in a response, or why there is none.
-
-    Example: ``FoundCode(CodeLang.PYTHON, "print(1)\\n", "")`` or ``FoundCode(None, None, "no code block")``
-    """
+    """A program found in a response, or why there is none."""
 
     lang: CodeLang | None
     code: str | None
@@ -73,10 +64,7 @@ class FoundCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """A fenced block: the name after its fence, in small letters, empty where there is none; and its content.
-
-    Example: ``CodeBlock("python", "print(1)\\n")``
-    """
+    """A fenced block with its name in lower case, which may be empty."""
 
     name: str
     code: str
@@ -84,25 +72,22 @@ class CodeBlock:
 
 
 def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = False) -> FoundCode:
-    """Return the program of a response, or why it holds none.
+    """Return the program of a response, or why there is none.
 
     Args:
-        wanted: the language asked for; None if any will do.
-        finished: whether the response ended by itself, so that its end closes an open block.
+        wanted: the requested language; None for any.
+        finished: the response ended by itself, which closes an open block.
     """
     return _chosen(find_programs(text, finished=finished), wanted)
 
 
 def extract_program(answer: str, wanted: CodeLang | None = None) -> FoundCode:
-    """Return the program of a final answer, which `find_programs` led to and `fenced` wrote; it may hold tags."""
+    """Return the program in a final answer by `fenced`."""
     return _chosen(_last_programs(answer, finished=False), wanted)
 
 
 def find_programs(text: str, *, finished: bool = False) -> list[FoundCode]:
-    """Return the program in each language that a response holds, in order; or, alone, why there is none.
-
-    A response in the paper's form holds one. ``finished``: as of `extract_code`.
-    """
+    """Return a response's program per language, or why there is none; ``finished`` as in `extract_code`."""
     answer = split_response(text).answer
     if answer is None:
         return [FoundCode(None, None, "the thoughts never end")]
@@ -121,7 +106,7 @@ def _chosen(found: list[FoundCode], wanted: CodeLang | None) -> FoundCode:
 
 
 def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
-    """Return the last program of each language, by the rule for responses that are not in the paper's form."""
+    """Return each language's last program, without the paper's form."""
     blocks = list(_blocks(answer, stray=True))
     if not blocks:
         return [FoundCode(None, None, "no code block")]
@@ -140,7 +125,7 @@ def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
 
 
 def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> FoundCode | None:
-    """Return the program that the only fence of a text ends: its opening fence was the prompt's last line."""
+    """Return the program before a text's only fence, a closing one."""
     text = answer.replace("\r\n", "\n")
     if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
         return None
@@ -161,19 +146,15 @@ def _no_program(last: CodeBlock, finished: bool) -> FoundCode:
 
 
 def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:
-    """Return the code blocks of the answer section, in order, without those that are empty or not finished.
-
-    Args:
-        finished: as of `extract_code`.
-    """
+    """Return the answer's nonempty, finished blocks; ``finished`` as in `extract_code`."""
     blocks = _blocks(split_response(text).answer or "")
     return [block for block in blocks if block.code.strip() and (block.is_closed or finished)]
 
 
 def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
-    """Yield the fenced blocks of a text; only the last may be open.
+    """Yield fenced blocks; only the last may be open.
 
-    ``stray``: an unnamed fence opens no block if the next fence as long as it names a judged language.
+    ``stray``: skip an unnamed fence if the next equal one names a judged language.
     """
     text, at = answer.replace("\r\n", "\n"), 0
     while (opening := _OPENING.search(text, at)) is not None:
@@ -193,7 +174,7 @@ def _blocks(answer: str, *, stray: bool = False) -> Iterator[CodeBlock]:
 
 
 def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
-    """Return where a fence as long as ``fence`` opens a block in a judged language in this part of a text."""
+    """Return where an equal ``fence`` opens a judged language's block."""
     for opening in _OPENING.finditer(text, start, end):
         if len(opening["fence"]) == fence and opening["name"].strip("{}.").lower() in LANGUAGES:
             return opening.start()
@@ -201,9 +182,7 @@ def _named_within(text: str, start: int, end: int, fence: int) -> int | None:
 
 
 def _without_indent(code: str, width: int) -> str:
-    """Return code without the indentation that its lines share, of ``width`` columns at most: some models indent the
-    fences alone.
-    """
+    """Remove the common indentation, up to ``width`` columns."""
     if not width:
         return code
     lines = code.split("\n")
@@ -227,9 +206,7 @@ def _cut_indent(line: str, width: int) -> str:
 
 
 def fenced(lang: CodeLang, code: str) -> str:
-    """Return a program as a final answer: one block that names its language, with a fence longer than any in the
-    code.
-    """
+    """Return a program in a named block with a longer fence than any inside."""
     longest = max((len(ticks) for ticks in _TICKS.findall(code)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{lang.value}\n{code if code.endswith(chr(10)) else code + chr(10)}{fence}"

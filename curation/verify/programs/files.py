@@ -1,20 +1,13 @@
 """Judges a file of programs or of responses, for `goldilocks verify code`.
 
-Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and optionally ``language`` (python or
-cpp), ``time_limit_s``, ``memory_mb``, ``processes`` (true: programs may start some), ``comparison``, ``checker`` and
-``function``. A comparison is {"case_sensitive", "space_change_sensitive", "absolute", "relative"}; without one,
-tokens are compared with their case. A checker is either the flags of Kattis's default output validator
-("case_sensitive float_tolerance 1e-6"; case does not matter unless they set it), or a program: {"kind": "kattis" or
-"testlib", "lang": "python" or "cpp", "sources": {name: text}, "main": [name], "args": []}. A function is {"entry",
-"calls": [{"args", "kwargs", "expected"}]} or {"entry", "program", "setup"}.
+Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and optionally ``language`` (python or cpp),
+``time_limit_s``, ``memory_mb``, ``processes``, ``comparison`` ({"case_sensitive", "space_change_sensitive", "absolute",
+"relative"}), ``checker`` (Kattis flags, or {"kind": "kattis" or "testlib", "lang", "sources": {name: text}, "main":
+[name], "args": []}) and ``function`` ({"entry", "calls": [{"args", "kwargs", "expected"}]} or {"entry", "program",
+"setup"}). Case matters except with Kattis flags. Submissions have ``problem``, ``id``, and ``lang`` and ``code``, or
+``response`` and ``finish``.
 
-Submissions are JSON lines with ``problem``, ``id``, and either ``lang`` and ``code``, or ``response``, whose
-``finish`` = "stop" closes an open block. Rows out, in order: ``id``, ``problem``, ``verdict``, ``outcome``,
-``first_failed`` (index of a test, or null), ``method`` and ``tests``: per test ``index``, ``verdict``, ``time_s``
-(CPU), ``wall_s``, ``memory_mb`` and ``method``.
-
-Invariants: one row out per row in; a program's runs end with its first failure unless every test is requested; the
-output appears only when it is complete. Memory holds the problems, not the submissions.
+Invariants: one row out per row in; only complete output appears; memory holds only the problems.
 """
 
 from __future__ import annotations
@@ -49,10 +42,9 @@ def verify_programs(
     every: bool = False,
     tags: ThinkingTags = THINK,
 ) -> dict[str, int]:
-    """Judge every submission, write the results to ``out``, and return the number of submissions per verdict.
+    """Judge every submission into ``out`` and return counts per verdict.
 
-    ``tags`` are those that responses think in. ``progress`` is called with the number of submissions judged so far.
-    Raises `SourceError` with the number of a line that is no problem or no submission.
+    ``tags`` enclose thoughts; ``progress`` receives the number judged. Raises `SourceError` on an invalid line.
     """
     by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}
@@ -96,7 +88,7 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
 
 
 def read_problems(path: Path) -> dict[str, CodeProblem]:
-    """Return the problems of a file by their id. Raises `SourceError` naming the first line that is no problem."""
+    """Return a file's problems by id. Raises `SourceError` on an invalid line."""
     problems: dict[str, CodeProblem] = {}
     for number, row in numbered_jsonl(path):
         where = f"{path}, line {number}"
@@ -108,7 +100,7 @@ def read_problems(path: Path) -> dict[str, CodeProblem]:
 
 
 def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
-    """Return the problem of a row in the schema above. Raises `SourceError` beginning with ``where``."""
+    """Return a row's problem. Raises `SourceError` beginning with ``where``."""
     name = row.get("id")
     if not isinstance(name, (str, int)):
         raise SourceError(f"{where}: id is {name!r}; it must be a string")
@@ -131,7 +123,7 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
 
 
 def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
-    """Return a problem as a row in the schema above; `problem_of_row` reads it back. Its tests must be UTF-8."""
+    """Return a problem with UTF-8 tests as a row for `problem_of_row`."""
     row: dict[str, Any] = {
         "id": problem.id,
         "tests": [{"input": test.input.decode(), "output": test.output.decode()} for test in problem.tests],

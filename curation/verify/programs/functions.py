@@ -1,16 +1,9 @@
-"""Judges functions: calls with arguments, and test programs that assert.
+"""Judges functions by calls with arguments, or by test programs that assert.
 
-The submission runs in one box and returns results of calls as plain data (`…sandbox.inside.functions.values`), which
-are judged outside it. So nothing that it does in its process (ending early, printing PASS, replacing ``==`` or
-built-ins, looking through frames) reaches the judgement.
+The submission runs in one box and returns plain data, so nothing in its process reaches the verdict; a test program
+runs in a second box, on that data.
 
-Expected values are compared here as trees of plain JSON; nothing is hashed and no method of a value is called. One
-call is one test, with its own process and limits. A test program (HumanEval, MBPP) runs in a second box (`caller`);
-its calls are answered from what the submission returned, in rounds; the first round, the same for all submissions,
-only gathers calls. Each name that it neither makes nor finds in its setup is a function of the submission.
-
-What cannot be read of a submission's results is its own crash; a test program is BROKEN only if it fails before it
-knows any result. C++ test programs: `curation.verify.programs.linked`.
+Invariants: comparison hashes nothing and calls no method of a value; unreadable results are the submission's crash.
 """
 
 from __future__ import annotations
@@ -62,7 +55,7 @@ def run_function(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun] | Unready:
-    """Run the submission against the problem's function tests: one run per call, or one for a whole test program."""
+    """Run the function tests, one run per call or test program."""
     tests = problem.function
     assert tests is not None
     if submission.lang is CodeLang.CPP:
@@ -76,9 +69,7 @@ def run_function(
 
 @lru_cache
 def _boxed(module: str) -> str:
-    """Return the program that runs in a box: the text of `values`, that of ``module``, and a call of its main
-    function.
-    """
+    """Return a box's program: `values`, ``module``, a call of its main."""
     parts = []
     for name in ("values", module):
         text = Path(functions.__file__).with_name(f"{name}.py").read_text("utf-8")
@@ -144,10 +135,7 @@ def _judge_call(ran: RunResult, call: FunctionCall, tolerance: float | None) -> 
 
 
 def _lines(ran: RunResult, count: int) -> list[dict[str, Any]] | tuple[CodeVerdict, str]:
-    """Return the checked lines that the callee wrote for its ``count`` calls, or the verdict on the whole program.
-
-    The submission can write here whatever it likes; what is not of the agreed shape counts as a crash of its own.
-    """
+    """Return ``count`` checked lines of the callee, or a verdict; the submission can write anything."""
     failure = failure_of(ran)
     if failure is not None:
         return failure
@@ -178,14 +166,12 @@ def _safe(line: object) -> dict[str, Any] | None:
 
 
 def _readable(text: str) -> str:
-    """Return a text of the submission that can be written to a file: without lone surrogates."""
+    """Return a submission's text without lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
-    """Return whether two encoded values are equal by Python's ``==``; what has the same items in the same order may
-    count as a list.
-    """
+    """Return whether encoded values are equal in Python, or as lists."""
     expected_pair = _kind(expected)
     actual_pair = _kind(_in_order(actual, len(expected_pair[1])) if expected_pair[0] == "list" else actual)
     if expected_pair[0] != actual_pair[0]:
@@ -216,7 +202,7 @@ def _same(expected: Any, actual: Any, tolerance: float | None) -> bool:
 
 
 def _in_order(value: Any, count: int) -> Any:
-    """Return as a list what has items in an order but no family of lists; of a range ``count`` and one more."""
+    """Return an ordered non-list as a list, ranges up to ``count + 1``."""
     match value:
         case {"t": "range", "v": [int(start), int(stop), int(step)]} if step:
             return list(range(start, stop, step)[: count + 1])
@@ -251,7 +237,7 @@ def _kind(value: Any) -> tuple[str, Any]:
 
 
 def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, submission: Submission) -> CaseRun:
-    """Run rounds of calls and assertions until the test program meets nothing unknown."""
+    """Run rounds of calls until the test program needs none."""
     results: dict[str, list[dict[str, Any]]] = {}
     cpu = wall = memory = 0.0
     need = _first_need(tools, problem, tests)
@@ -278,7 +264,7 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
 
 
 def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return the calls that the test program makes before it knows any result. They are gathered once per problem."""
+    """Return the test program's first calls, gathered once per problem."""
     key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
     if key not in tools.gathered:
         calls = _ask(tools, problem, tests, {})
@@ -291,7 +277,7 @@ def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> l
 def _ask(
     tools: Toolbox, problem: CodeProblem, tests: FunctionTests, results: dict[str, list[dict[str, Any]]]
 ) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Run one round of the test program, and return the calls it still needs, or its verdict."""
+    """Run one round and return the missing calls, or the verdict."""
     request = {"program": tests.program, "setup": tests.setup, "entry": tests.entry, "results": results}
     program = Program(CodeLang.PYTHON, _boxed("caller"), numpy=wants_numpy(f"{tests.program}{tests.setup}"))
     limits = Limits(cpu_s=2 * problem.cpu_s + 2, memory_mb=2 * problem.memory_mb + 200, output_bytes=_RESULT_BYTES)

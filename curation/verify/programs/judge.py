@@ -1,21 +1,13 @@
-"""Judges programs, and responses with a program: the only way to their verdict.
+"""Judges programs, and responses with a program.
 
     with Runner(workers=4) as runner:
-        for result in judge_programs(runner, jobs): …       # programs in, verdicts per test out: files of programs
+        for result in judge_programs(runner, jobs): …
 
     with ProgramJudge(problems.__getitem__, seed=7) as judge:
-        for result in judge.judge(tasks): …                 # responses in, as `MathJudge` does: measuring, training
+        for result in judge.judge(tasks): …
 
-The final answer of an attempt is its program in one fenced block that names the language (`fenced`); a response with a
-program in each of two languages keeps both. All attempts of a task are judged by the tests that `draw_tests` draws by
-the seed and the problem's id, which language variants share.
-
-In order: the response has a program in the requested language (else NA); the problem can be judged (else BROKEN);
-the program compiles; then its tests, or the calls of its function, run up to the first failure.
-
-Invariants: one verdict per response and one result per program, in order, independent of threads; equal answers of a
-task are judged once; only accepted programs have an answer class, 0, so equal failures never look like a top wrong
-answer; BROKEN is never WRONG and counts in no pass rate.
+Invariants: one verdict per response and result per program, in order, whatever the threads; attempts of a task share
+their tests; only accepted programs have an answer class, 0; BROKEN is never WRONG.
 """
 
 from __future__ import annotations
@@ -63,14 +55,13 @@ _Part = list[CaseRun] | Unready
 
 
 class ProgramJudge:
-    """The verifier of attempts at programs, called as `MathJudge` is. A context manager.
+    """The verifier of attempts at programs, used like `MathJudge`.
 
     Args:
-        find: from a problem's id to what its attempts are judged by.
-        seed: draws the tests of a task that names no seed of its own.
-        tests: how many are drawn; None for all.
-        every: whether all of them are run, also after a failure, so that verdicts hold the share that passed.
-        runner: what runs the programs; a new one where it is None.
+        find: returns the problem of an id.
+        seed: for tasks without one.
+        tests: number drawn; None for all.
+        every: run all, for the share passed.
     """
 
     version = VERSION
@@ -108,11 +99,10 @@ class ProgramJudge:
             yield JudgeResult(task.problem, self.submit(task).result())
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Start judging one task's responses, and return their verdicts as a future.
+        """Return a future of the verdicts on one task's responses.
 
         Args:
-            final_answers: the final answers of the responses where they are known; ``task.responses`` are not read
-            then.
+            final_answers: if given, ``task.responses`` are ignored.
         """
         answers = (
             [program_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
@@ -178,31 +168,31 @@ class ProgramJudge:
         return Verdict(Outcome.NO_ANSWER, None, None, how, 0.0 if self.every else None)
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
-        """Raise `VerifierError`: code problems have no reference answer; their tests were checked by agreement."""
+        """Raise `VerifierError`: code problems have no reference answer."""
         for _ in references:
             raise VerifierError("programs are judged by tests; a code problem has no reference answer to check")
         yield from ()
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield CORRECT where two programs are the same text."""
+        """Yield CORRECT for programs with the same text."""
         for reference, answer in pairs:
             yield Outcome.CORRECT if reference == answer else Outcome.WRONG
 
 
 def program_answer(response: Response) -> str | None:
-    """Return the final answer of a code attempt; None if it holds no program in a judged language."""
+    """Return an attempt's final answer; None without a judged program."""
     found = find_programs(_text(response), finished=response.finish == "stop")
     answers = [fenced(one.lang, one.code) for one in found if one.lang is not None and one.code is not None]
     return "\n\n".join(answers) or None
 
 
 def submission_of(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
-    """Return the program of a final answer, in the language ``wanted`` if it holds one, or why there is none."""
+    """Return a final answer's program in language ``wanted``, or why there is none."""
     return _as_submission(extract_program(answer, wanted))
 
 
 def submission_in(response: Response, wanted: CodeLang | None = None) -> Submission | Unready:
-    """Return the program of a response by way of its final answer, as attempts are judged."""
+    """Return a response's program, read as attempts are."""
     answer = program_answer(response)
     if answer is not None:
         return submission_of(answer, wanted)
@@ -228,10 +218,7 @@ def run_program(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun] | Unready:
-    """Run one program on these tests of its problem, to the first failure unless ``every`` is asked for.
-
-    ``cut`` is asked between tests whether the rest has become needless.
-    """
+    """Run a program to the first failure unless ``every``; ``cut`` may end it."""
     if isinstance(submission, Unready):
         return submission
     if problem.lang is not None and submission.lang is not problem.lang:
@@ -256,11 +243,7 @@ def run_program(
 
 
 def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) -> Iterator[ProgramResult]:
-    """Yield the verdict on each program by all tests of its problem, in order, with its runs.
-
-    A bounded number is in flight. Where fewer programs wait than there are workers, the tests of one are split among
-    them.
-    """
+    """Yield programs' verdicts by all tests, in order, with bounded work in flight."""
     pending: deque[list[Future[_Part]]] = deque()
     source = iter(jobs)
     ahead = list(islice(source, runner.workers))
@@ -279,7 +262,7 @@ def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) 
 
 
 class _Race:
-    """The first failed part so far of one program: parts after it are needless."""
+    """A program's first failed part, which makes later ones needless."""
 
     def __init__(self, every: bool) -> None:
         self._first: int | None = None
@@ -329,7 +312,7 @@ def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
 
 
 def _share(result: ProgramResult) -> float:
-    """Return the share of tests passed, of those that the judge could run."""
+    """Return the share passed of judged tests."""
     judged = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
     return sum(run.verdict is CodeVerdict.AC for run in judged) / len(judged) if judged else 0.0
 

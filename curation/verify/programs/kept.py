@@ -1,7 +1,6 @@
-"""Compiled programs kept on disk: the newest ones, as many as a number of bytes has room for.
+"""Keeps the newest compiled programs on disk, up to a number of bytes.
 
-Invariants: memory holds no program, only what the compiler reported; what cannot be written is not kept. Safe to call
-from several threads.
+Invariants: memory holds no programs; failed writes are ignored; thread-safe.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ BLOCK = 4096
 
 
 class KeptPrograms:
-    """Results of compilations by a digest of what was asked for; the folder is made when first needed."""
+    """Compilation results by request digest; the folder appears on first use."""
 
     def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
         self.max_bytes, self.bytes = max_bytes, 0
@@ -30,7 +29,7 @@ class KeptPrograms:
         self._lock = Lock()
 
     def get(self, digest: str) -> CompileResult | None:
-        """Return a result as it was put in, without the compiler's output, or None if it is not kept."""
+        """Return a stored result without compiler output, or None."""
         with self._lock:
             result, size = self._results.get(digest, (None, 0))
             if result is None:
@@ -46,7 +45,7 @@ class KeptPrograms:
                 return None
 
     def put(self, digest: str, result: CompileResult) -> None:
-        """Keep a result, and let go of the oldest ones beyond the limit."""
+        """Store a result and remove old ones beyond the limit."""
         size = max(BLOCK, len(result.artifact or b"") + len(result.log))
         bare = replace(result, artifact=None, run=replace(result.run, stdout=b"", stderr=b""))
         with self._lock:

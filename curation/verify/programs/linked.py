@@ -1,12 +1,7 @@
-"""C++ functions judged by a C++ test program: compiled apart, linked together.
+"""Judges C++ functions by a separately compiled C++ test program, linked with them.
 
-The test program is a translation unit of its own, after the declaration that the problem prescribes, so the
-submission's macros, operators, classes and ``main`` do not touch it: ``assert`` is the real one, and a result has the
-declared type. It is linked first and its definitions win. It passes when the tests return and write a secret word,
-drawn anew for each process of the judge; ending the process early or printing anything does not write it.
-
-What it does not do: tests and submission share a process, so a submission that searched its own memory for the word
-could forge it. The sandbox still contains it.
+Tests pass if they write a secret word, new per judge process; a submission could forge it by searching its memory, but
+stays in the sandbox.
 """
 
 from __future__ import annotations
@@ -31,10 +26,7 @@ namespace boost { using std::any; using std::any_cast; using bad_any_cast = std:
 
 
 def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
-    """Link the submission with the problem's test program and run it once.
-
-    BROKEN where the test program does not end with its main function.
-    """
+    """Link and run the test program once; BROKEN if it does not end with ``main``."""
     tests = problem.function
     assert tests is not None
     assert tests.program is not None
@@ -64,9 +56,9 @@ def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> 
 
 
 def prototype(declaration: str) -> str:
-    """Return a C++ prompt with the last function, whose body is left open, turned into a declaration.
+    r"""Return a C++ prompt with its open last function as a declaration.
 
-    Example: ``prototype("#include<string>\\nint f(int x){\\n")`` is ``"#include<string>\\nint f(int x);\\n"``
+    Example: ``prototype("#include<string>\nint f(int x){\n")`` is ``"#include<string>\nint f(int x);\n"``
     """
     depth, opened = 0, None
     for place, letter in enumerate(declaration):
@@ -79,7 +71,7 @@ def prototype(declaration: str) -> str:
 
 
 def _test_unit(declaration: str, program: str, word: bytes) -> str | None:
-    """Return the test program as a function, and a ``main`` that writes the word once it has returned 0."""
+    """Return the tests as a function with a ``main`` that writes the word."""
     text = program.rstrip()
     if not _MAIN.search(text) or not text.endswith("}"):
         return None

@@ -1,14 +1,6 @@
-"""Groups outputs of one test into classes of equal ones, named by a digest of their first member.
+"""Groups a test's equal outputs into classes, named by their first member's digest.
 
-A class is a canonical form if outputs are compared as text. With a tolerance or a checker it is the first output, in
-the solutions' order, that accepts the new one in the place of the expected one; the expected output's class is first.
-
-A checker may accept every right output by the input alone, whatever is expected. So it is also asked whether the
-expected output is right, with a solution's in its place; if it is not, on a few tests of a problem, the expected output
-has a class of its own. For made inputs the voters' outputs are asked about themselves; refused ones have no class.
-
-Invariants: classes depend on the outputs and their order only; at most `_MOST_CLASSES` representatives are compared
-with; an output on which the checker itself fails has no class.
+Invariants: classes depend only on outputs and their order; an output on which the checker fails has none.
 """
 
 from __future__ import annotations
@@ -61,7 +53,7 @@ class Spill:
 
 
 def canonical(output: bytes, how: Comparison) -> str:
-    """Return a digest that is the same for outputs that the comparison, tolerance aside, holds equal."""
+    """Return equal digests for equal outputs, tolerance aside."""
     folded = output if how.case_sensitive else output.lower()
     if not how.space_change_sensitive:
         folded = b" ".join(folded.split())
@@ -72,8 +64,7 @@ def canonical(output: bytes, how: Comparison) -> str:
 class Classes:
     """The classes of one problem's outputs.
 
-    ``expected`` holds the digests of the expected outputs, None where a test has none. ``broken`` counts the checks
-    against them that the checker failed at, and ``why`` is the reason of the last one.
+    ``expected`` holds digests or None; ``broken`` counts checker failures on them, ``why`` explains the last.
     """
 
     tools: Toolbox
@@ -89,8 +80,8 @@ class Classes:
         """Group the outputs of each test.
 
         Args:
-            outputs: per test, digests of its outputs in order, no two alike.
-            voting: the same for the outputs of solutions not known to be wrong.
+            outputs: distinct digests per test, in order.
+            voting: those of possible voters.
         """
         for place, digests in enumerate(outputs):
             self._class_of[place] = self._group(place, digests, self.expected[place])
@@ -100,17 +91,13 @@ class Classes:
         self._refuse_unsolvable(voting)
 
     def of(self, place: int, digest: str) -> str | None:
-        """Return the class of an output of the test at ``place``; None where the checker failed."""
+        """Return an output's class in a test, or None."""
         if (place, digest) in self._failed:
             return None
         return self._class_of.get(place, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Decide on the outputs at which the checker failed, by checking each with itself as the answer.
-
-        Where that does not fail, the expected output is what the checker cannot read, and the output stays in a class
-        of its own; else nothing is known of it.
-        """
+        """Keep outputs on which the checker failed, if it can judge them as their own answer."""
         checker = self.problem.checker
         if checker is None or not self._failed:
             return
@@ -122,9 +109,7 @@ class Classes:
                 self._failed.discard(failed_output)
 
     def _refuse_unsolvable(self, voting: Sequence[Sequence[str]]) -> None:
-        """Take away the classes of voters' outputs, of tests without an expected one, whose first output the checker
-        does not accept with itself as the answer.
-        """
+        """Remove classes that the checker rejects as their own answer."""
         checker = self.problem.checker
         places = [place for place, digests in enumerate(voting) if digests and self.expected[place] is None]
         if checker is None or not places:
@@ -141,9 +126,7 @@ class Classes:
                 self._failed |= {(place, digest) for digest in own}
 
     def _group(self, place: int, digests: Sequence[str], expected: str | None) -> dict[str, str]:
-        """Return digest → class, for outputs not in a class of their own; ``expected``, if any, leads the first
-        class.
-        """
+        """Return digest → class for outputs in shared classes, ``expected`` first."""
         test = self.problem.tests[place]
         class_of: dict[str, str] = {}
         remaining = list(digests)
@@ -163,11 +146,7 @@ class Classes:
         return class_of
 
     def _same(self, place: int, answer: bytes, digests: Sequence[str], answer_given: bool) -> list[bool]:
-        """Return whether each of these outputs is right where ``answer`` is expected.
-
-        A checker may fail on an answer that is none; that is counted only where the answer is the test's own
-        (``answer_given``).
-        """
+        """Return whether outputs are right for ``answer``; count failures if ``answer_given``."""
         checker = self.problem.checker
         if checker is None:
             return [same_output(answer, self.spill.get(digest), self.problem.comparison) for digest in digests]
@@ -183,11 +162,7 @@ class Classes:
         return [verdict is CodeVerdict.AC for verdict, _ in verdicts]
 
     def _doubted(self, voting: Sequence[Sequence[str]]) -> list[int]:
-        """Return the tests whose expected output the checker accepts as an answer, but rejects as an output.
-
-        The checker is called with the first voting solution's output as the answer. A test decides nothing if that
-        fails, or where no voting output is accepted. Where too large a share rejects, none is doubted (`_FORM_SHARE`).
-        """
+        """Return the few tests whose expected output the checker rejects (`_FORM_SHARE`)."""
         checker = self.problem.checker
         if checker is None:
             return []

@@ -1,24 +1,17 @@
-"""Code problems, submissions and their verdicts: the data types of judging programs.
+"""Defines the data types of judging programs.
 
     CodeProblem + Submission → CaseRun per test → ProgramResult → Outcome
 
-A problem asks for a program in one language, or in any. It is judged either by its tests (standard input in, standard
-output compared) or by a function's behaviour (`curation.verify.programs.functions`). Expected outputs stay in this
-process: the box that runs a submission is given the test's input and nothing else.
-
-Verdicts, as contest judges use them:
-  AC  accepted: ended by itself with exit code 0 and the right output
+Verdicts:
+  AC  right output and exit code 0
   WA  wrong answer
   TLE CPU seconds (or, much later, wall seconds) over the limit
   MLE memory over the limit
-  RTE ended by a signal or with another exit code than 0, whatever it printed
-  OLE more output than allowed
-  CE  the compiler, or Python's parser, rejects it
-  NA  no answer: the response holds no program in the form asked for, or one in another language
-  BROKEN the judge failed: reports nothing about the program
-
-This module holds no logic beyond these tables; `curation.verify.programs.running` runs,
-`curation.verify.programs.tables` makes a `CodeProblem`, `curation.verify.programs.judge` judges.
+  RTE signal or another exit code
+  OLE too much output
+  CE  does not compile
+  NA  no program in the requested form or language
+  BROKEN the judge failed
 """
 
 from __future__ import annotations
@@ -45,7 +38,7 @@ SCRIPT_FILE = "checker_script.py"
 
 
 class CodeVerdict(StrEnum):
-    """The verdict on a program: on one test, or as a whole."""
+    """The verdict on one test or a program."""
 
     AC = "AC"
     WA = "WA"
@@ -68,10 +61,7 @@ OUTCOME_OF = dict.fromkeys(CodeVerdict, Outcome.WRONG) | {
 
 @dataclass(frozen=True, slots=True)
 class CodeTest:
-    """One run of a program: what it reads and what is expected of it.
-
-    Example: ``CodeTest(b"1 2\\n", b"3\\n", "sample/1")``
-    """
+    """A program's input and expected output."""
 
     input: bytes
     output: bytes
@@ -87,13 +77,7 @@ class CheckerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """A program that decides whether an output is right. It runs in the sandbox like any other program.
-
-    ``sources`` are its files by name, headers it includes among them; ``main`` are those that are compiled or, in
-    Python, the one that is run.
-
-    Example: ``Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"validate.py": "…"}, ("validate.py",))``
-    """
+    """A sandboxed program that judges outputs; ``main`` names the ``sources`` to compile or run."""
 
     kind: CheckerKind
     lang: CodeLang
@@ -113,13 +97,7 @@ class ValidatorLang(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """A program that reads an input and reports by its exit code whether the statement allows it.
-
-    ``sources`` and ``main`` are those of a `Checker`; ``accepts`` is the exit code of an allowed input, 42 by Kattis'
-    convention. What is written in checktestdata has one source.
-
-    Example: ``Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": "INT(1, 9) NEWLINE EOF"}, ("n.ctd",))``
-    """
+    """A program that exits with ``accepts`` for an allowed input; files as in `Checker`."""
 
     lang: ValidatorLang
     sources: Mapping[str, str]
@@ -129,7 +107,7 @@ class Validator:
 
 
 class FunctionStyle(StrEnum):
-    """Where the tests of a function problem are."""
+    """The form of a function problem's tests."""
 
     CALLS = "calls"  # arguments and expected values as data
     ASSERTIONS = "assertions"  # a test program that asserts
@@ -137,10 +115,7 @@ class FunctionStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """Arguments and the value expected of them, as Python literals or JSON values.
-
-    Example: ``FunctionCall(([2, 7, 11, 15], 9), [0, 1])``
-    """
+    """Arguments and expected value, as Python literals or JSON values."""
 
     args: tuple[object, ...]
     expected: object
@@ -149,15 +124,9 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class FunctionTests:
-    """The tests of a function.
+    """Tests of a function ``entry``, or of ``Class.method`` on new objects.
 
-    ``entry`` is the function's name, or ``Class.method`` for a method of an object made anew for each call. With
-    ``calls`` the results are compared here. With ``program`` (HumanEval's ``check(candidate)``, MBPP's list of
-    assertions, HumanEval-X's C++ ``main``) the test program runs in a box of its own, where calls of ``entry`` are
-    answered with what the submission returned in another. ``setup`` is what the test program may use besides:
-    imports, helper functions of the prompt; for C++ the declaration of the function.
-
-    Example: ``FunctionTests("add", program="def check(candidate):\\n    assert candidate(1, 2) == 3\\n")``
+    They are ``calls``, or a test ``program`` in its own box, after ``setup`` (imports, helpers, a C++ declaration).
     """
 
     entry: str
@@ -168,21 +137,16 @@ class FunctionTests:
 
     @property
     def style(self) -> FunctionStyle:
-        """Return whether the tests are calls as data, or a program of assertions."""
+        """Return whether the tests are calls or a program."""
         return FunctionStyle.CALLS if self.program is None else FunctionStyle.ASSERTIONS
 
 
 @dataclass(frozen=True, slots=True)
 class CodeProblem:
-    """A problem as the judge needs it: no statement, only what a program is measured by.
+    """A problem as the judge needs it, with limits per test.
 
-    ``cpu_s`` and ``memory_mb`` hold for each test. ``lang`` is the language asked for: a program in another one is no
-    answer; None where any judged language will do. ``id`` seeds the draw of tests, so language variants share it. Where
-    ``refused`` states why a problem cannot be judged (it is interactive, its checker is in a language that is not run),
-    each submission is BROKEN with that reason. ``processes``: programs may start processes of their own, all of which
-    count; a program's text gives no right.
-
-    Example: ``CodeProblem("two-sum", (CodeTest(b"1 2\\n", b"3\\n"),))``
+    ``lang`` None allows any language; ``id`` seeds the draw of tests, so variants share it; ``refused`` is a reason
+    that makes every submission BROKEN; ``processes`` allows child processes.
     """
 
     id: str
@@ -198,7 +162,7 @@ class CodeProblem:
 
     @property
     def test_count(self) -> int:
-        """Return how many tests judge a program; the calls of a function count one each, a test program counts one."""
+        """Return the number of tests or calls, one for a test program."""
         if self.function is None:
             return len(self.tests)
         return len(self.function.calls) if self.function.style is FunctionStyle.CALLS else 1
@@ -206,10 +170,7 @@ class CodeProblem:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A program in one of the judged languages.
-
-    Example: ``Submission(CodeLang.PYTHON, "print(sum(map(int, input().split())))")``
-    """
+    """A program in a judged language."""
 
     lang: CodeLang
     code: str
@@ -218,7 +179,7 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class CaseRun:
-    """What happened on the test of this ``index`` in the problem. ``cpu_s`` and ``wall_s`` in seconds, memory in MB."""
+    """The run on test ``index``, in seconds and MB."""
 
     index: int
     verdict: CodeVerdict
@@ -230,10 +191,9 @@ class CaseRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """The verdict on a program: that of its first test that is not accepted, or AC.
+    """The verdict on a program: AC, or that of its first failed test.
 
-    ``first_failed`` is an index into the problem's tests. ``tests`` holds the runs in order; it ends with the first
-    failure unless every test was asked for. ``how`` states what failed, or names the compiler's first words.
+    ``first_failed`` indexes the problem's tests; ``how`` describes the failure.
     """
 
     verdict: CodeVerdict
@@ -248,11 +208,7 @@ class ProgramResult:
 
 
 def draw_tests(problem: CodeProblem, seed: int, count: int | None = TESTS_A_GROUP) -> tuple[int, ...]:
-    """Return indices of the tests that a whole group of responses is judged by: ``count`` of them, without repetition.
-
-    The same problem and seed draw the same tests in every process. They come in the problem's order, samples first
-    as the problem has them. None takes all.
-    """
+    """Return ``count`` test indices in order, by problem and seed; None draws all."""
     total = problem.test_count
     if count is None or total <= count:
         return tuple(range(total))

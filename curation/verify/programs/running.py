@@ -1,10 +1,7 @@
-"""Running one program: each test in a box of its own, the output compared out here.
+"""Runs a program, each test in its own box, and compares outputs outside.
 
-Invariants: expected outputs never enter a box; a program that does not end by itself with exit code 0 is never
-accepted, whatever it printed; a failure of the sandbox or of a checker is BROKEN and never a verdict on the program.
-
-What it does not do: function problems (`curation.verify.programs.functions`), many programs at once
-(`curation.verify.programs.judge`).
+Invariants: expected outputs never enter a box; only exit code 0 can be accepted; a failure of the sandbox or a checker
+is BROKEN.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ _ENDED = {
 
 
 def failure_of(ran: RunResult) -> tuple[CodeVerdict, str] | None:
-    """Return the verdict and reason that a run's ending alone decides, or None where its output must be compared."""
+    """Return a failed run's verdict and reason, else None."""
     if ran.ending is Ending.EXITED:
         if ran.exit_code == 0:
             return None
@@ -54,7 +51,7 @@ def _last_line(stderr: bytes) -> str:
 
 
 def _is_syntax_error(stderr: bytes) -> bool:
-    """Return whether Python rejected the program's text, which it reports without a traceback."""
+    """Return whether Python rejected the program's text, without a traceback."""
     kind = _last_line(stderr).partition(":")[0]
     return kind in {"SyntaxError", "IndentationError", "TabError"} and not stderr.startswith(b"Traceback")
 
@@ -68,11 +65,7 @@ def run_tests(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun]:
-    """Run the program on these tests of the problem, in order, to the first failure unless ``every`` is true.
-
-    ``cut`` is asked between tests whether the rest has become needless. A failure says so where the program seems to
-    use what this rung of the sandbox has not.
-    """
+    """Run tests in order, to the first failure unless ``every``; ``cut`` may end it."""
     runs: list[CaseRun] = []
     count = 0
     size = len(indices) if problem.checker is None else 1
@@ -101,7 +94,7 @@ def _run_part(
     every: bool,
     cut: Callable[[], bool],
 ) -> None:
-    """Run a part of the tests and append to ``runs``. The checker runs once the program has left the box."""
+    """Run some tests into ``runs``, then the checker."""
     expected = max((len(problem.tests[index].output) for index in indices), default=0)
     limits = Limits(
         cpu_s=problem.cpu_s,

@@ -1,13 +1,12 @@
-"""Makes a `CodeProblem` from tables, for every caller.
+"""Makes a `CodeProblem` from tables.
 
-`build_problem` takes the `TEST` rows and the `JUDGING` row of a problem. Columns of `JUDGING`:
-  comparison  a JSON object of `Comparison`; null: tokens with their case, unlike the default of Kattis packages
-  checker     a program of kind kattis, testlib or script (`checker_of`), which replaces a comparison
-  function    the name of a Python function, in class Solution if ``starter`` has that class; its tests hold the
-              arguments as JSON values, one per line, and the expected value as JSON. Or the JSON object of
-              `function_text`, for calls with keywords, tolerances, or a test program
-  processes   programs may start processes of their own
-  interactive, files   such problems are refused: each attempt is BROKEN
+Columns of `JUDGING`:
+  comparison  a JSON object of `Comparison`; null: tokens with case, unlike Kattis
+  checker     a program instead of a comparison (`checker_of`)
+  function    a Python function's name (in Solution if ``starter`` has that class), with a JSON argument per line and
+              expected JSON values in tests; or an object of `function_text`
+  processes   programs may start processes
+  interactive, files   refused: each attempt is BROKEN
 """
 
 from __future__ import annotations
@@ -76,15 +75,14 @@ def build_problem(
     """Return a problem as the sandbox judges it.
 
     Args:
-        name: seeds the draw of tests; the group that language variants share.
-        tests: (input, expected output), in order; an output that is not known yet is empty.
-        judging: its row of `JUDGING`.
-        time_s, memory_mb: limits where that row names none.
+        name: seeds the draw of tests; the variants' group.
+        tests: (input, expected output); unknown outputs are empty.
+        time_s, memory_mb: default limits.
         factor: multiplies the time limit.
-        lang: the language asked for; None where any will do.
+        lang: the requested language; None for any.
 
     Raises:
-        SourceError: a column does not hold what it should.
+        SourceError: a column is invalid.
     """
     pairs = [(test_input, expected or "") for test_input, expected in tests]
     try:
@@ -108,13 +106,13 @@ def build_problem(
 
 
 def set_problems(folder: Path, languages: Mapping[str, tuple[str, CodeLang]]) -> dict[str, CodeProblem]:
-    """Return the programs of a curated set by id, from the tables next to its data; those without tests are absent.
+    """Return a curated set's programs with tests, by id.
 
     Args:
-        languages: per id the problem's group and the language that it asks for.
+        languages: (group, language) by id.
 
     Raises:
-        SourceError: a table is not in its schema, or a row does not hold what it should.
+        SourceError: a table or row is invalid.
     """
     rules = {
         row["problem"]: row
@@ -157,20 +155,19 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def comparison_of(text: str | None) -> Comparison:
-    """Return the comparison that `JUDGING` holds; tokens, case included, where it names none."""
+    """Return the comparison in `JUDGING`; by default case-sensitive tokens."""
     return TOKENS if text is None else Comparison(**json.loads(text))
 
 
 def checker_text(checker: Checker) -> str:
-    """Return a checker of one or more files as the JSON object that `JUDGING` holds, whatever bytes they have."""
+    """Return a checker as the JSON object for `JUDGING`."""
     return json.dumps({"sources": dict(checker.sources), "main": list(checker.main), "args": list(checker.args)})
 
 
 def checker_of(judging: Mapping[str, Any]) -> Checker | None:
     """Return the checker of a `JUDGING` row.
 
-    A `script` is the source itself, a Python program that is given three files and prints 1 or 0; those of the kinds
-    kattis and testlib are the JSON object of `checker_text`, or the source of one file.
+    A `script` is Python source for a program that takes three files and prints 1 or 0.
     """
     text = judging["checker"]
     if text is None:
@@ -191,13 +188,13 @@ def checker_of(judging: Mapping[str, Any]) -> Checker | None:
 
 
 def validators_text(validators: Sequence[Validator]) -> str | None:
-    """Return input validators as the JSON list that `JUDGING` holds; None where there are none."""
+    """Return validators as the JSON list for `JUDGING`, or None."""
     packed = [dataclasses.asdict(validator) for validator in validators]
     return json.dumps(packed) if packed else None
 
 
 def validators_of(judging: Mapping[str, Any]) -> tuple[Validator, ...]:
-    """Return the programs of a `JUDGING` row that must all accept an input."""
+    """Return a `JUDGING` row's validators, which must all accept."""
     return tuple(
         Validator(
             ValidatorLang(packed["lang"]),
@@ -211,7 +208,7 @@ def validators_of(judging: Mapping[str, Any]) -> tuple[Validator, ...]:
 
 
 def function_text(function: FunctionTests) -> str:
-    """Return the tests of a function as the JSON object that `JUDGING` holds; their values are JSON values."""
+    """Return function tests with JSON values as the object for `JUDGING`."""
     calls = [
         {"args": list(call.args), "kwargs": dict(call.kwargs), "expected": call.expected} for call in function.calls
     ]
@@ -220,7 +217,7 @@ def function_text(function: FunctionTests) -> str:
 
 
 def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) -> FunctionTests | None:
-    """Return the function that a `JUDGING` row asks for, with its calls or its test program."""
+    """Return a `JUDGING` row's function with its calls or test program."""
     text = judging["function"]
     if text is None:
         return None
@@ -239,7 +236,7 @@ def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) ->
 
 
 def _call(arguments: str, expected: str) -> FunctionCall:
-    """Return one test of a function: arguments as JSON values, one a line, and the value expected."""
+    """Return a function test from JSON arguments, one per line."""
     return FunctionCall(tuple(json.loads(line) for line in arguments.split("\n") if line.strip()), json.loads(expected))
 
 

@@ -1,7 +1,6 @@
-"""How C++ is compiled: the standards, the flags, and what is made once per machine and kept for every compilation.
+"""Defines how C++ is compiled, and what is prebuilt once per machine.
 
-Invariants: what is kept was made in the box, by the compiler that uses it. Without it programs compile all the same:
-more slowly without the header; without the object their threads have stacks as large as the main one may grow.
+Invariants: the box's own compiler makes prebuilt files; programs compile without them, more slowly.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ that must be so when a program is executed, for then the kernel sets the room fo
 
 
 def tools_folder() -> Path:
-    """Return the folder of what is made before: in the user's cache, by what it is made of."""
+    """Return the user's cache folder for prebuilt files."""
     folder = cache_folder() / f"cpp-{hashlib.sha256(repr((CPP_FLAGS, _THREADS)).encode()).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -53,10 +52,7 @@ def tools_folder() -> Path:
 
 
 def made_before(box: Sandbox) -> tuple[str, ...]:
-    """Return the words of a command that name what is in the box's folder of tools, which is made first if need be.
-
-    Nothing where it has none.
-    """
+    """Return command words for the box's prebuilt files, built if missing."""
     folder, seen = box.tools, box.seen_tools
     if folder is None or seen is None:
         return ()
@@ -80,14 +76,14 @@ def made_before(box: Sandbox) -> tuple[str, ...]:
 
 
 def lost(box: Sandbox, words: tuple[str, ...]) -> str:
-    """Return what is wrong where an object that programs are linked with has gone since `made_before`; else nothing."""
+    """Return an error if the linked object has disappeared, else nothing."""
     if box.tools is None or not any(word.endswith(_OBJECT) for word in words) or (box.tools / _OBJECT).is_file():
         return ""
     return f"{box.tools / _OBJECT}, which C++ programs are linked with, has gone; start the command again"
 
 
 def _keep(box: Sandbox, target: Path, sources: dict[str, bytes], command: tuple[str, ...]) -> bool:
-    """Put what a compiler makes of these sources in its place, which another process may use; return whether it did."""
+    """Compile into ``target`` atomically; return whether it worked."""
     build = box.compile(sources, command, PRECOMPILE_LIMITS)
     if not build.ok or build.artifact is None:
         return False

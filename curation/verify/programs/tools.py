@@ -1,9 +1,6 @@
-"""The means of running programs: the sandbox, the threads that drive it, a cache of compiled programs.
+"""Holds the sandbox, its threads, and a cache of compiled programs.
 
-Programs are compiled once, by the hash of their sources, as long as they are kept (`curation.verify.programs.kept`).
-
-Invariants: the same request is compiled once, also when threads ask at the same time; what failed because the
-sandbox failed is not remembered.
+Invariants: threads compile a request once; sandbox failures are not remembered.
 """
 
 from __future__ import annotations
@@ -40,9 +37,9 @@ _FORKS = re.compile(r"\b(?:multiprocessing|ProcessPoolExecutor|forkpty|v?fork)\b
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program ready to run: source, or a binary.
+    """A program ready to run.
 
-    ``numpy``: it runs in the process that has numpy loaded. ``standard``: what a binary was compiled as.
+    ``numpy``: load it first; ``standard``: a binary's language standard.
     """
 
     lang: CodeLang
@@ -54,17 +51,14 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Unready:
-    """Why there is no program to run: NA, CE, or BROKEN where the compiler's box failed."""
+    """Why a program cannot run: NA, CE, or BROKEN."""
 
     verdict: CodeVerdict
     how: str
 
 
 class Toolbox:
-    """The sandbox and the compiled programs, shared by threads.
-
-    ``gathered`` remembers, per test program, the calls it makes before it knows any result.
-    """
+    """The sandbox and compiled programs, shared by threads; ``gathered`` holds tests' first calls."""
 
     def __init__(self, box: Sandbox) -> None:
         self.box = box
@@ -77,7 +71,7 @@ class Toolbox:
     def compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits = COMPILE_LIMITS
     ) -> CompileResult:
-        """Compile ``sources`` by ``command``. The same request is compiled once, also when several threads ask."""
+        """Compile ``sources`` by ``command``, once per request across threads."""
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
             future = self._compiling.get(digest)
@@ -98,7 +92,7 @@ class Toolbox:
         return future.result()
 
     def cpp(self, sources: Mapping[str, bytes], main: Sequence[str], flags: Sequence[str] = CPP_FLAGS) -> CompileResult:
-        """Compile a C++ program of the files ``main``; the other sources are headers."""
+        """Compile the C++ files ``main``; other sources are headers."""
         given = self._made_before()
         compiled = self.compile(sources, ("g++", *flags, *given, *main, "-o", OUTPUT))
         if not compiled.ok and (why := lost(self.box, given)):  # no fault of the program's
@@ -106,14 +100,14 @@ class Toolbox:
         return compiled
 
     def _made_before(self) -> tuple[str, ...]:
-        """Return what each compilation is given of the folder of tools; it is made on the first call, in the box."""
+        """Return prebuilt files, built on the first call."""
         with self._lock:
             if self._given is None:
                 self._given = made_before(self.box)
         return self._given
 
     def prepare(self, submission: Submission) -> Program | Unready:
-        """Return a submission ready to run, or why it is not."""
+        """Return a submission ready to run, or why not."""
         if submission.lang is CodeLang.PYTHON:
             return python_program(submission.code)
         sources = {"main.cpp": submission.code.encode("utf-8", "surrogateescape")}
@@ -130,10 +124,7 @@ class Toolbox:
         return first
 
     def lacking(self, program: Program, processes: bool = False) -> str:
-        """Return what a program seems to use that it has not here, so that it may fail here alone; often empty.
-
-        ``processes``: whether its problem allows it to start some.
-        """
+        """Return what a program may lack here, or nothing; ``processes``: it may start some."""
         if _FORKS.search(program.source) and not processes:
             return "it may want processes of its own, which its problem does not allow"
         if _FORKS.search(program.source) and not self.box.forks:
@@ -156,12 +147,7 @@ class Toolbox:
         files: Sequence[Mapping[str, bytes]] | None = None,
         processes: bool = False,
     ) -> Generator[RunResult]:
-        """Yield one run per standard input, in order, each in a fresh process with its ``files``.
-
-        ``processes``: it may start processes, if the box can hold them; slower. It can only start itself again.
-
-        The generator must be exhausted or closed.
-        """
+        """Yield one fresh run per input; exhaust or close the generator."""
         if program.artifact is not None:
             yield from self.box.run_binary(
                 program.artifact, stdins, limits, args=args, files=files or {}, forks=processes
@@ -179,7 +165,7 @@ class Toolbox:
 
 
 class Runner:
-    """A sandbox, its compiled programs, and threads that drive it. A context manager; started when first needed."""
+    """A sandbox with threads, a context manager started on first use."""
 
     def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
@@ -191,7 +177,7 @@ class Runner:
 
     @property
     def tools(self) -> Toolbox:
-        """Return the sandbox with its compilers, opened on first use. Raises `VerifierError` where nothing isolates."""
+        """Return the sandbox with compilers. Raises `VerifierError` if nothing isolates."""
         with self._opening:
             if self._tools is None:
                 self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
@@ -205,7 +191,7 @@ class Runner:
         return self.tools.box.description
 
     def open(self) -> None:
-        """Open the sandbox now. Raises `VerifierError` where nothing isolates."""
+        """Open the sandbox now. Raises `VerifierError` if nothing isolates."""
         self.tools  # noqa: B018  opened by being asked for
 
     def __enter__(self) -> Self:
@@ -222,7 +208,7 @@ class Runner:
 
 
 def wants_numpy(code: str) -> bool:
-    """Return whether a program mentions numpy and this machine has it. It then runs where numpy is already loaded."""
+    """Return whether a program mentions numpy and this machine has it."""
     return "numpy" in code and importlib.util.find_spec("numpy") is not None
 
 
@@ -232,7 +218,7 @@ def python_program(code: str) -> Program:
 
 
 def ready(compiled: CompileResult, source: str, standard: str = "") -> Program | Unready:
-    """Return the compiler's result as a program, or as the verdict on it; ``standard``: what it was compiled as."""
+    """Return the compiler's result as a program, or as a verdict."""
     if compiled.ok and compiled.artifact is not None:
         return Program(CodeLang.CPP, source, compiled.artifact, standard=standard)
     if compiled.run.ending is Ending.BROKEN:

@@ -1,14 +1,8 @@
-"""Input validators: programs that decide whether an input keeps every rule of the statement.
+"""Runs input validators, which exit with 42 for an input that the statement allows.
 
-Kattis' convention: the input on standard input, flags as arguments, exit code 42 where it is allowed. An assertion
-that fails, an exception, an abort are refusals too; a validator that runs out of its limits or whose box breaks has
-printed nothing. Grammars of checktestdata are converted to Python by the package `checktestdata`, in the sandbox: its
-arithmetic is evaluated while it is parsed.
+Grammars of checktestdata become Python in the sandbox, because parsing evaluates arithmetic.
 
-Invariants: whatever is not shown to be allowed is not accepted; what a validator refuses carries its own words.
-
-What it does not do: run validators in other languages, which are refused with the reason; decide whether a validator
-is to be believed (`curation.programs.validation`).
+Invariant: what is not shown to be allowed is not accepted.
 """
 
 from __future__ import annotations
@@ -52,7 +46,7 @@ print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(stan
 
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """What validators report of an input: allowed, refused, or None where one of them failed; in their words."""
+    """Allowed, refused, or None for a failure; with the message."""
 
     valid: bool | None
     words: str = ""
@@ -70,9 +64,9 @@ class ReadyValidator:
 
 
 def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | str:
-    """Return a validator ready to run, compiled or converted, or why it cannot be.
+    """Return a runnable validator, or why there is none.
 
-    Raises `VerifierError` where the sandbox failed: a validator is not lost by a busy machine.
+    Raises `VerifierError` if the sandbox failed.
     """
     if validator.lang is ValidatorLang.CHECKTESTDATA:
         return _converted(tools, validator)
@@ -89,7 +83,7 @@ def prepare_validator(tools: Toolbox, validator: Validator) -> ReadyValidator | 
 def check_inputs(
     tools: Toolbox, validators: Sequence[ReadyValidator], inputs: Sequence[bytes], limits: Limits = CHECKER_LIMITS
 ) -> list[InputVerdict]:
-    """Return the verdict on each input; all validators must accept it, and one refusal is enough."""
+    """Return verdicts on inputs, which all validators must accept."""
     verdicts = [ACCEPTED] * len(inputs)
     for ready in validators:
         places = [place for place, verdict in enumerate(verdicts) if verdict.valid is not False]
@@ -124,7 +118,7 @@ def _verdict_of(validator: Validator, result: RunResult) -> InputVerdict:
 
 @cache
 def _converter() -> str:
-    """Return a program that converts a checktestdata grammar into Python: the package's own modules in one text."""
+    """Return a program that converts checktestdata grammars to Python."""
     import checktestdata
 
     folder = Path(checktestdata.__path__[0])

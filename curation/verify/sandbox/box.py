@@ -1,11 +1,7 @@
-"""The sandbox's interface: programs and tests go into warm slots, `RunResult`s come out.
+"""Runs programs and tests in warm slots and returns `RunResult`s.
 
-Each call occupies one slot, as long as its iterator lives; `workers` slots work at once, further calls wait. Slots
-are started when first needed and kept, per kind: programs, programs with numpy, compilers. A slot that failed is
-thrown away and the test tried once more in a fresh one; a second failure is `Ending.BROKEN`, never a verdict.
-
-Iterators should be exhausted or closed, which ends the tests early. Quick tests are run some ahead of what has been
-yielded, never past one that did not end well; what no one asks for is dropped. Safe to call from several threads.
+An open iterator occupies a slot, so exhaust or close it. A test is retried once after a slot failure, then is
+`Ending.BROKEN`.
 """
 
 from __future__ import annotations
@@ -52,7 +48,7 @@ Test = tuple[bytes, Mapping[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A program and what it may use; ``kind``: of its slot, ``op``: how the slot is to start it."""
+    """A program and its permissions; ``kind`` of slot, ``op`` that starts it."""
 
     kind: str
     op: str
@@ -63,14 +59,12 @@ class _Job:
 
 
 class Sandbox:
-    """Runs foreign programs.
+    """Runs foreign programs in ``workers`` slots, by default one per CPU.
 
-    ``workers``: slots at once, by default the CPUs of this process. ``rung``: one of `RUNGS`, else the strongest that
-    works here; ``"none"`` (no isolation) must be named or allowed with ``allow_none``. ``tools``: a folder that
-    `compile` sees, read only (precompiled headers, say), at ``seen_tools``. Raises VerifierError where no rung works.
+    ``rung``: by default the strongest that works; ``"none"`` (no isolation) must be named, or allowed by
+    ``allow_none``. ``tools``: a read-only folder for `compile`. Raises VerifierError if no rung works.
 
-    ``rung`` and ``description`` state what was chosen and why nothing stronger; ``forks``: whether a program that asks
-    may start processes, which takes a user id of its own and a /proc; ``owns``: whether it changes modes and times.
+    ``forks``: programs may start processes on request; ``owns``: they may change modes and times.
     """
 
     def __init__(
@@ -92,7 +86,7 @@ class Sandbox:
 
     @property
     def seen_tools(self) -> Path | None:
-        """Return where a compiler finds ``tools``: at its own path, unless a private /tmp covers that."""
+        """Return the path of ``tools`` in the box."""
         if self.tools is None:
             return None
         place = str(self.tools.resolve())
@@ -117,7 +111,7 @@ class Sandbox:
 
     @contextlib.contextmanager
     def _slot(self, kind: str) -> Iterator[Slot]:
-        """Lend a slot; it is kept afterwards only where the borrower has called it ``usable``."""
+        """Lend a slot, kept afterwards only if marked ``usable``."""
         with self._lock:
             if self._closed:
                 raise VerifierError("this Sandbox is closed; make another one")
@@ -151,13 +145,10 @@ class Sandbox:
         numpy: bool = False,
         forks: bool = False,
     ) -> Iterator[RunResult]:
-        """Run a Python program once per input, and return an iterator over the runs.
+        """Return an iterator over one isolated run per input.
 
-        The source is compiled once; each run is a fork that shares nothing with the others.
-
-        ``files``: read-only files in the working directory, the same for all or one mapping per input. ``numpy``: in
-        a process that has numpy loaded (the program may import it). ``forks``: it may start processes, all of which
-        count, where this box can hold them (``Sandbox.forks``); slower. Raises VerifierError where numpy is missing.
+        ``files``: read-only, for all inputs or one mapping each. ``numpy``: load it first. ``forks``: allow child
+        processes if ``Sandbox.forks``; slower. Raises VerifierError if numpy is missing.
         """
         if numpy and numpy_site_packages() is None:
             raise VerifierError("a program needs numpy, which is not installed here; install numpy")
@@ -193,7 +184,7 @@ class Sandbox:
                             break
 
     def _session(self, job: _Job, tests: Sequence[Test]) -> Generator[RunResult, None, None]:
-        """Yield the runs of one program's tests in one slot. A slot's failure is one BROKEN, and the end."""
+        """Yield a program's runs in one slot; its failure ends them with BROKEN."""
         program, limits = memory_file(job.program), job.limits
         try:
             with self._slot(job.kind) as slot:
@@ -226,9 +217,9 @@ class Sandbox:
         limits: Limits = COMPILE_LIMITS,
         output: str = "a.out",
     ) -> CompileResult:
-        """Run a compiler on these files in an empty folder, without network; ``output`` is the file it must write.
+        """Run a compiler on these files alone, without network; it must write ``output``.
 
-        ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. CPU time and memory count for all processes.
+        ``command[0]`` is looked up in /usr/local/bin, /usr/bin and /bin. Limits count all processes.
         """
         with self._places:
             for _ in range(MAX_TRIES):
@@ -266,7 +257,7 @@ class Sandbox:
 
 
 def _ended(slot: Slot) -> bool:
-    """Inform a slot that its program is done with; return whether it can take another."""
+    """Report a program's end; return whether the slot is reusable."""
     try:
         return slot.process.poll() is None and bool(slot.ask({"op": "end"}, []).get("done", False))
     except SlotError:
@@ -279,7 +270,7 @@ def _tests(stdins: Sequence[bytes], files: Files | None) -> list[Test]:
 
 
 def _together(tests: Sequence[Test]) -> Sequence[Test]:
-    """Return those of these tests that are sent to a slot at once: the first, and as many more as are small."""
+    """Return the first test and small ones, to send at once."""
     size = 0
     for place, (stdin, files) in enumerate(tests):
         size += len(stdin)
@@ -289,7 +280,7 @@ def _together(tests: Sequence[Test]) -> Sequence[Test]:
 
 
 def _ran(slot: Slot, tests: Sequence[Test], job: _Job) -> Iterator[RunResult]:
-    """Yield the runs of the first of these tests, at least one."""
+    """Yield runs of the first tests, at least one."""
     message = {"op": "tests", "args": list(job.args), "files": [file_names(files) for _, files in tests]}
     descriptors, outputs = [], []
     try:

@@ -1,9 +1,6 @@
-"""Diagnosis of the isolation on this machine, property by property. Each is tried in a box, never just looked up.
+"""Diagnoses this machine's isolation by attempts from Python and C++ in a box.
 
-A property is ``ok`` when the attempt failed as it should, from a Python program and, where the machine has g++, from a
-C++ program (`doctor_attempts`): what is put around the two is not the same. The judge's side of an attempt (a listening
-socket, a file, a process) is set up on the host, so that an attempt that got out would really reach something. Raises
-VerifierError where no rung works at all.
+Their targets exist on the host, so an escape would reach them.
 """
 
 from __future__ import annotations
@@ -33,10 +30,7 @@ SLEEP_LIMITS = replace(QUICK_LIMITS, wall_s=2.0)
 
 @dataclass(frozen=True, slots=True)
 class IsolationProperty:
-    """One property of the isolation; ``by`` is the language that tried.
-
-    Example: ``IsolationProperty("network: TCP", True, "connect to a port of this machine", "PermissionError: …")``
-    """
+    """One property of the isolation; ``by`` is the attempt's language."""
 
     name: str
     ok: bool
@@ -47,7 +41,7 @@ class IsolationProperty:
 
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """The things on the host that the attempts aim at."""
+    """The targets of the attempts on the host."""
 
     port: int
     folder: str
@@ -56,7 +50,7 @@ class _Host:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A box, and the C++ program in it, where there is one."""
+    """A box with its C++ program, if any."""
 
     box: Sandbox
     host: _Host
@@ -83,7 +77,7 @@ class _Tried:
         runs: int = 1,
         limits: Limits = QUICK_LIMITS,
     ) -> None:
-        """Try something in Python and in C++, and add what was seen of each."""
+        """Make an attempt in Python and C++ and add the results."""
         self.found.append(
             IsolationProperty(name, *_parts(attempt, judged(self.python(source, runs, limits))), "Python")
         )
@@ -97,7 +91,7 @@ def _parts(attempt: str, seen: tuple[bool, str]) -> tuple[bool, str, str]:
 
 @contextlib.contextmanager
 def _host() -> Iterator[_Host]:
-    """Set up a port, a folder with a secret, and a process: things worth reaching."""
+    """Set up targets: a port, a secret file, a process."""
     with (
         tempfile.TemporaryDirectory(prefix="goldilocks-doctor-") as folder,
         socket.create_server(("127.0.0.1", 0)) as tcp,
@@ -142,7 +136,7 @@ def _ended_by(ending: Ending, runs: list[RunResult]) -> tuple[bool, str]:
 
 
 def working_rungs() -> list[str]:
-    """Return the rungs that isolate and work on this machine, strongest first."""
+    """Return the rungs that work on this machine, strongest first."""
     works = []
     for rung in RUNGS[:-1]:
         with contextlib.suppress(SlotError):
@@ -152,7 +146,7 @@ def working_rungs() -> list[str]:
 
 
 def diagnose(rung: str | None = None) -> list[IsolationProperty]:
-    """Return every property on the strongest rung that works here, or on the one named. Takes about ten seconds."""
+    """Return all properties on the strongest or named rung, in about ten seconds."""
     with Sandbox(workers=1, rung=rung) as box, _host() as host:
         binary, why = _compiled(box)
         tried = _Tried(box, host, binary)
@@ -181,7 +175,7 @@ def _aimed(act: str, host: _Host) -> str:
 
 
 def _compiled(box: Sandbox) -> tuple[bytes | None, str]:
-    """Return the C++ program, or why it cannot be compiled; neither where this machine has no g++."""
+    """Return the C++ program or its error; neither without g++."""
     if shutil.which("g++", path="/usr/local/bin:/usr/bin:/bin") is None:
         return None, ""
     compiled = box.compile({"doctor.cpp": cpp_program().encode()}, ("g++", "-std=c++17", "doctor.cpp"))
@@ -189,7 +183,7 @@ def _compiled(box: Sandbox) -> tuple[bytes | None, str]:
 
 
 def require(found: list[IsolationProperty]) -> None:
-    """Raise VerifierError where some property does not hold, so that foreign code is not safe."""
+    """Raise VerifierError unless every property holds."""
     failing = [f"{entry.name} ({entry.by})" for entry in found if not entry.ok]
     if failing:
         raise VerifierError(f"the isolation of this machine fails on: {', '.join(failing)}.")

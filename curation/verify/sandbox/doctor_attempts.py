@@ -1,9 +1,7 @@
-"""What the doctor tries in a box, in Python and in C++: data, and the one C++ program that makes all its attempts.
+"""Lists the doctor's attempts in Python and C++.
 
-None harms a host where it is not refused: whatever an act would change is in ``{folder}``, which the doctor made for
-it; a signal is asked for (number 0) and not sent; nothing is sent to a port. So it may run where nothing isolates. Each
-act names the judge's side by ``{port}``, ``{folder}`` and ``{pid}``. In Python it is an expression that raises where it
-is refused; in C++ a number below 0 with ``errno`` set, the same three being variables.
+None harms the host if it succeeds: changes stay in ``{folder}``, signals have number 0, ports receive nothing. A
+refused attempt raises in Python and is negative in C++.
 """
 
 from __future__ import annotations
@@ -273,7 +271,7 @@ int main(int count, char **words) {
 
 
 def cpp_program() -> str:
-    """Return the C++ program whose first argument names the attempt; then port, folder and process number."""
+    """Return the C++ program; arguments are attempt, port, folder, process number."""
     acts = {name: act for name, _, _, act in ATTEMPTS} | {name: act for name, _, _, _, act in LIMITED}
     acts |= {"names": "names()", "left": "left()", "shut": "shut()"}
     cases = "\n".join(f'    if (which == "{name}") result = {act};' for name, act in acts.items())

@@ -1,7 +1,6 @@
-"""Which rung works here: tried from the strongest down by starting a slot and running a program in it.
+"""Chooses the strongest rung that runs a program here.
 
-Never silent: the description names the rung and why each stronger one failed. Nothing weaker than Landlock is taken
-unless it was asked for in as many words.
+Invariant: nothing weaker than Landlock unless requested.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ PROBE = b"print(6 * 7)"
 
 
 def probe_rung(rung: str, library: Path | None) -> Slot:
-    """Return a slot on this rung that has run a program. Raises SlotError where the rung does not work."""
+    """Return a slot that has run a program. Raises SlotError if it fails."""
     slot = Slot(rung, "std", library=library)
     limits = limits_message(Limits(), tree=False)
     descriptors = [memory_file(PROBE), memory_file(b""), output_file(), output_file()]
@@ -39,9 +38,9 @@ def probe_rung(rung: str, library: Path | None) -> Slot:
 
 
 def choose_rung(rung: str | None, allow_none: bool) -> tuple[str, str, Slot, Path | None]:
-    """Return the rung, its description, a first warm slot, and the library that starts programs, if it is there.
+    """Return the rung, its description, a warm slot, and the library.
 
-    Raises VerifierError where nothing works.
+    Raises VerifierError if nothing works.
     """
     if rung is not None and rung not in RUNGS:
         raise VerifierError(f"no isolation is called {rung!r}; use one of {', '.join(RUNGS)}")

@@ -1,7 +1,6 @@
-"""The compiled half of the sandbox: `inside/start.c`, built once with this machine's own C compiler, kept in the cache.
+"""Builds and caches `inside/start.c`; without it Python starts programs, more slowly.
 
-Invariants: what is loaded was built from this very source, and no other user could have changed it; without it,
-programs are started by Python, more slowly and by the same system calls, and the reason is reported.
+Invariant: the loaded library was built from this source, and no other user could change it.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ class LibraryUnavailable(Exception):
 
 
 def cache_folder() -> Path:
-    """Return the user's cache folder, for what takes long to make."""
+    """Return the user's cache folder."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return base / "goldilocks"
 
 
 def build_library() -> Path:
-    """Return the library's path, and compile it if it is not there yet. Raises `LibraryUnavailable`."""
+    """Return the library's path, compiled if missing. Raises `LibraryUnavailable`."""
     text = SOURCE.read_bytes()
     digest = hashlib.sha256(repr((text, FLAGS, platform.machine())).encode()).hexdigest()
     library = cache_folder() / "start" / f"{digest[:16]}.so"

@@ -1,7 +1,4 @@
-"""What a program may use, how it ended, and what it left: the data types of the sandbox.
-
-They report nothing about right and wrong. `Ending.BROKEN` means that the sandbox itself failed and nothing is known.
-"""
+"""Defines the sandbox's limits and results, without verdicts."""
 
 from __future__ import annotations
 
@@ -32,12 +29,8 @@ class Ending(StrEnum):
 class Limits:
     """What one run may use.
 
-    CPU time is the limit; ``wall_s`` is a guard against sleepers, by default ``3 * cpu_s + 2``. ``memory_mb`` is
-    resident memory in MiB, ``output_bytes`` what goes to stdout (stderr has the same limit), ``file_mb`` all files in
-    the private /tmp in MiB, ``processes`` threads of the program, of all its processes together: pools are as large as
-    the machine has CPUs.
-
-    Example: ``Limits(cpu_s=2.0, memory_mb=256)``
+    ``wall_s`` is by default ``3 * cpu_s + 2``, ``memory_mb`` resident MiB, ``output_bytes`` for stdout and stderr each,
+    ``file_mb`` MiB in the private /tmp, ``processes`` threads of all processes.
     """
 
     cpu_s: float = 4.0
@@ -49,19 +42,16 @@ class Limits:
 
     @property
     def wall_guard_s(self) -> float:
-        """Return the guard in seconds of wall time; waiting for a CPU is not counted."""
+        """Return the guard in wall seconds, without waits for a CPU."""
         return 3 * self.cpu_s + 2 if self.wall_s is None else self.wall_s
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run: how it ended, what it wrote, what it used.
+    """How a run ended, what it wrote and used.
 
-    ``exit_code`` is set for EXITED, ``signal`` for SIGNALED; a limit keeps whichever the process ended by. ``stdout``
-    is whole (at most ``output_bytes``), ``stderr`` its first 64 KiB. ``cpu_s`` is user and system time of all threads,
-    ``memory_mb`` the peak resident MiB.
-
-    Example: ``RunResult(Ending.EXITED, 0, None, b"3\\n", b"", 0.012, 0.013, 10, "")``
+    ``exit_code`` is for EXITED, ``signal`` for SIGNALED, either for a limit. ``stderr`` is its first 64 KiB, ``cpu_s``
+    of all threads, ``memory_mb`` the peak resident MiB.
     """
 
     ending: Ending
@@ -77,11 +67,10 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """What a compiler made: the file it wrote, or why it did not.
+    """The file that a compiler wrote (``ok``), or why it did not.
 
-    ``ok`` means that it exited with 0 and wrote the file. ``log`` is stderr and stdout, the first 64 KiB of each.
-    ``artifact`` is the file's content, ``digest`` its SHA-256 in hex. ``run`` separates limits from errors
-    (``run.ending is Ending.BROKEN``: the sandbox failed, not the program).
+    ``log`` is the first 64 KiB each of stderr and stdout, ``digest`` the artifact's SHA-256; ``run.ending`` is BROKEN
+    if the sandbox failed.
     """
 
     ok: bool

@@ -1,4 +1,4 @@
-"""From what the kernel counted to how a run ended: the rules, in one place, in the judge's process."""
+"""Decides how a run ended, from what the kernel counted."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def broken_run(note: str) -> RunResult:
 
 
 def worse_than_limits(used: Mapping[str, Any], limits: Limits) -> bool:
-    """Return whether compiling a program already took more memory than running it may."""
+    """Return whether compiling already took more memory than a run may."""
     return bool(used["peak_kb"] > limits.memory_mb * 1024)
 
 
 def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
-    """Return how a run ended: by the watch's reason first, then by a limit passed between two ticks, then by itself."""
+    """Return the ending: the watch's reason, a passed limit, or its own."""
     status = used["status"] & 0xFFFF
     if used["killed"] in KILLED:
         return KILLED[used["killed"]]
@@ -46,7 +46,7 @@ def _ending(used: Mapping[str, Any], limits: Limits, written: int) -> Ending:
 
 
 def run_result(used: Mapping[str, Any], limits: Limits, stdout: int = -1, stderr: int = -1) -> RunResult:
-    """Return the `RunResult` of what `Watch.wait` returned and of the files that the program wrote to."""
+    """Return the `RunResult` of `Watch.wait` and the program's files."""
     if used.get("failed"):
         return broken_run(used["failed"])
     status = used["status"] & 0xFFFF

@@ -1,4 +1,4 @@
-"""The ladder of isolation, strongest first, and the words that show a user what each rung gives."""
+"""The ladder of isolation, strongest first, with a description per rung."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""One slot: a supervisor process (see `inside`), and how the judge talks to it.
+"""Talks to one slot, a supervisor process (see `inside`).
 
-Invariants: the supervisor is a fresh interpreter with a clean environment, started without forking the judge's
-memory; inputs and outputs travel as descriptors of memory files, so they are never in the supervisor; a slot that
-does not answer as it should is killed with all that runs in it and raises `SlotError`.
+Invariants: the supervisor is a fresh interpreter; inputs and outputs travel as memory files, never in it; a misbehaving
+slot is killed with all that it runs and raises `SlotError`.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ MOST = 1 << 53
 
 
 class SlotError(Exception):
-    """The slot cannot be used any more; the text states why."""
+    """The slot is unusable, for the stated reason."""
 
 
 class Answer(dict[str, Any]):
-    """A supervisor's message; who asks it for a word that it lacks gets an error."""
+    """A supervisor's message; access to a missing key is an error."""
 
     def __missing__(self, word: str) -> Any:
         raise SlotError(f"the supervisor's answer lacks {word!r}")
@@ -89,7 +88,7 @@ _ANSWERS = json.JSONDecoder(object_pairs_hook=_checked)
 
 
 def read_answer(data: bytes) -> Answer:
-    """Return a supervisor's message. Raises `SlotError` where it is none: an unknown word, a value of another kind."""
+    """Return a supervisor's message. Raises `SlotError` if it is invalid."""
     try:
         message = _ANSWERS.decode(data.decode())
     except (ValueError, RecursionError) as error:
@@ -100,7 +99,7 @@ def read_answer(data: bytes) -> Answer:
 
 
 def file_names(files: Iterable[str]) -> list[str]:
-    """Return the names of a program's files. Raises `SlotError` where one leads out of its folder."""
+    """Return a program's file names. Raises `SlotError` if one leaves its folder."""
     names = list(files)
     try:
         for name in names:
@@ -111,7 +110,7 @@ def file_names(files: Iterable[str]) -> list[str]:
 
 
 def memory_file(content: bytes) -> int:
-    """Return a descriptor of a sealed, read-only file with this content, positioned at its beginning."""
+    """Return a descriptor of a sealed read-only file with this content."""
     writable = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         remaining = memoryview(content)
@@ -124,17 +123,17 @@ def memory_file(content: bytes) -> int:
 
 
 def output_file() -> int:
-    """Return a descriptor of an empty file in memory that others write to."""
+    """Return a descriptor of an empty memory file for output."""
     return os.memfd_create("out", os.MFD_CLOEXEC)
 
 
 def writable(output: int) -> int:
-    """Return a descriptor of the same file that can only write, with a position of its own."""
+    """Return a write-only descriptor with a position of its own."""
     return os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_CLOEXEC)
 
 
 def read_file(descriptor: int, max_bytes: int) -> bytes:
-    """Return the first ``max_bytes`` bytes of a file, whatever the position of its writer."""
+    """Return a file's first ``max_bytes`` bytes, whatever its writer's position."""
     parts, place = [], 0
     while place < max_bytes and (part := os.pread(descriptor, min(max_bytes - place, 1 << 24), place)):
         parts.append(part)
@@ -143,7 +142,7 @@ def read_file(descriptor: int, max_bytes: int) -> bytes:
 
 
 class Slot:
-    """A warm supervisor of one kind (``std``, ``numpy``, ``compile``) on one rung; ``library`` starts its programs."""
+    """A warm supervisor of kind ``std``, ``numpy`` or ``compile``."""
 
     def __init__(self, rung: str, kind: str, tools: Path | None = None, library: Path | None = None) -> None:
         self.rung, self.kind, self.usable = rung, kind, True
@@ -189,7 +188,7 @@ class Slot:
                 self.process.stderr.close()
 
     def close(self) -> None:
-        """Kill the supervisor and all that it started, and remove its folder."""
+        """Kill the supervisor with its processes and remove its folder."""
         self.control.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -206,7 +205,7 @@ class Slot:
                 self._folder.remove()
 
     def _kill_what_its_user_runs(self) -> None:
-        """Kill all processes of the user id that this slot drew, which no one else has."""
+        """Kill all processes of this slot's own user id."""
         none = subprocess.DEVNULL
         subprocess.run(
             ["/bin/sh", "-c", f'[ "$(id -u)" = {self._uid} ] && kill -9 -1'],
@@ -222,7 +221,7 @@ class Slot:
         )
 
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
-        """Send one message with descriptors. Raises `SlotError` where the supervisor is gone."""
+        """Send a message with descriptors. Raises `SlotError` if the supervisor is gone."""
         try:
             socket.send_fds(self.control, [json.dumps(message).encode()], list(descriptors))
         except OSError as error:
@@ -230,7 +229,7 @@ class Slot:
             raise SlotError(f"the supervisor is gone ({error.strerror})") from error
 
     def answer(self, patience_s: float) -> Answer:
-        """Return the next message of the supervisor. Raises `SlotError` where none comes in time."""
+        """Return the next message. Raises `SlotError` if none comes in time."""
         self.control.settimeout(patience_s)
         try:
             data, ended = self.control.recv(1 << 18), True
@@ -254,12 +253,12 @@ class Slot:
 
 
 def _preloaded(rung: str, library: str) -> dict[str, str]:
-    """Return the variable by which a slot without a /dev/shm of its own finds in the library what it lacks."""
+    """Return the variable that preloads the library without a /dev/shm."""
     return {"LD_PRELOAD": library} if rung == "landlock" and library and not {" ", ":"} & {*library} else {}
 
 
 def _empty_later(path: str) -> None:
-    """Have a folder removed by a process of its own, which no one waits for, whatever is there."""
+    """Remove a folder in a separate process, without waiting."""
     words = ["nice", interpreter(), "-I", "-S", "-c", SWEEP, str(Path(folder.__file__).parent), path]
     none = subprocess.DEVNULL
     subprocess.run(
@@ -274,5 +273,5 @@ def _empty_later(path: str) -> None:
 
 
 def limits_message(limits: Limits, tree: bool) -> dict[str, Any]:
-    """Return limits as the supervisor takes them; ``tree``: the program may start others, which count with it."""
+    """Return limits for the supervisor; ``tree``: child processes are allowed and count."""
     return {**asdict(limits), "wall_s": limits.wall_guard_s, "tree": tree}

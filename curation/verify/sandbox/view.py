@@ -1,4 +1,4 @@
-"""What of the host a box sees, read only: the toolchain, and nothing else."""
+"""Defines what a box sees of the host: the toolchain, read only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINKS = ("/etc/alternatives",)
 
 @dataclass(frozen=True, slots=True)
 class SandboxView:
-    """Paths seen in a box at their own places, those hidden again, and a folder of packages for ``sys.path``."""
+    """Visible paths, hidden ones within them, and a folder for ``sys.path``."""
 
     binds: tuple[str, ...]
     hidden: tuple[str, ...]
@@ -29,7 +29,7 @@ def interpreter() -> str:
 
 
 def numpy_site_packages() -> Path | None:
-    """Return the folder of packages that holds numpy, None without numpy; numpy is not imported."""
+    """Return the packages folder with numpy or None, without importing it."""
     spec = importlib.util.find_spec("numpy")
     return Path(spec.origin).parent.parent if spec and spec.origin else None
 
@@ -45,7 +45,7 @@ def _without_nested(paths: list[str]) -> tuple[str, ...]:
 
 
 def build_view(kind: str, tools: Path | None) -> SandboxView:
-    """Return the view of a slot that runs ``std`` or ``numpy`` programs, or a ``compile``r."""
+    """Return the view for a kind of slot: ``std``, ``numpy`` or ``compile``."""
     base = Path(sys.base_prefix)
     names = {name: str(base) for name in ("base", "platbase", "installed_base", "installed_platbase")}
     stdlib = [sysconfig.get_path(name, vars=names) for name in ("stdlib", "platstdlib")]
