@@ -121,7 +121,7 @@ def refusal(*arguments: str | Path) -> str:
 
 
 OPTIONAL = (
-    *("rewriting", "doubtful_rows", "review", "decontamination", "overlaps", "premises", "translation"),
+    *("rewriting", "doubtful_rows", "review", "decontamination", "overlaps", "premises", "translation", "variants"),
     *(f"stage{n}.doubtful_verdicts" for n in (1, 2)),
 )
 """Stages of a run with verdicts of people, benchmarks, translations, or a model asked beside attempts."""
