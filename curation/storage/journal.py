@@ -1,12 +1,10 @@
-"""An append-only file of JSON lines, each under a name: where attempts are until a parquet part takes them over.
+"""An append-only file of named JSON lines.
 
 Invariants:
-  - a line is written whole before `add` returns, so kill -9 loses none; `sync` outlasts a power cut too;
-  - a line torn by a kill in the middle of writing is cut off when the journal is opened for writing: what it held was
-    not finished. Any other damage is a `StoreError`;
-  - only names and places are kept in memory, the lines stay on disk.
-
-One process writes at a time; the run folder's lock sees to that. Readers may come at any time and change nothing.
+  - kill -9 loses no line that `add` wrote; `sync` survives a power cut too;
+  - opening for writing cuts off a line torn by a kill; any other damage is a `StoreError`;
+  - only names and positions are kept in memory;
+  - one process writes (ensured by the run folder's lock), any number may read.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ Name = tuple[str, int]
 
 
 class Journal:
-    """The lines of one file, by (problem, index). ``writable`` off: nothing is changed on disk."""
+    """The lines of one file, by (problem, index)."""
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
@@ -82,7 +80,7 @@ class Journal:
                 yield json.loads(handle.read(size))[2]
 
     def snapshot(self) -> Iterator[tuple[Name, dict[str, Any]]]:
-        """Read the lines of the file in one go, while other processes may write or remove it."""
+        """Read all lines at once, safe while other processes write or remove the file."""
         try:
             with self.path.open("rb") as handle:
                 for line in handle:
@@ -97,7 +95,7 @@ class Journal:
         return self._places[name][1]
 
     def drop(self, names: Container[Name]) -> None:
-        """Remove these lines, on disk too: the rest is written aside and renamed."""
+        """Remove these lines by rewriting the file and renaming it."""
         remaining = [(name, place) for name, place in self._places.items() if name not in names]
         if len(remaining) == len(self._places):
             return
@@ -120,7 +118,7 @@ class Journal:
             self.path.unlink()
 
     def close(self) -> None:
-        """Sync and let go of the file; the next `add` takes it up again."""
+        """Sync and close the file; the next `add` opens it again."""
         self.sync()
         if self._handle is not None:
             self._handle.close()
