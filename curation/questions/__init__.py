@@ -1,8 +1,6 @@
-"""What a model is asked other than to solve: questions of two shapes, `Vote` (votes.py) and `Proposal` (proposals.py).
+"""Questions to a model other than solving: a `Vote` or a `Proposal`, one file and one line of `QUESTIONS` each.
 
-A question is one file here and one line in `QUESTIONS`; `[questions.NAME]` of a recipe names the model that answers it.
-A user's own question is a `Vote` over rows, named by `use = "my_file.py:NAME"` (`curation.plugins`).
-`flows.stages.question` makes a stage of each.
+A user's own question is a `Vote` over rows, `use = "my_file.py:NAME"`.
 """
 
 QUESTIONS = {

@@ -1,4 +1,4 @@
-"""An environment of skyrl_gym: one turn, judged by the record of its row."""
+"""An environment of skyrl_gym: one turn, judged by a row's record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "goldilocks"
 
 
 class GoldilocksEnv(BaseTextEnv):
-    """A problem. ``extras`` are the further columns of its row, of which ``reward_spec.ground_truth`` is the record."""
+    """A problem; ``extras["reward_spec"]["ground_truth"]`` is the record."""
 
     def __init__(self, env_config: Any = None, extras: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         super().__init__()
