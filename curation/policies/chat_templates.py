@@ -1,7 +1,6 @@
-"""The text that a chat template makes of a chat, and the tokens that end an answer.
+"""Chat templates: a chat's text, and the tokens that end an answer.
 
-Base models often name another end token than the one with which their template ends turns. Both end a response here,
-since generation would otherwise continue after the answer.
+Base models often name another end token than their template's, so both end a response here.
 """
 
 from __future__ import annotations
@@ -23,10 +22,7 @@ _CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWE
 
 @dataclass(frozen=True, slots=True)
 class StopTokens:
-    """The tokens that end a response.
-
-    ``turn_end`` is the template's token after an answer, if any; ``added`` if the model's settings lack it.
-    """
+    """The tokens that end a response; ``turn_end`` is the template's, ``added`` if the model's settings lack it."""
 
     ids: tuple[int, ...]
     turn_end: int | None
@@ -47,10 +43,10 @@ class StopTokens:
 
 
 def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: Any) -> Any:
-    """Return a chat as the tokenizer's template writes it, without adding a default system message.
+    """Return a chat's text without a default system message.
 
     Raises:
-        PolicyError: the template refuses the chat, as some refuse every system message.
+        PolicyError: the template refuses the chat.
     """
     from jinja2.exceptions import TemplateError
 
@@ -94,10 +90,7 @@ def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
 
 
 def turn_end_token(tokenizer: Any) -> int | None:
-    """Return the template's special token after an answer, or before the next user turn (GLM).
-
-    None if there is no template, it refuses the chat, or ends turns with plain letters.
-    """
+    """Return the template's special token after an answer, or before the next user turn (GLM), or None."""
     if getattr(tokenizer, "chat_template", None) is None:
         return None
     for chat in (_CHAT, (*_CHAT, _QUESTION)):

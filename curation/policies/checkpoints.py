@@ -41,10 +41,8 @@ def weight_files(folder: Path) -> list[Path]:
 def folder_revision(folder: Path) -> str:
     """Return 12 hexadecimal digits over a folder's weights, tokenizer and chat template.
 
-    Reads about a gigabyte per second.
-
     Raises:
-        PolicyError: the folder holds no weights, or they cannot be read.
+        PolicyError: the folder has no readable weights.
     """
     total = hashlib.blake2b(digest_size=6)
     try:

@@ -1,11 +1,10 @@
-"""The HTTP client of model servers: keys, retries and errors.
+"""The HTTP client of model servers.
 
 Invariants:
   - an answered request is never repeated;
-  - temporary failures (429, 5xx, a timeout, a broken connection) are retried on another server, after a doubling pause
-    with jitter. `Retry-After` pauses the request, and an overloaded server as a whole;
-  - a request that living servers do not answer is refused (`RequestRefused`): at once for a 400, after all retries for
-    other failures. A missing server, key or model ends the run (`PolicyError`);
+  - temporary failures (429, 5xx, a timeout, a broken connection) are retried on another server after a pause;
+  - a 400, or failures of all retries on living servers, refuse the request (`RequestRefused`); a missing server, key or
+    model ends the run (`PolicyError`);
   - cancelling a call closes its connection, so that vLLM aborts the generation;
   - keys are never part of settings, errors or the store.
 """
@@ -87,7 +86,7 @@ class HttpSession:
     """Open connections to any number of servers; made inside an event loop.
 
     Raises:
-        TemporaryFailure: from `get` and `post`: the connection broke, or no answer came in time.
+        TemporaryFailure: a request's connection broke, or no answer came in time.
     """
 
     def __init__(self, headers: Mapping[str, str], connect_s: float, answer_s: float) -> None:
@@ -160,10 +159,10 @@ class ServerClient:
 
     Args:
         model: its name on the servers; None: the first that each lists.
-        urls: addresses; by default those of the settings.
+        urls: by default those of the settings.
         models: path of the list of models.
-        welcome: called with a server's address and its context in tokens, if known, before its first request and after
-            every outage. Raises `TemporaryFailure` or, if the server can never answer, `PolicyError`.
+        welcome: called with a server's address and context in tokens before its first request and after every outage.
+            Raises `TemporaryFailure`, or `PolicyError` if the server can never answer.
 
     Raises:
         PolicyError: the key is missing; on entering: no server answers, or one never will.
@@ -211,9 +210,8 @@ class ServerClient:
         """Return what ``read`` makes of an answer from the least busy server.
 
         Args:
-            path: relative to the server's address.
-            body: called for each try, when a server has room.
-            read: gets every final answer; raises `TemporaryFailure` to retry.
+            body: called for each try.
+            read: raises `TemporaryFailure` to retry.
             request: its name in errors.
 
         Raises:
@@ -243,7 +241,7 @@ class ServerClient:
 
     @property
     def health(self) -> dict[str, float]:
-        """Return counts of busy and failed answers and of retries, and the mean latency."""
+        """Return counts of failures and retries, and the mean latency."""
         servers = self.servers.all
         latencies = [server.limit.latency_s for server in servers if server.limit.latency_s]
         return {
@@ -258,12 +256,12 @@ class ServerClient:
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
-        """Get an address within ``PATIENCE.connect_s`` and return the answer of any status."""
+        """Get an address and return the server's answer of any status."""
         return await self._open_session().get(url, PATIENCE.connect_s)
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
-        """Raise for every status but 200: `TemporaryFailure` if a retry may succeed; `PolicyError` for a wrong key,
-        address or model; else `RequestRefused`.
+        """Raise `TemporaryFailure`, `PolicyError` (wrong key, address or model) or `RequestRefused` for any status but
+        200.
         """
         status = response.status
         if status == 200:
@@ -315,7 +313,7 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _pause_s(self, failures: int) -> float:
-        """Return the seconds to wait after consecutive failures: doubling with jitter, up to a minute."""
+        """Return the seconds to wait after consecutive failures, at most a minute."""
         return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _open_session(self) -> HttpSession:
@@ -344,10 +342,10 @@ def message(response: ServerResponse) -> str:
 
 
 def _context_of(response: ServerResponse, url: str, model: str | None) -> int | None:
-    """Return the context of ``model`` in tokens, from the server's list, or None.
+    """Return the context of ``model`` in tokens, or None.
 
     Raises:
-        PolicyError: it is no such list, or lacks the model.
+        PolicyError: the list is invalid, or lacks the model.
     """
     try:
         contexts = {str(entry["id"]): entry.get("max_model_len") for entry in response.json()["data"]}
@@ -361,10 +359,10 @@ def _context_of(response: ServerResponse, url: str, model: str | None) -> int | 
 
 
 def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
-    """Return the header with the key in the environment variable ``name``; empty without a name.
+    """Return the header with the key in the environment variable ``name``.
 
     Raises:
-        PolicyError: the key is missing, or no header can hold it.
+        PolicyError: the key is missing or unusable.
     """
     if name is None:
         return {}

@@ -17,10 +17,10 @@ _TAIL_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class TokenCompletion:
-    """One response with its tokens.
+    """One response; ``logprobs`` (natural, of the distribution drawn from) and ``versions`` are per token, empty if not
+    requested.
 
-    ``logprobs`` are natural, of the distribution drawn from; ``versions`` are those of the weights; both are per token,
-    and empty if not requested. ``finish`` is ``stop`` (a drawn end token is the last of ``token_ids``) or ``length``.
+    ``finish`` is ``stop`` (a drawn end token is the last of ``token_ids``) or ``length``.
     """
 
     prompt_ids: tuple[int, ...]

@@ -1,7 +1,6 @@
-"""A policy that asks OpenAI-compatible servers of one model, whose weights are known by `revision` only.
+"""A policy that asks OpenAI-compatible servers of one model.
 
-Invariant: a problem without room for `max_tokens` is refused if the server states its context, since `vllm serve` would
-silently cut `max_tokens`.
+Invariant: a problem without room for `max_tokens` is refused, since `vllm serve` would silently cut `max_tokens`.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ class Endpoint:
     """OpenAI-compatible servers under the `Policy` protocol.
 
     Raises:
-        PolicyError: the key is missing; on entering: no server answers, or one refuses the key, has another model or too
-            short a context.
+        PolicyError: the key is missing; on entering: no server answers, or one is unsuitable.
     """
 
     def __init__(self, settings: EndpointModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
@@ -78,7 +76,7 @@ class Endpoint:
         """Return one attempt.
 
         Raises:
-            RequestRefused: living servers refuse the request, for example as too long.
+            RequestRefused: living servers refuse the request.
             PolicyError: a server refuses all requests, or none is alive.
         """
         if (why := self._no_room.get(problem.id)) is not None:

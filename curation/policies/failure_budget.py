@@ -1,7 +1,7 @@
-"""The number of problems that a stage may refuse before the run ends.
+"""The number of problems that a stage may refuse.
 
-Invariants: a problem counts once; one may always be refused unless the share is 0; `IN_A_ROW` refused problems in a
-row end any run, as they point to a setting or a server.
+Invariants: a problem counts once; one is always allowed unless the share is 0; `IN_A_ROW` refusals in a row end any
+run.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ class FailureBudget:
 
     Args:
         share: of all ``problems`` that may be refused.
-        setting: the recipe's key of the share, for messages.
-        before: problems refused in earlier parts of the stage.
+        setting: the share's key, for messages.
+        before: problems refused earlier.
     """
 
     def __init__(self, share: float, problems: int, setting: str = "", before: int = 0) -> None:

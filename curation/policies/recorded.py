@@ -1,9 +1,7 @@
-"""A policy that answers from a file of attempts, by a column map.
-
-A row is one attempt, or a problem with a list of attempts; they are numbered from 0 in the file's order.
+"""A policy that answers from a file of attempts, numbered from 0 in the file's order.
 
 Invariants: each attempt is given at most once; one without text and answer counts as no answer; one with unreadable
-text is refused. A temporary database on disk bounds the memory.
+text is refused.
 """
 
 from __future__ import annotations
@@ -42,12 +40,10 @@ _Stored = tuple[str | None, str | None, bool | None, str | None]
 
 
 class Recorded:
-    """Attempts of a file under the `Policy` protocol.
-
-    ``instant``: attempts cost nothing, so all are requested at once and stored.
+    """Attempts of a file under the `Policy` protocol; ``instant``, so that all are requested at once.
 
     Raises:
-        SourceError: the file is missing, unreadable, or lacks a mapped column.
+        SourceError: the file is unreadable, or lacks a mapped column.
         PolicyError: the file holds no attempts, or a value of a wrong type.
     """
 

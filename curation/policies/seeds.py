@@ -1,7 +1,6 @@
 """Keys and seeds of the attempts of live policies.
 
-Invariants: (seed, problem, index) determines the 31-bit seed; settings have equal digests exactly if they draw alike.
-Texts of equal seeds may differ, as a GPU's results depend on the batch.
+Invariants: (seed, problem, index) determines the seed; settings have equal digests exactly if they draw alike.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **furth
 
     Args:
         name: ``model@revision``.
-        prompt: by default that of the settings.
         further: what else changes requests or draws.
     """
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)

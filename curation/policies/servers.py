@@ -1,13 +1,13 @@
 """Choice of the server for each request, and the limits of servers.
 
-A request goes to the server with the fewest requests in flight that is below its limit, or waits. Invariants:
+Invariants:
+  - a request goes to the least busy server below its limit, or waits;
   - servers already tried for a request are asked again only if no other is alive;
-  - a server that broke a connection gets nothing until a probe succeeds, every 1 to 30 seconds;
-  - without a living server requests fail after ``give_up_s``, with the last error of each server.
+  - a server that broke a connection gets nothing until a probe succeeds;
+  - without a living server requests fail after ``give_up_s``.
 
-A limit (`AdaptiveLimit`) starts at its cap and adapts by AIMD (Chiu and Jain 1989). Refusals of at least `OVERLOAD` in
-a window of `WINDOW` outcomes lower it by their share, to half at most, once per round; a full round of answers raises
-it by one.
+A limit adapts by AIMD (Chiu and Jain 1989): refusals of at least `OVERLOAD` in a window lower it by their share, a full
+round of answers raises it by one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class AdaptiveLimit:
         return int(self._limit)
 
     def answered(self, seconds: float, outstanding: int) -> None:
-        """Count an answer; ``outstanding`` is the server's requests, including this one."""
+        """Count an answer; ``outstanding`` includes this request."""
         self.latency_s = seconds if not self.latency_s else 0.9 * self.latency_s + 0.1 * seconds
         self._count_outcome()
         if outstanding >= self.value and self._limit < self._cap:  # less is no sign of what it bears
@@ -68,8 +68,7 @@ class TemporaryFailure(Exception):
     """A failure that a retry may fix; the text is the reason.
 
     Attributes:
-        kind: if the request may be the cause: a status of 500 or above, ``no_answer``, ``unusable``. If every try fails
-            so, the request is refused (`curation.records.RequestRefused`).
+        kind: set if the request may be the cause, and should be refused when every try fails so.
         retry_after_s: the pause that the server requests, in seconds.
     """
 
@@ -84,7 +83,7 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """One server; ``busy`` counts answers such as 429, ``failed`` those of 500 and above or none."""
+    """One server; ``busy`` counts answers such as 429, ``failed`` 5xx and none."""
 
     url: str
     limit: AdaptiveLimit
@@ -104,7 +103,7 @@ class Servers:
     Args:
         in_flight: max requests at once per server.
         give_up_s: seconds without a living server after which requests fail.
-        probe: raises `TemporaryFailure` if the server cannot answer now, `PolicyError` if it never will.
+        probe: raises `TemporaryFailure`, or `PolicyError` if the server can never answer.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class Servers:
             raise PolicyError(f"no server answers: {self._troubles()}.")
 
     async def acquire(self, avoided: Collection[str] = ()) -> Server:
-        """Wait for a server with room and return it; call `release` afterwards.
+        """Wait for a server with room; call `release` afterwards.
 
         Args:
             avoided: addresses to use only if no other server is alive.
@@ -197,7 +196,7 @@ class Servers:
         return min(ready, key=lambda one: (one.outstanding, one.requests), default=None)
 
     def _patience_s(self) -> float | None:
-        """Return the seconds to wait for a server with room; None to wait for a change.
+        """Return the seconds to wait for a server; None for no limit.
 
         Raises:
             PolicyError: no server has been alive for too long.

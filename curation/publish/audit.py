@@ -1,10 +1,7 @@
 """Audits of labels: draw rows with known probabilities, and estimate the share of wrong labels from people's verdicts.
 
-Problems are ordered by the probability of a wrong label and cut into strata of equal sum of sqrt(p (1 - p)), with equal
-draws from each (Neyman 1934). The share is Horvitz and Thompson's (1952). The interval's ends are quantiles of sampled
-Beta(b, n - b + 1) and Beta(b + 1/2, n - b + 1/2) shares per stratum, for b bad labels of n.
-
-The estimate is valid even if the probabilities are wrong.
+Strata have equal sums of sqrt(p (1 - p)) and equal draws (Neyman 1934); the share is Horvitz and Thompson's (1952),
+with an interval of sampled Beta shares. It is valid even if the probabilities are wrong.
 """
 
 from __future__ import annotations
@@ -55,7 +52,7 @@ def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[Draw
     """Draw ``size`` problems, or all if there are fewer.
 
     Args:
-        chances: each problem's probability of a wrong reference, ordered by id; nan if unknown.
+        chances: probabilities of a wrong reference, ordered by id; nan if unknown.
     """
     order = np.argsort(-np.where(np.isnan(chances), np.inf, chances), kind="stable")
     spread = np.clip(np.nan_to_num(chances[order], nan=_LEAST), _LEAST, 1 - _LEAST)
@@ -95,8 +92,8 @@ def estimate_audit(
 
     Args:
         verdicts: whether the label is wrong, by judged problem.
-        corrected: judged problems whose label was corrected since, which count as right.
-        gone: judged problems that left the set, which do not count.
+        corrected: judged problems that count as right now.
+        gone: judged problems that left the set.
     """
     rng = np.random.default_rng(0)
     mended = {*corrected, *gone}

@@ -1,7 +1,6 @@
 """Columns of the published set, and quotas per source.
 
-Invariants: pure functions; which rows a quota keeps depends on the seed and the ids only; a group stays or leaves as a
-whole.
+Invariants: pure functions; which rows a quota keeps depends on the seed and the ids only; groups stay whole.
 """
 
 from __future__ import annotations
@@ -56,11 +55,11 @@ _MEASURED = (
 
 
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
-    """Return the kept problems with their difficulty, in the `CURATED` schema and their order.
+    """Return the kept problems with their difficulty (`CURATED`), in order.
 
     Args:
-        problems: kept `PROBLEM` rows; may have ``accepted``, ``also_from``, ``translation_of`` and ``pass_rate_of``.
-        last: `DECISION` rows of the stage that decided; may have ``measured_on``.
+        problems: kept `PROBLEM` rows, perhaps with more columns of `CURATED`.
+        last: `DECISION` rows of the stage that decided.
         first: `DECISION` rows of the stage before it.
     """
     defaults: dict[str, pl.Expr] = {
@@ -84,11 +83,7 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 
 
 def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:
-    """Return problems with a column ``accepted``: the answers that votes found equal to the reference.
-
-    Args:
-        votes: decided pairs; those of another reference do not count.
-    """
+    """Return problems with ``accepted``: the answers that votes found equal to the reference."""
     same = votes.filter((pl.col("decision") == "same") & (pl.col("attempts") > 0))
     found = (
         problems.select("id", "answer")
@@ -123,7 +118,7 @@ def _informed_by() -> pl.Expr:
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:
     """Return each source's number of problems by weight; what a source lacks goes to the others.
 
-    Rounds by largest remainder; ties go to the heavier source, then to the earlier name.
+    Rounds by largest remainder.
 
     Example: ``quotas({"a": 10, "b": 1}, {"a": 1.0, "b": 1.0}, 6) == {"a": 5, "b": 1}``
     """
@@ -148,9 +143,7 @@ def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int
 
 
 def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
-    """Return ``id`` and ``evidence`` of the problems that exceed the set's size.
-
-    Groups are drawn by hash, and stay while all their rows fit into their sources' quotas.
+    """Return ``id`` and ``evidence`` of the problems that exceed the set's size, drawn by group.
 
     Args:
         index: id, group, source and weight of all kept problems.

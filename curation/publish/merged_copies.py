@@ -1,6 +1,6 @@
 """Sources and licences of the duplicates that were merged into published problems.
 
-Invariants: pure functions; every copy has one row that stays; rows dropped for conflicting references are no copies.
+Invariants: every copy has one row that stays; rows dropped for conflicting references are no copies.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ def merged_copies(
 ) -> pl.DataFrame:
     """Return ``source``, ``row`` and copies (``also_from``, `COPIES`) of each row with merged copies.
 
-    Copies of copies count; they are ordered by source and row.
-
     Args:
-        exact_kept: ``id``, ``source``, ``row`` of rows that the exact stage kept.
-        exact_dropped: ``id``, ``source``, ``row``, ``license``, ``reason`` of those that it dropped.
-        members: `curation.filters.dedup.near.MEMBER` rows of the near stage.
+        exact_kept: ``id``, ``source``, ``row``.
+        exact_dropped: ``id``, ``source``, ``row``, ``license``, ``reason``.
+        members: `curation.filters.dedup.near.MEMBER` rows.
     """
     first = exact_kept.select("id", kept_source="source", kept_row="row") if exact_kept.width else None
     exact, near = _EDGE.to_frame(), _EDGE.to_frame()

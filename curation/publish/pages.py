@@ -1,4 +1,4 @@
-"""Markdown pages (cards and receipts) of a YAML header, a title and blocks, and the interval of shares.
+"""Markdown pages for cards and receipts, and the interval of shares.
 
 Invariant: escaped text renders letter by letter.
 """

@@ -1,10 +1,10 @@
 """The receipt of a curated set (receipt.json and RECEIPT.md): figures with intervals, methods and digests.
 
-Invariants: equal figures give equal bytes; no path of a machine and no date but the version's is included; unmeasured
-figures name the command that measures them. ``digest`` covers all the rest: it reveals edits, not their author.
+Invariants: equal figures give equal bytes; no local path and no date but the version's is included. ``digest`` reveals
+edits, not their author.
 
-Tests are judged by labelled solutions: the shares of right ones that pass and of wrong ones that fail. Both flatter, as
-solutions helped to make the tests; wrong ones are therefore also counted without the tests that only they fail.
+Tests are judged by labelled solutions. As these helped to make the tests, wrong ones are also counted without the tests
+that only they fail.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ class Figure:
     Args:
         name: dotted, beginning with the section.
         n: the number of rows, verdicts or solutions.
-        how: how it was computed, in a sentence or two.
-        counts: its components by name.
+        how: the method in a sentence or two.
     """
 
     name: str
@@ -84,7 +83,7 @@ class Receipt:
     """The receipt of one version of a set.
 
     Args:
-        files: SHA-256 of the set's files by path, without the receipt and the mark of publication.
+        files: SHA-256 by path, without the receipt and the mark of publication.
         columns: digest of each column of ``data/train-*.parquet``.
     """
 
@@ -170,7 +169,7 @@ _ROWS = 10_000
 
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of a set's files by path, without the receipt and the mark of publication."""
+    """Return the SHA-256 of a set's files by path, as in `Receipt`."""
     digests = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
@@ -198,7 +197,6 @@ def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], c
 
     Args:
         ledger: by source: licence, problems, changed texts, merged copies.
-        card: the card's licence.
     """
     how = (
         "rows of data/train-*.parquet by source and license, and the copies in also_from; "
@@ -252,8 +250,8 @@ def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFra
     """Return the shares of right solutions that pass and of wrong ones that fail.
 
     Args:
-        runs: every solution on every test: problem, solution, right, test, valid, output, ended.
-        decisions: problem, test, decision, output; the set has those not discarded.
+        runs: every solution on every test.
+        decisions: of tests; the set has those not discarded.
         made: problem and test of the tests made here.
     """
     failing = _failing(runs, decisions)
@@ -285,10 +283,7 @@ def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFra
 
 
 def _failing(runs: pl.DataFrame, decisions: pl.DataFrame, *, right: bool = False) -> pl.DataFrame:
-    """Return problem, test and solution of failed runs of wrong (or right) solutions on kept tests.
-
-    Tests skipped after a solution used up its limits do not count.
-    """
+    """Return problem, test and solution of failed runs of wrong (or right) solutions on kept tests."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
     told = runs.filter(pl.col("right") == right).filter(pl.col("ended").ne_missing("skipped"))
     joined = told.join(staying, on=["problem", "test"])

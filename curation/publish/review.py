@@ -1,11 +1,9 @@
 """The queue of disputed labels (`DISPUTE`), and people's verdicts on them.
 
-A verdict is a line of the append-only ``DIR/review.jsonl``: ``accept`` names the right reference, ``reject`` discards
-the problem, ``undo`` takes back the reviewer's last verdict on it. The last line on a problem counts, or the verdict of
-at least ``labels.reviewers`` reviewers. The next run applies verdicts before the reference check.
+A verdict is a line of ``DIR/review.jsonl``: ``accept`` names the right reference, ``reject`` discards the problem,
+``undo`` takes back the reviewer's last verdict. The next run applies them before the reference check.
 
-Invariants: pure functions, except `read_verdicts` and `add_verdict`; in = kept + dropped; ``raw_answer`` keeps a
-replaced reference, without naming an option.
+Invariants: the verdict file is append-only; in = kept + dropped; ``raw_answer`` keeps a replaced reference.
 """
 
 from __future__ import annotations
@@ -90,7 +88,7 @@ ReviewVerdicts = Mapping[str, ReviewVerdict]
 
 
 def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
-    """Read the verdicts that count, by problem; empty if the file is missing.
+    """Read the verdicts that count, by problem.
 
     Args:
         reviewers: how many people must agree; with 1 the last line counts.
@@ -103,7 +101,7 @@ def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
 
 
 def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
-    """Read the verdicts that were not taken back, by problem, ordered by their last line.
+    """Read the verdicts that were not taken back, by problem.
 
     Raises:
         StoreError: a line is no verdict.
@@ -251,8 +249,7 @@ def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, ve
     """Return the decisions without suspicions against accepted labels.
 
     Args:
-        decisions, unsuspecting: `DECISION` rows of the same problems in the same order; the second made with
-            ``wrong_label_share`` = 1.
+        unsuspecting: the same rows, decided with ``wrong_label_share`` = 1.
     """
     accepted = pl.Series([name for name, verdict in verdicts.items() if verdict.answer is not None], dtype=pl.String)
     is_suspected = decisions["reason"] == DropReason.SUSPECTED_WRONG_LABEL
@@ -276,12 +273,7 @@ def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
 
 
 def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return near duplicates whose reference differs from that of the kept row.
-
-    Args:
-        dropped: rows that near_dedup dropped.
-        members: `curation.filters.dedup.near.MEMBER` rows.
-    """
+    """Return near duplicates whose reference differs from that of the kept row."""
     stayed = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
     conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(
         stayed, on=["source", "row"], how="left", maintain_order="left"
@@ -296,22 +288,13 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
 
 def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return references that can only be judged after rewriting, in both forms.
-
-    Args:
-        dropped: rows that the reference check dropped, with ``rewritten``.
-    """
+    """Return references that can only be judged after rewriting, in both forms."""
     unproven = dropped.filter(pl.col("reason") == DropReason.UNPROVEN_REWRITING)
     return _as_disputes(unproven, "unproven_rewriting", references=pl.concat_list("answer", "rewritten"))
 
 
 def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return suspected wrong labels: the reference against the most frequent answer.
-
-    Args:
-        problems: graded `PROBLEM` rows.
-        decisions: their `DECISION` rows.
-    """
+    """Return suspected wrong labels: the reference against the most frequent answer."""
     suspected = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL)
     graded = problems.join(
         suspected.select("problem", "top_wrong_answer", "evidence"),
@@ -324,11 +307,7 @@ def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
 
 
 def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: float) -> pl.DataFrame:
-    """Return problems whose probability of a wrong reference reaches the threshold, highest first.
-
-    Args:
-        labels: `curation.difficulty.label_trust.LABEL_TRUST` rows.
-    """
+    """Return problems whose probability of a wrong reference reaches the threshold, highest first."""
     doubted = labels.filter(pl.col("wrong_label") >= queue_above).rename({"problem": "id"})
     joined = problems.join(doubted, on="id", how="inner", maintain_order="left")
     ordered = joined.sort("wrong_label", descending=True, maintain_order=True)
@@ -370,8 +349,6 @@ def offered_references(disputes: pl.DataFrame) -> list[tuple[str, str]]:
 
 def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str]]) -> pl.DataFrame:
     """Return disputes without rival references that the verifier cannot read, which the evidence then names.
-
-    Accepting an unreadable reference would drop the problem at the reference check.
 
     Args:
         unreadable: of `offered_references`.

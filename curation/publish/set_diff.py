@@ -1,6 +1,6 @@
-"""Compare two published sets, of any recipes, policies or versions, by problem id.
+"""Compare two published sets of any origin by problem id.
 
-Invariants: pure functions; every id of either set is in exactly one class of `curation.publish.versions`.
+Invariant: every id is in exactly one class of `curation.publish.versions`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ PASSED_OVER = (MEASURED | _WHERE_FOUND) - READ
 
 @dataclass(frozen=True, slots=True)
 class PublishedTables:
-    """The tables of a published set: curated rows, dropped rows, and digests of further content.
-
-    ``further`` maps a name, such as ``tests``, to one ``problem``, ``digest`` row per problem.
-    """
+    """The tables of a published set; ``further`` has digests of other content by name, one row per problem."""
 
     data: pl.DataFrame
     dropped: pl.DataFrame
@@ -72,11 +69,7 @@ def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 
 def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChange) -> pl.DataFrame | None:
-    """Return id, position, source, row and text of a class; None without texts.
-
-    Args:
-        table: from `part_changes`.
-    """
+    """Return id, position, source, row and text of a class; None without texts."""
     text = _source_text(tables.data)
     if text is None:
         return None
@@ -85,11 +78,7 @@ def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChan
 
 
 def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.DataFrame:
-    """Return ``problem``, ``old_problem`` of rows whose id changed.
-
-    Args:
-        came, left: `moved_rows` of the new and the old set.
-    """
+    """Return ``problem``, ``old_problem`` of rows whose id changed."""
     if came is None or left is None:
         return pl.DataFrame(schema={"problem": pl.String, "old_problem": pl.String})
     now = came.sort("at").select(*_PLACE, "text", problem="id")
@@ -101,12 +90,7 @@ def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.D
 
 
 def with_reworded(table: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return `CHANGES` rows in order, with ``gone`` and position ``at``.
-
-    Args:
-        table: from `part_changes`.
-        pairs: from `reworded_pairs` of all parts.
-    """
+    """Return `CHANGES` rows in order, with ``gone`` and position ``at``."""
     joined = table.join(pairs, on="problem", how="left", maintain_order="left")
     return (
         joined.filter(~pl.col("problem").is_in(pairs["old_problem"].implode()))
@@ -133,11 +117,7 @@ def count_differing(table: pl.DataFrame) -> dict[str, int]:
 
 
 def rate_shift(moves: pl.Series) -> tuple[int, float | None]:
-    """Return the number of problems measured in both sets, and the change of their mean pass rate.
-
-    Args:
-        moves: all `rate_move` values without nulls.
-    """
+    """Return the number of problems measured in both sets, and the change of their mean pass rate."""
     shift = moves.mean()
     return len(moves), float(shift) if isinstance(shift, float) else None
 

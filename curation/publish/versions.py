@@ -1,6 +1,6 @@
-"""Changes between two versions of a curated set.
+"""Changes between two versions of a curated set, from their decisions (`DECISION`).
 
-A version is its decisions (`DECISION`, one row per problem); every problem is in exactly one class (`VersionChange`).
+Invariant: every problem is in exactly one class (`VersionChange`).
 """
 
 from __future__ import annotations
@@ -62,11 +62,7 @@ COMPARED = ("problem", "keep", *_SHOWN)
 
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return one `CHANGES` row per problem, in the order of the new version, then those that are gone.
-
-    Args:
-        old, new: the columns `COMPARED` of `DECISION`, one row per problem.
-    """
+    """Return one `CHANGES` row per problem, in the order of the new version, then those that are gone."""
     for frame in (old, new):
         assert set(COMPARED) <= set(frame.columns), frame.columns
     sides = [
@@ -111,7 +107,6 @@ def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int]
     """Return a version's Markdown section: counts, and examples of changed problems.
 
     Args:
-        version: counted from 1.
         made_on: as YYYY-MM-DD.
         policy: as `model@revision`.
         number: `counts` against the previous version.

@@ -1,10 +1,9 @@
-"""Withhold texts that a set may not carry, with pointers that restore them from their sources.
+"""Withhold texts that a set may not carry, with pointers (`WITHHELD`) that restore them from their sources.
 
-A withheld text becomes null, and a `WITHHELD` row holds its position in the source's row, our words next to it, and its
-digest. Code sets also withhold given tests, checkers, validators and starters; tests and outputs made here stay. Rows
-and tests whose text is not in their source leave the set and are counted.
+Code sets also withhold given tests, checkers, validators and starters; what was made here stays. Rows and tests whose
+text is not in their source leave the set and are counted.
 
-Invariants: pure functions; a restored text has the recorded digest, or it stays null and is reported.
+Invariant: a restored text has the recorded digest, or it stays null and is reported.
 """
 
 from __future__ import annotations
@@ -92,9 +91,9 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
     """Withhold the texts of some rows.
 
     Args:
-        table: the table's name.
+        table: its name.
         withheld: from `is_withheld`.
-        sources: the rows in their sources (`PROBLEM`); may hold more.
+        sources: the rows in their sources (`PROBLEM`).
     """
     texts = [name for name in TEXTS if name in rows.columns]
     hidden = rows.filter(withheld).select(*KEY, *texts)
@@ -123,11 +122,10 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
 
 
 def pointer_to(text: str, own: str, bases: Mapping[str, str]) -> Pointer | None:
-    """Return a text's position in its source's row, or the source's whole text; None if it has neither.
+    """Return a text's position in its source's row, or the source's whole text, or None.
 
     Args:
         own: the source's text to search first.
-        bases: all texts of the source's row.
 
     Example: ``pointer_to("What is 2?", "statement", {"statement": "3. What is 2?"})[:3] == ("statement", 3, 13)``
     """
@@ -148,7 +146,6 @@ def restore_texts(
     """Return the rows with their texts, and the `WITHHELD` rows whose text changed or is missing.
 
     Args:
-        rows: with null texts.
         sources: the sources' current rows (`PROBLEM`).
     """
     found, missing = _restored(withheld.filter(pl.col("table") == table), _source_texts(sources))
@@ -169,11 +166,7 @@ def _source_texts(sources: pl.DataFrame) -> pl.DataFrame:
 
 
 def _restored(notes: pl.DataFrame, texts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return restored `WITHHELD` rows with ``text``, and the remaining ones.
-
-    Args:
-        texts: the sources' ``KEY``, base and text.
-    """
+    """Return restored `WITHHELD` rows with ``text``, and the remaining ones."""
     by = [*KEY, "base"]
     part = pl.col("text").str.slice(pl.col("begin"), pl.col("end") - pl.col("begin"))
     joined = notes.join(texts.unique(by, keep="first"), on=by, how="left", maintain_order="left")
@@ -193,11 +186,7 @@ def _as_text(value: object) -> str:
 
 
 def with_own_meta(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Restore our own keys of a withheld `meta`.
-
-    Args:
-        before: the rows with all texts; may hold more.
-    """
+    """Restore our own keys of a withheld `meta`."""
     ours = {name: _own_meta(meta) for name, meta in before.select("id", "meta").iter_rows()}
     metas = [
         json.dumps(ours[name], ensure_ascii=False) if meta is None and ours.get(name) else meta
@@ -211,7 +200,6 @@ def sources_of_variants(rows: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFra
 
     Args:
         rows: the set's; those whose group has no source are left out.
-        sources: `PROBLEM` rows.
     """
     named = rows.select(*KEY, "group", pl.col("meta").alias("own_meta")).unique(subset=KEY, maintain_order=True)
     joined = named.rename({"id": "variant", "group": "id"}).join(sources, on=KEY, how="inner")
@@ -227,9 +215,8 @@ def withhold_tests(tests: pl.DataFrame, hidden: pl.DataFrame, given: pl.DataFram
     """Withhold the texts of given tests.
 
     Args:
-        tests: `TEST` rows by the set's ids.
         hidden: ``KEY`` and ``group`` of withheld rows.
-        given: the sources' tests of these problems, by group.
+        given: the sources' tests, by group.
     """
     rows = {row["id"]: row for row in hidden.iter_rows(named=True)}
     places: dict[tuple[str, str], dict[str, Any]] = {}
@@ -294,7 +281,6 @@ def restore_beside(
 
     Args:
         table: `TESTS` or `JUDGING`.
-        notes: `WITHHELD` rows; may hold more.
         members: ``KEY`` and ``group`` of the set's rows.
         given: the sources' current tests or judging, by group.
     """

@@ -1,7 +1,4 @@
-"""Questions to a model other than solving: a `Vote` or a `Proposal`, one file and one line of `QUESTIONS` each.
-
-A user's own question is a `Vote` over rows, `use = "my_file.py:NAME"`.
-"""
+"""Questions to a model other than solving: a `Vote` or a `Proposal` in `QUESTIONS`, or a user's own `Vote`."""
 
 QUESTIONS = {
     "rewriting": "rewriting:REWRITING",

@@ -1,10 +1,9 @@
 """Debates on disputed labels, the reference against a rival (arXiv 2407.04622).
 
-Two debaters speak in every round; a judge reads all speeches in four views: the reference is A or B, and first or
-second.
+Both sides speak at once in every round; a judge reads all speeches in four views, by letter and order of the reference.
 
-Invariants: pure functions; speeches name no letter, so that views share them; the two sides' scores add to 1; a missing
-speech or a view without a readable vote gives no score; every line of a speech is marked, and it cannot forge a mark.
+Invariants: speeches name no letter, so that views share them; the two scores add to 1; a missing speech or a view
+without a readable vote gives no score; a speech cannot forge the mark of its lines.
 """
 
 from __future__ import annotations
@@ -212,7 +211,6 @@ def open_debates(disputes: pl.DataFrame, limit: int | None = None) -> list[Debat
 
     Args:
         disputes: `curation.publish.review.DISPUTE` rows in order.
-        limit: max problems; None for all.
     """
     debates: dict[str, dict[str, Debate]] = {}
     for row in disputes.filter(pl.col("kind") != "doubtful_verdict").iter_rows(named=True):
@@ -238,9 +236,8 @@ def evidence(row: Mapping[str, Any]) -> str:
 
 
 def accepted_answers(rows: pl.DataFrame, min_score: float) -> dict[str, str]:
-    """Return the answers with a score of at least ``min_score``, by problem.
-
-    The reference must beat every rival; a rival wins only if it is the only one.
+    """Return the answers with a score of at least ``min_score``; the reference must beat every rival, a rival be the
+    only one.
     """
     accepted: dict[str, str] = {}
     for (name,), pairs in rows.group_by("id", maintain_order=True):

@@ -1,7 +1,4 @@
-"""Votes on whether a row with a sign of trouble can be used as it is.
-
-The signs only select rows: words of figures or other texts, unusual answers, and statements that ask nothing.
-"""
+"""Votes on whether a row with a sign of trouble can be used as it is; the signs only select rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Votes on whether an answer that the verifier could not fully read equals the reference.
 
-Each pair of reference and answer is one question. Invariant: only wrong and doubtful verdicts can change, and only if
-the votes agree; proofs, refutations, missing answers and failures stay.
+Invariant: only wrong and doubtful verdicts can change, and only if the votes agree.
 """
 
 from __future__ import annotations
@@ -50,11 +49,7 @@ def comparison_request(statement: str, lang: str, reference: str, answer: str) -
 def doubtful_pairs(
     problems: pl.DataFrame, verdicts: pl.DataFrame, _stopped: pl.DataFrame, reviewed: pl.DataFrame
 ) -> Selected:
-    """Return the doubtful pairs by falling number of attempts, then those that people decided.
-
-    ``people`` is their decision: a kept reference makes doubtful answers different, one replaced by an answer makes the
-    two the same.
-    """
+    """Return the doubtful pairs by falling number of attempts, then those that ``people`` decided by a reference."""
     texts = problems.unique("id", maintain_order=True).select("id", "statement", "lang")
     kept = reviewed.filter(pl.col("before").is_null())["id"].implode()
     doubtful = (

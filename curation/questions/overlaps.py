@@ -1,7 +1,4 @@
-"""Votes on whether a problem near a benchmark's row is the same.
-
-Rows with a score from `ASK_FROM` are asked about, except templates and rows with clearly different figures.
-"""
+"""Votes on whether a problem near a benchmark's row is the same, from a score of `ASK_FROM`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Proposals: texts of a model that are accepted or refused.
-
-A retry is a separate request that includes the refused text and the reason, so that a continued run finds it in the
-store.
-"""
+"""Proposals: texts of a model that are accepted or refused. Each retry is a stored request of its own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rewrite multiple choice to open questions by a model.
 
-A rewriting is accepted only if it has no labelled options or hints and asks something, keeps the numbers of the
-question (or of the question and all options) and its script, and the model's own answer to it is the right option.
+A rewriting is accepted only if it shows no options, keeps numbers and script, and the model's own answer to it is the
+right option.
 """
 
 from __future__ import annotations
@@ -88,7 +88,6 @@ def accept_rewriting(
 
     Args:
         question: without its options.
-        index: of the right option.
         statement: of the rewriting.
         verified: whether the model's own answer is right.
     """
@@ -172,7 +171,6 @@ def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -
     """Return statement and answer of the open question, or why it is refused.
 
     Args:
-        row: of `choices_to_rewrite`.
         judge: compares the model's own answer with the right option.
     """
     solved = (Response(rewriting.answer, None),)

@@ -1,7 +1,7 @@
 """Programs that make and check tests, written by a model.
 
 The first Python block is a generator (number to input), the second a validator (ends with 0 for allowed inputs), the
-others are wrong solutions. All run in the sandbox; an output counts only if the problem's solutions agree on it.
+others are wrong solutions.
 """
 
 from __future__ import annotations
@@ -98,7 +98,6 @@ def programs_request(
     """Return the request for a problem.
 
     Args:
-        problem: its `PROBLEM` row.
         tests: inputs with outputs, in order of preference.
         designed: number of inputs that the generator designs one by one.
         max_kb: size of the largest input.

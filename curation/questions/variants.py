@@ -1,8 +1,7 @@
-"""Variants of sometimes solved problems, written by a model with the same answer; the problem itself stays.
+"""Variants of sometimes solved problems, written by a model with the same answer.
 
-A variant is accepted only if it keeps the script, is no near duplicate and no benchmark overlap, its measured pass rate
-is in the band, and its answer is proven: the writer, who has not seen the reference, or most of the policy's attempts
-reach it.
+A variant is accepted only if it keeps the script, is no near duplicate and no benchmark overlap, has a pass rate in the
+band, and its answer is proven by the writer, who has not seen the reference, or by most attempts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Votes: questions that a model answers several times with one word each.
 
-Invariants: pure functions; unreadable responses are no votes, and too few readable ones decide nothing; another
-threshold asks no model again.
+Invariants: unreadable responses are no votes; another threshold asks no model again.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def text_request(text: str, lang: str, domain: str = Domain.MATH) -> PromptReque
 def read_verdict(text: str | None, words: Collection[str]) -> str | None:
     """Return the last verdict of a response, one of ``words`` (in capitals), or None.
 
-    Thoughts do not count; two verdicts on the last line or unclosed thoughts are unreadable.
+    Two verdicts on the last line or unclosed thoughts are unreadable.
     """
     response = split_response(text).answer if text is not None else None
     if response is None:
@@ -161,9 +160,7 @@ class Vote:
         return frame.select("question", *counts).with_columns(readable=pl.sum_horizontal(self.words).cast(pl.Int32))
 
     def decide(self, tallies: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
-        """Return for each tally whether ``enough`` votes are readable, the ``decision``, and its evidence.
-
-        The decision is a word, the first of equal ones, or null.
+        """Return for each tally whether ``enough`` votes are readable, the ``decision`` or null, and its evidence.
 
         Args:
             threshold: deciding share of the readable votes, in (0, 1].

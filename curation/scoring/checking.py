@@ -1,8 +1,6 @@
 """Proof of exported rows by the trainer's own call: the reference earns 1, an empty answer and a near miss earn 0.
 
-Near misses change an answer's numbers or add a term, or mutate a solution. Except for plain numbers they may be
-equivalent, so that a row fails only if all of them earn a reward. A code row without a solution is tried with a program
-that does nothing, and with nothing.
+Near misses, except of plain numbers, may be equivalent to the reference, so that a row fails only if all earn a reward.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ def check_rows(form: str, rows: Sequence[tuple[ExportedProblem, Row]]) -> list[s
     """Return why each row fails its proof, or None.
 
     Raises:
-        SourceError: a row has no record, or needs a missing judge of the user's.
+        SourceError: a row has no record, or a judge is missing.
     """
     asked: list[tuple[Row, str]] = []
     parts: list[tuple[list[str], list[str], bool]] = []

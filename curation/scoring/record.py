@@ -3,8 +3,8 @@
     {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
-Optional keys: ``letter`` of an opened multiple choice; ``accepted``, answers as good as ``answer``; ``thinking`` and
-``response_format``; ``judges``, labels of the user's own judges, without which the problem is not judged.
+Optional: ``letter`` of an opened multiple choice; ``accepted``, answers as good as ``answer``; ``thinking``;
+``response_format``; ``judges``, required user judges.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
     """Return the record of a row of a curated set.
 
     Args:
-        row: in the `CURATED` schema.
         program: None for math.
         asked: how the set was asked; None for the defaults.
     """

@@ -1,5 +1,4 @@
-"""Rewards of responses, by the judges that measured the problem: 1 for correct, 0 otherwise, None if the verifier
-failed.
+"""Rewards by the judges that measured the problem: 1 for correct, 0 otherwise, None if the verifier failed.
 
 Imports neither torch nor Prefect.
 """
@@ -38,14 +37,14 @@ class ScoringSettings:
     """How responses are read and judged.
 
     Args:
-        thinking: the model's thinking tag, as `<think>`; `none` without one; None: the record's, or `<think>`.
-        response_format: form of answers, as `verify.response_format`; None: the record's.
+        thinking: the model's thinking tag, as `<think>`, or `none`; None: the record's, or `<think>`.
+        response_format: as `verify.response_format`; None: the record's.
         workers: verifier processes per domain; None: one per core.
         tests_run: max tests per program; None: all.
         limit_s: CPU seconds per comparison of answers.
-        all_tests: whether to go on after a failed test, to know the share passed.
-        judges: files of the user's own judges, as `path/to/chem.py:FORMULA`, relative to the working directory; if empty,
-            those of `GOLDILOCKS_JUDGES`. Rows that need a missing judge are refused.
+        all_tests: whether to continue after a failed test.
+        judges: files of the user's own judges, as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`. Rows
+            that need a missing judge are refused.
     """
 
     thinking: str | tuple[str, str] | None = None
@@ -106,10 +105,10 @@ class Scorer:
         return {Domain.MATH: self._math[()].version, Domain.CODE: self._code.version}
 
     def score(self, responses: Sequence[tuple[str | Mapping[str, Any], Any]]) -> list[Score]:
-        """Return the scores of (record, response) pairs, in order.
+        """Return the scores of (record, response) pairs.
 
         Raises:
-            SourceError: a record is invalid, or needs a judge that the settings lack.
+            SourceError: a record is invalid, or its judge is missing.
             VerifierError: programs cannot be run here.
         """
         futures = [self.submit(record, response) for record, response in responses]
@@ -118,12 +117,12 @@ class Scorer:
     def submit(
         self, record: str | Mapping[str, Any], response: Any, *, seed: int = 0, finish: str | None = None
     ) -> Future[tuple[Verdict, ...]]:
-        """Return the verdict on one response as a future; unreadable responses are not judged.
+        """Return the verdict on one response as a future.
 
         Args:
             response: a text, a chat message, or its parts.
             seed: draws a program's tests if not all are run.
-            finish: how the response ended, as in `TokenCompletion`, or None.
+            finish: as in `TokenCompletion`, or None.
         """
         table = read_record(record)
         tags = ThinkingTags.of(self.settings.thinking or table.get("thinking", OPEN))
@@ -153,10 +152,7 @@ class Scorer:
             return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
-        """Keep a problem's tests under a name that is returned, and open the sandbox.
-
-        Sets exported at different times may have different tests for one id.
-        """
+        """Keep a problem's tests under the returned name, since sets may have different tests for one id."""
         content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
         held = f"{name}/{content}"
         with self._lock:

@@ -6,8 +6,7 @@
     POST /get_reward   OpenRLHF's remote reward model: {"query": […], "prompts": […], "labels": […]}
                        → {"rewards": […], "scores": […], "extra_logs": {"excluded": […]}}
 
-An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0, and 1 in ``extra_logs``).
-An unreadable request is answered with 400.
+An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0, marked as excluded).
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def reward_app(scorer: Scorer, records: Mapping[str, str] | None = None, key: st
     """Return the service as an ASGI application.
 
     Args:
-        records: records of known sets by problem id.
+        records: by problem id.
         key: required except for ``/health``; without it only this machine is answered.
     """
     service = _Service(scorer, records or {})

@@ -34,7 +34,7 @@ def verl_score(
     extra_info: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> dict[str, float | str]:
-    """Return verl's ``score`` and ``acc`` (1 or 0), the outcome, and whether the judge failed.
+    """Return verl's ``score`` and ``acc`` (1 or 0), and the outcome.
 
     Raises:
         SourceError: ``extra_info`` has no record.
@@ -54,7 +54,7 @@ def trl_reward(
     """Return TRL's rewards of a batch: 1, 0, or None if the verifier failed.
 
     Args:
-        completions: texts, or conversations that end with the response.
+        completions: texts or conversations.
         goldilocks: the column of records.
     """
     settings = {name: value for name, value in others.items() if name in _SETTINGS}
@@ -77,7 +77,7 @@ def areal_reward(
 
 
 async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[float]:
-    """Return slime's reward of a sample or a group, with default settings."""
+    """Return slime's reward of a sample or a group."""
     samples = sample if isinstance(sample, list) else [sample]
     pairs = [((one.metadata or {}).get(MARK), without_end(one.response)) for one in samples]
     rewards = [score.reward or 0.0 for score in await asyncio.to_thread(_scored, pairs, {})]
@@ -85,10 +85,7 @@ async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[
 
 
 async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
-    """Return the reward of ART's trajectory for an exported row, with default settings.
-
-    Writes what decided into its ``metadata``, and a failed verifier into its ``metrics``.
-    """
+    """Return the reward of ART's trajectory for an exported row, and what decided in its ``metadata``."""
     pair = (row.get(MARK), last_message(trajectory.messages()))
     (score,) = await asyncio.to_thread(_scored, [pair], {})
     trajectory.metadata["outcome"] = score.outcome
@@ -97,7 +94,7 @@ async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
 
 
 def exported_score(record: Any, response: str) -> Score:
-    """Return the score of a response by its row's record, with default settings.
+    """Return the score of a response by its row's record.
 
     Raises:
         SourceError: there is no record.
@@ -111,7 +108,7 @@ def without_end(text: str) -> str:
 
 
 async def verifiers_reward(completion: Any, info: Mapping[str, Any], **_others: Any) -> float:
-    """Return the reward of a verifiers rollout by the record in ``info``, with default settings."""
+    """Return the reward of a verifiers rollout."""
     pair = (info.get(MARK), last_message(completion))
     return (await asyncio.to_thread(_scored, [pair], {}))[0].reward or 0.0
 

@@ -1,7 +1,6 @@
 """Rows of code sources and Kattis packages as tests, solutions and limits (`TEST`, `SOLUTION`, `JUDGING`).
 
-Reads the forms of CodeContests, APPS, TACO, Codeforces, LiveCodeBench, MBPP and HumanEval; asserts that compare a call
-with a JSON literal become calls, others a test program. Nothing is run or judged here.
+Asserts that compare a call with a JSON literal become calls, others a test program. Nothing is run here.
 
 Invariants: positions count from 0 in the source's order; a value of an unexpected form is a `BadRowError`; only
 programs in unsupported languages are left out, and counted.
@@ -76,9 +75,7 @@ def format_samples(package: Package) -> str:
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
-    """Return packages' tests, solutions and limits; a repeated statement counts once.
-
-    The column ``not_usable`` of ``judging`` holds why outputs cannot be judged, or null.
+    """Return packages' tests, solutions and limits, with why outputs cannot be judged (``not_usable``).
 
     Args:
         processes: whether programs may start processes.
@@ -154,7 +151,7 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
         processes: whether programs may start processes.
 
     Raises:
-        BadRowError: a value has another form than the recipe names.
+        BadRowError: a value has an unexpected form.
     """
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
@@ -183,10 +180,7 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
 
 
 def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> str | None:
-    """Return the statement with its further parts and examples under Markdown headings.
-
-    Adds the called function and an assert if the statement lacks them.
-    """
+    """Return the statement with its further parts and examples, and the called function if it lacks it."""
     if statement is None:
         return None
     blocks = [statement.strip()]
@@ -213,7 +207,7 @@ def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> lis
     """Return (input, expected output) pairs of a part of a row's tests.
 
     Args:
-        function: of tests that are calls; their arguments become JSON, one per line.
+        function: of tests that are calls; their arguments become JSON lines.
     """
     packed = _unpacked(row, part.path) if part.path is not None else row
     if packed is None or packed == "":

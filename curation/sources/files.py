@@ -1,7 +1,7 @@
-"""Rows of JSON lines, CSV and parquet files, compressed or not, with their lines.
+"""Rows of JSON lines, CSV and parquet files, compressed or not.
 
-Invariants: rows are streamed in order, without blank lines; an unreadable line is a `RawRow` without a row; an
-unreadable file is one `SourceError`.
+Invariants: rows are streamed in order; an unreadable line is a `RawRow` without a row; an unreadable file is one
+`SourceError`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
     """Yield the rows below the header; an empty field is None.
 
     Raises:
-        SourceError: a quote is broken or text is not UTF-8, so that rows cannot be separated.
+        SourceError: rows cannot be separated.
     """
     csv.field_size_limit(LONGEST)
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:

@@ -1,7 +1,6 @@
 """Data sets of the hub, cached by commit, and folders that `datasets` loads.
 
-Invariants: a fetched set is one commit, complete or missing; a cached commit needs no network; a set that cannot be had
-is one sentence with a remedy.
+Invariants: a fetched set is one commit, complete or missing; a cached commit needs no network.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def load_dataset(place: Place, folder: Path) -> Any:
     """Return the `datasets.Dataset` of a folder relative to ``folder``, or else of the hub.
 
     Raises:
-        MissingSourceError: it cannot be had; the message gives reason and remedy.
+        MissingSourceError: it cannot be had; the message has a remedy.
         SourceError: it has no such split, or its parts do not match.
     """
     import datasets

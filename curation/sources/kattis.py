@@ -1,10 +1,7 @@
 """Problem packages of the Kattis format, legacy and newer.
 
 Invariants: nothing of a package is executed, and nothing outside its folder is read; what cannot be used has its reason
-(``refused``, ``skipped``). Scoring, interactive and multi-pass problems are refused; flags of test groups are ignored.
-
-Without a time limit ``has_time_limit`` is False and the problem has a generous limit, until
-`curation.programs.execution_matrix` derives one.
+(``refused``, ``skipped``), such as scoring, interactive and multi-pass problems.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rows from a user's function (`kind = "python"`, `path = "rows.py:rows"`), which runs with the user's rights.
+"""Rows from a user's function (`kind = "python"`), which runs with the user's rights.
 
-Invariants: rows are streamed; each call must yield the same rows in the same order; the file's digest identifies the
-source, without what it reads; a row that is no mapping is a bad row.
+Invariants: each call must yield the same rows in the same order; the file's digest identifies the source, without what
+it reads.
 """
 
 from __future__ import annotations

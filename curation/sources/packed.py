@@ -1,4 +1,4 @@
-"""Packed text: base64 of a compressed, pickled text, as LiveCodeBench's private tests are.
+"""Text in base64 of a compressed pickle, as LiveCodeBench's private tests are.
 
 Invariant: nothing is unpickled; a pickle of anything but one text is refused, so that no code in it runs.
 """

@@ -1,7 +1,7 @@
 """Rows of sources as Problems, by the recipe's column map.
 
-Invariants: every row becomes a `PROBLEM` row with its position; a missing statement or answer is null, for the format
-filter; a value of a wrong type is a `BadRowError`.
+Invariants: every row keeps its position; a missing statement or answer is null; a value of a wrong type is a
+`BadRowError`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def problem_rows(
     """Return rows of a source in the `PROBLEM` schema.
 
     Args:
-        positions: of the rows in the source, from 0.
+        positions: in the source, from 0.
         statements: replace those of the column map.
 
     Raises:

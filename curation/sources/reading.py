@@ -1,7 +1,7 @@
-"""Sources in batches of Problems; unreadable rows are set aside, up to the source's ``bad_rows``.
+"""Sources in batches of Problems.
 
-Invariants: sound + bad = rows of the batch, and both count for positions; a bad row is dropped as ``bad_row`` with file
-and line, and kept in `QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
+Invariants: sound + bad = rows, and both count for positions; a bad row is dropped as ``bad_row`` with file and line, and
+kept in `QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
 """
 
 from __future__ import annotations
@@ -89,7 +89,6 @@ def read_parts(
     """Yield batches of the source's rows, built by ``build``.
 
     Args:
-        folder: base of relative paths.
         counts: updated while rows are read.
 
     Raises:

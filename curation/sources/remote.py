@@ -1,9 +1,7 @@
-"""Source files at URLs that fsspec knows, copied once into a cache; credentials are fsspec's.
+"""Source files at URLs that fsspec knows, copied once into a cache; archives are fetched whole.
 
-An archive (``zip://rows.jsonl::https://…/rows.zip``) is fetched as a whole.
-
-Invariants: a copy is reused while the server states the same ETag, version or checksum, or else time and size; a file
-without any of these is always fetched; a copy is complete or missing; local files are never copied.
+Invariants: a copy is reused while the server states the same ETag, version or checksum, or else time and size; a copy
+is complete or missing; local files are never copied.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ def fetched_files(source: str, url: str) -> list[TableFile]:
         source: its name, for errors.
 
     Raises:
-        MissingSourceError: there are none, a package is missing, or access is denied.
+        MissingSourceError: they cannot be fetched, or a package is missing.
     """
     inner, _, outer = url.partition("::")
     if "://" in inner and is_url(outer):
@@ -71,7 +69,6 @@ def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
     """Return a file's current copy, fetched if needed.
 
     Args:
-        url: the file's unique name.
         archive: local path of the archive that holds it, or empty.
     """
     info: Mapping[str, Any] = fs.info(path)

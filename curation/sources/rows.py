@@ -134,8 +134,7 @@ def parse_options(value: Any, path: str) -> list[str] | None:
 
 
 def _lettered(value: Any) -> list[str] | None:
-    """Return the options of a text: MathQA's "a ) 38 , b ) 27.675" or its list as text, "A. 38; B. 27.675", "A: 38, B:
-    27.675" or "(a) 38 (b) 27.675"; None for other texts.
+    """Return the options of a text, as MathQA's "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None.
 
     Letters must run from a without a gap.
     """

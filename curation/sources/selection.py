@@ -1,6 +1,6 @@
 """Selection of a source's rows: `where`, quota, join and limit, in this order.
 
-Invariants: rows keep their positions; the selection is deterministic; unreadable rows pass every step.
+Invariants: rows keep their positions; the selection is deterministic; unreadable rows pass.
 """
 
 from __future__ import annotations
@@ -53,11 +53,10 @@ def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Selecti
     """Yield a source's selected rows, readable or not.
 
     Args:
-        folder: base of relative paths.
         counts: updated while rows are read.
 
     Raises:
-        SourceError: the rows do not allow an expression, quota or join, or the joined table has a bad row.
+        SourceError: a step does not fit the rows, or the joined table has a bad row.
     """
     quota, drawn = source.quota, None
     if quota is not None and quota.rows is not None:
@@ -93,9 +92,7 @@ def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> I
 
 
 class RowFilter:
-    """A SQL condition on rows, as in ``problem_is_valid = 'Yes' AND source != 'synthetic'``.
-
-    Missing values are null, and a null result drops the row. Columns of CSV files are text.
+    """A SQL condition on rows; a null result drops the row. Columns of CSV files are text.
 
     Raises:
         SourceError: it is no expression.
@@ -119,7 +116,7 @@ class RowFilter:
         """Return whether the expression holds for each row.
 
         Raises:
-            SourceError: no row so far has one of its columns, or it has no truth value.
+            SourceError: a column is missing, or there is no truth value.
         """
         for name in self.columns if rows else ():
             if name not in self._seen:
@@ -194,10 +191,7 @@ def _drawn(
 
 
 def draw(source: str, quota: Quota, positions: Iterable[int]) -> frozenset[int]:
-    """Return the positions that a quota draws.
-
-    Rows are ordered by a hash of source and position, so that a larger quota draws a superset.
-    """
+    """Return the positions that a quota draws by hash; a larger quota draws a superset."""
     numbered = ((_number(source, position), position) for position in positions if _in_share(source, quota, position))
     chosen = sorted(numbered) if quota.rows is None else heapq.nsmallest(quota.rows, numbered)
     return frozenset(position for _, position in chosen)
@@ -216,7 +210,7 @@ Key = tuple[str, ...]
 
 
 def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> dict[Key, list[dict[str, Any]]]:
-    """Read a source's second table into memory: its selected columns by key, as text.
+    """Read a source's second table into memory, by key.
 
     Raises:
         SourceError: it is missing, lacks a column or all keys, or has an unreadable row.

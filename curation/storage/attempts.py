@@ -2,15 +2,13 @@
 
     FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
     FOLDER/<key digest>/journal.jsonl           finished attempts that are in no part yet
-    FOLDER/<key digest>/part-<content>.parquet  attempts in the `ATTEMPT` schema
-    FOLDER/<key digest>/refused.jsonl           refused attempts in the `REFUSAL` schema
+    FOLDER/<key digest>/part-<content>.parquet  attempts (`ATTEMPT`)
+    FOLDER/<key digest>/refused.jsonl           refused attempts (`REFUSAL`)
 
 Invariants:
-  - an attempt is identified by (problem, policy, prompt, sampling, index), written once and never changed;
-  - it is on disk when `add` or `append` returns; a part is whole before the journal drops its attempts, and opening
-    the store drops duplicates that a kill left in both;
-  - a part is named by its content;
-  - a stored attempt is never requested again (`missing_indices`); refused attempts are not stored.
+  - an attempt is identified by (problem, policy, prompt, sampling, index), and never changed;
+  - it is on disk when `add` or `append` returns, and opening the store drops duplicates that a kill left;
+  - a stored attempt is never requested again (`missing_indices`).
 
 Verdicts are stored apart, so that a better verifier can judge old attempts again.
 """
@@ -59,8 +57,8 @@ class KeyedStore:
     """Rows about attempts under one key, by problem and index.
 
     Args:
-        about: what key.json holds next to the key of a new store.
-        create: whether to make a missing store; otherwise raise `StoreError` and change nothing on disk.
+        about: stored in key.json of a new store.
+        create: whether to make a missing store instead of raising `StoreError`.
     """
 
     schema: ClassVar[pl.Schema]
@@ -103,7 +101,7 @@ class KeyedStore:
         return self._journal.bytes
 
     def add_lines(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
-        """Add rows to the journal; `compact` refuses those that are already in a part."""
+        """Add rows to the journal."""
         self._journal.add(lines)
         if time.monotonic() - self._synced > SYNC_S:
             self._journal.sync()
@@ -134,7 +132,7 @@ class KeyedStore:
         """Write finished attempts to disk as a part.
 
         Raises:
-            StoreError: the columns or the key do not match, or an attempt is already stored.
+            StoreError: columns or key do not match, or an attempt is already stored.
         """
         if attempts.is_empty():
             return
@@ -163,7 +161,7 @@ class KeyedStore:
         """Return all attempts at these problems, ordered by problem and index.
 
         Args:
-            columns: must include problem and index; all columns by default.
+            columns: must include problem and index.
         """
         columns = columns or self.schema.names()
         problem_frame = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
@@ -175,12 +173,10 @@ class KeyedStore:
         return attempts.sort("problem", "index")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield all attempts, by part and then from the journal, each table sorted by problem and index.
-
-        Attempts written before the call appear once, even if another process writes meanwhile.
+        """Yield all attempts, each once, in tables sorted by problem and index.
 
         Args:
-            columns: must include problem and index; all columns by default.
+            columns: must include problem and index.
         """
         columns = columns or self.schema.names()
         journal = dict(self._journal.snapshot())  # first: what moves meanwhile is in both, and counts once
@@ -267,11 +263,7 @@ class AttemptStore(KeyedStore):
     schema = ATTEMPT
 
     def add(self, completions: Iterable[tuple[str, int, Completion]]) -> None:
-        """Add finished attempts to the journal.
-
-        Args:
-            completions: problem, index and the policy's text.
-        """
+        """Add finished attempts (problem, index, text) to the journal."""
         self.add_lines(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
 
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
@@ -298,10 +290,7 @@ class AttemptStore(KeyedStore):
 
 
 class VerdictStore(KeyedStore):
-    """The verdicts of one verifier on attempts under one key (`VERDICT`).
-
-    A null ``outcome`` means that the verifier was not asked; ``method`` states why.
-    """
+    """The verdicts of one verifier (`VERDICT`); a null ``outcome`` means that it was not asked."""
 
     schema = VERDICT
 

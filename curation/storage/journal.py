@@ -1,10 +1,9 @@
 """An append-only file of named JSON lines.
 
 Invariants:
-  - kill -9 loses no line that `add` wrote; `sync` survives a power cut too;
-  - opening for writing cuts off a line torn by a kill; any other damage is a `StoreError`;
-  - only names and positions are kept in memory;
-  - one process writes (ensured by the run folder's lock), any number may read.
+  - kill -9 loses no line that `add` wrote, a power cut none before `sync`;
+  - opening for writing cuts off a torn line; other damage is a `StoreError`;
+  - one process writes, any number may read.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _LOOK_S = 0.2
 
 @contextmanager
 def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Lock the run folder until this process ends, however it ends.
+    """Lock the run folder until this process ends.
 
     Args:
         patience_s: seconds to wait for another holder.

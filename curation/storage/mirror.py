@@ -1,16 +1,13 @@
-"""Copies of a run's finished folders and logs at a URL that fsspec knows.
+"""Copies of a run's finished folders and logs at a URL.
 
-    MIRROR/curated/5f0c…/…          a finished folder, under a name that changes with its content
+    MIRROR/curated/5f0c…/…          a finished folder, named by its content
     MIRROR/curated/5f0c….json       its mark: files with sizes, times and hashes
     MIRROR/curated.json             the newest of a kind
     MIRROR/run.json, history.jsonl  logs, as of the last copy
     MIRROR/mirror.json              the owner
 
-Invariants:
-  - a mark is written after its last file, and removed before the first changes: no mark means unfinished. Marks,
-    pointers and logs are written atomically;
-  - copying is idempotent: marked folders are skipped, interrupted ones copied again;
-  - folders that the run no longer has are removed last.
+Invariants: a mark exists only while all its files are complete; copying is idempotent; folders that the run no longer
+has are removed last.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ class Mirror:
         name: the run's recipe; a mirror of another recipe is refused.
 
     Raises:
-        StoreError: from every method: the URL cannot be reached or written.
+        StoreError: the URL cannot be reached or written.
     """
 
     def __init__(self, url: str, name: str) -> None:
@@ -80,7 +77,7 @@ class Mirror:
         """Copy the missing folders of a kind, and remove all that are not listed.
 
         Args:
-            folders: oldest first; one that vanishes meanwhile waits for the next call.
+            folders: oldest first; vanished ones are skipped.
         """
         with self._errors():
             for finished in folders:

@@ -39,7 +39,7 @@ def remote_errors(as_error: Callable[[str], GoldilocksError]) -> Iterator[None]:
     """Raise errors of a file system as errors of ours.
 
     Args:
-        as_error: makes the error from a reason, which begins with a verb and ends with a full stop.
+        as_error: gets a reason, which begins with a verb and ends with a full stop.
     """
     try:
         yield

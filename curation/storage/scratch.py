@@ -1,9 +1,7 @@
 """Temporary folders that are removed even if their process was killed.
 
-Invariants:
-  - the process that made a folder holds a kernel lock on it;
-  - the first folder of a kind in a process removes unlocked ones of that kind, except those of other users and those
-    younger than an hour, which may not be locked yet.
+Invariants: the process that made a folder holds a kernel lock on it; the first folder of a kind in a process removes
+this user's unlocked ones, except those younger than an hour, which may not be locked yet.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ class ScratchFolder:
             os.close(handle)
 
     def give_away(self) -> str:
-        """Return the folder's path; the caller has to remove it from now on."""
+        """Return the folder's path, which the caller has to remove."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

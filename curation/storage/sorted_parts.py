@@ -1,7 +1,6 @@
 """Tables larger than memory, read and written in parts.
 
-Invariants: the result does not depend on the size of a part; written files have the same bytes however the table was
-made. Each part is a pass over the files.
+Invariant: neither results nor written bytes depend on the parts.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterato
     """Yield the rows of tables by problem, in parts with a common id prefix.
 
     Args:
-        tables: each with a column ``problem``.
         by: sort columns, ``problem`` first.
     """
     begins = [table.group_by(begin=_BEGIN).len().collect(engine="streaming") for table in tables]
@@ -59,7 +57,7 @@ def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
 
 
 def write_scanned(path: Path, table: pl.LazyFrame) -> None:
-    """Write a table aside and rename it; small tables get the bytes of `write_parquet`."""
+    """Write a table aside and rename it."""
     with atomic_replace(path) as file:
         table.sink_parquet(file, compression="zstd", compression_level=3, statistics=True, row_group_size=ROWS_AT_ONCE)
         file.flush()

@@ -7,11 +7,10 @@ A stage folder::
     DONE.json                                      the manifest: counts, settings hash, input hashes
 
 Invariants:
-  - files are written aside, synced and renamed; a mark follows its files, the manifest follows all marks, so a mark
-    means a whole shard, also after kill -9 or a power cut;
-  - a folder with another fingerprint (name, code version, settings, input digests) is discarded;
+  - files are synced and renamed; a mark follows its files, the manifest all marks, also after a power cut;
+  - a folder with another fingerprint (name, code version, settings, inputs) is discarded;
   - in = kept + dropped, per shard and per stage;
-  - the manifest's digest hashes the content, so remaking the same result does not rerun later stages;
+  - the manifest's digest covers content only, so that an equal result reruns no later stage;
   - a file is read only if its content has the recorded hash.
 """
 
@@ -38,9 +37,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The tables of one shard, and how many rows went in.
-
-    A stage that only measures has no table ``kept``, and gives ``kept_rows`` instead.
+    """The tables of one shard, and how many rows went in; ``kept_rows`` replaces a table ``kept``.
 
     Example: ``Shard(rows_in=3, tables={"kept": two_rows, "dropped": one_row})``
     """
@@ -163,7 +160,7 @@ class StageFolder:
         write_json(self._mark(index), mark)
 
     def close(self, shards: int, rows_in: int | None = None) -> Manifest:
-        """Write the manifest; ``rows_in`` is the number of rows from the previous stage."""
+        """Write the manifest; ``rows_in`` is from the previous stage."""
         marks = [_read_mark(self._mark(index)) for index in range(shards)]
         missing = [index for index, mark in enumerate(marks) if mark is None]
         if missing:
@@ -233,7 +230,7 @@ def require_hash(file: Path, digest: str | None) -> None:
     """Check a file's hash, or its first letters, once per process.
 
     Args:
-        digest: if None, the file only has to exist.
+        digest: None: the file only has to exist.
 
     Raises:
         StoreError: the hash differs, or the file is missing.
@@ -277,7 +274,7 @@ def read_optional_shard(
 def read_table(
     folder: Path, table: str, columns: list[str] | None = None, where: pl.Expr | None = None
 ) -> pl.DataFrame:
-    """Return all shards of a table in order; an empty frame without columns if there are none."""
+    """Return all shards of a table in order; an empty frame if there are none."""
     files = table_files(folder, table)
     if not files:
         return pl.DataFrame()
@@ -331,7 +328,7 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
 
 
 def system_error(error: Exception, path: Path | None = None) -> OSError | None:
-    """Return what the operating system refused, from the text of a Rust library's error, or None."""
+    """Return the system error within a Rust library's error text, or None."""
     found = re.search(r"\(os error (\d+)\)", str(error))
     return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])), path and str(path))
 
@@ -429,7 +426,7 @@ def write_json(path: Path, table: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
-    """Return a table that `write_json` wrote, with or without its hash; None if the file is missing.
+    """Return a table from `write_json`; None if the file is missing.
 
     Args:
         remedy: what the error suggests to delete; by default the file.

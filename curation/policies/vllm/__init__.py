@@ -1,7 +1,7 @@
-"""A policy that runs vLLM's asynchronous engine on this machine, with vLLM's own data parallelism.
+"""A policy that runs vLLM's asynchronous engine on this machine.
 
-Invariants: every (problem, index) has its own seed (`seeds.seed_of`); a prompt without room for `max_tokens` is
-refused. vLLM is imported only in this package, when an engine starts.
+Invariants: every (problem, index) has its own seed; a prompt without room for `max_tokens` is refused. vLLM is imported
+only in this package, when an engine starts.
 """
 
 from __future__ import annotations
@@ -32,13 +32,11 @@ class Vllm:
     """vLLM's asynchronous engine under the `Policy` protocol.
 
     Args:
-        folder: base of a relative `settings.model`. If there is no such folder, the model is the hub's of
-            `settings.revision`.
-        prompt: by default that of the settings.
+        folder: base of a relative `settings.model`, which is the hub's if there is no such folder.
 
     Raises:
-        PolicyError: no such folder and no revision; no weights; on entering: vLLM is missing, or the model cannot be
-            loaded or has too short a context.
+        PolicyError: no such folder and no revision, or no weights; on entering: vLLM is missing, or the model cannot be
+            used.
     """
 
     def __init__(self, settings: VllmModel, folder: Path, prompt: Prompt | None = None) -> None:

@@ -1,12 +1,12 @@
 """vLLM's engine in this process, from tokens to completions.
 
 Invariants:
-  - cancelling a request aborts it in the engine;
+  - cancelling a request aborts it;
   - log-probabilities are those after temperature and top-p;
-  - if weights change, each token has the version that made it, as counted by vLLM;
+  - each token has the version of the weights that made it;
   - after a partial load of weights all requests fail;
-  - its processes end with this one (`curation.policies.vllm.worker.Worker`); its sockets are in a temporary folder;
-  - on a CPU, prompts are not read in chunks (vLLM 0.32.0 crashes on one with a seed), and nothing is compiled.
+  - its processes end with this one;
+  - on a CPU no prompt is read in chunks, since vLLM 0.32.0 crashes on one with a seed.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ class Launch:
     """The engine to start.
 
     Attributes:
-        model: a folder, or a name on the hub with its ``revision``.
-        name: its name in errors.
+        name: the model's name in errors.
         in_flight: requests at once in each of the ``data_parallel`` copies.
         transfer: vLLM's name for the weight transfer; None if weights stay.
         worker: mixed into vLLM's workers.
@@ -150,13 +149,12 @@ class VllmEngine:
         """Return one response; cancelling the call aborts the request.
 
         Args:
-            sampling: from `sampling_params`.
             label: the request's name in errors.
             cache_salt: requests with equal salts share cached prompts.
 
         Raises:
             RequestRefused: the engine refuses the request.
-            PolicyError: the engine has died or was left, or its weights are broken.
+            PolicyError: the engine is dead or closed, or its weights are broken.
         """
         from vllm.exceptions import VLLMClientError, VLLMError
 
@@ -271,9 +269,9 @@ def require_vllm() -> str:
 
 
 def _attach_resources(engine: Any, resources: ExitStack) -> Any:
-    """Return the engine, which frees ``resources`` when it is stopped.
+    """Return the engine, which frees ``resources`` when stopped.
 
-    vLLM keeps its callers' frames alive: an engine in their variables would end too late for vLLM's clean-up.
+    vLLM keeps its callers' frames alive, so that variables in them would end too late.
     """
     engine.goldilocks_resources = resources.pop_all()
     return engine
@@ -332,7 +330,6 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
     """Return the environment in which vLLM starts.
 
     Args:
-        sockets: folder of its sockets.
         is_one: whether the model has one copy.
     """
     environment = {
@@ -351,10 +348,7 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
 
 @contextmanager
 def quiet_environment(environment: Mapping[str, str]) -> Iterator[None]:
-    """Set unset variables for the block.
-
-    A process that used torch must not be forked, as OpenMP does not survive it.
-    """
+    """Set unset variables for the block; a process that used torch must not be forked."""
     own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
     own_log.addHandler(logging.NullHandler())
     if "VLLM_LOGGING_LEVEL" not in os.environ:

@@ -1,6 +1,6 @@
 """GPUs of each engine, in equal shares of neighbours.
 
-Invariants: shares do not overlap; GPUs hidden by `CUDA_VISIBLE_DEVICES` are not used; without GPUs a share is empty.
+Invariants: shares do not overlap; GPUs hidden by `CUDA_VISIBLE_DEVICES` are not used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...
 
 
 def policy_gpus(policy: ModelSettings, gpus: int) -> int:
-    """Return how many GPUs a policy uses; all for remote servers and recorded attempts."""
+    """Return how many GPUs a policy can use."""
     if isinstance(policy, VllmModel):
         return policy.tensor_parallel * policy.copies(gpus)
     return 1 if isinstance(policy, TorchModel) else max(1, gpus)

@@ -1,5 +1,5 @@
-"""Additions to vLLM's workers, imported in each before the model is loaded: they end with the run, and request AMX
-tiles from the kernel, which vLLM's attention in bf16 needs on a CPU.
+"""Additions to vLLM's workers: they end with the run, and request AMX tiles, which vLLM's attention in bf16 needs on a
+CPU.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ class Worker:
     def follow_process(self, run_process: int, also: Sequence[int] = ()) -> bool:
         """End this worker, its engine and the processes ``also`` once ``run_process`` has ended.
 
-        Otherwise vLLM 0.32.0's engine outlives a killed parent. Return False without process descriptors (Linux before
-        5.3, other systems).
+        Return False on systems without process descriptors.
         """
         if not hasattr(os, "pidfd_open"):
             return False

@@ -26,7 +26,6 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
 
     Args:
         license: the card's; rows whose own licence forbids it are marked.
-        curated: with ``source``, ``license``, ``raw_statement``, ``raw_answer`` and ``also_from``.
         origins: all sources of the recipe, also those without a row left.
     """
     counts, rows = license_counts(curated), []

@@ -1,9 +1,7 @@
 """The data card of a curated set: README.md in the Hugging Face card format, and two plots.
 
-Invariants:
-  - equal `CardFacts` give equal bytes of text and plots;
-  - every row of the funnel adds up (``rows_in == kept + dropped``), or no card is made;
-  - the header names ``data/train-*.parquet`` only, so that `datasets` never loads dropped or disputed rows.
+Invariants: equal `CardFacts` give equal bytes; every row of the funnel adds up, or no card is made; the header names
+``data/train-*.parquet`` only, so that `datasets` never loads dropped rows.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ SHORT = 500
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
-    """Write README.md and, with the extra `plots`, plots/ into a set's folder; return the path of README.md.
+    """Write README.md and, with the extra `plots`, plots/; return the path of README.md.
 
     Raises:
         StoreError: a row of the funnel does not add up.
@@ -121,10 +119,7 @@ def _header(facts: CardFacts, height: int) -> dict[str, Any]:
 
 
 def rows_digest(curated: pl.LazyFrame) -> str:
-    """Return a hash of a set's rows for the header.
-
-    It keeps `datasets` from loading the cached rows of another folder of the same name.
-    """
+    """Return a hash of a set's rows, which keeps `datasets` from loading another set's cache."""
     digest = hashlib.blake2b(digest_size=8)
     for rows in in_slices(curated.select("id", "statement", "answer", "pass_rate")):
         digest.update(rows.write_ndjson().encode())
@@ -272,7 +267,7 @@ def _examples(facts: CardFacts) -> Iterator[Block]:
 
 
 def example_places(curated: pl.LazyFrame) -> list[int]:
-    """Return the positions of up to three short problems, at one sixth, half and five sixths of the pass rates."""
+    """Return the positions of up to three short problems of different pass rates."""
     short = curated.with_row_index("at").filter(pl.col("statement").str.len_chars() <= SHORT)
     first = pl.col("at").sort_by("id").first()
     rates = short.group_by("pass_rate").agg(pl.len(), first).collect(engine="streaming").sort("pass_rate")

@@ -30,11 +30,10 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Rows of a source: origin, number left, and number merged into rows that are left.
+    """Rows of a source, before and after selection and merging.
 
-    ``state`` is the commit or revision, ``digest`` a hash of the content. ``seen`` counts rows before the selection
-    that ``which`` describes. ``left_out``: nothing was read. ``made`` describes a generator; it is empty for collected
-    rows.
+    ``state`` is the commit or revision, ``digest`` a hash of the content. ``left_out``: nothing was read. ``made`` is
+    empty for collected rows.
     """
 
     name: str
@@ -74,7 +73,7 @@ class StageComparison:
 
     Attributes:
         never_solved: problems that the first stage dropped as never solved.
-        outcomes: what became of these, by drop reason of the second stage; "" if kept.
+        outcomes: their drop reasons in the second stage; "" if kept.
         alone: problems that the first stage alone would keep.
         both: those of them in the set.
         lost: problems of the set that the first stage alone would lose, by its reason.
@@ -101,7 +100,7 @@ def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series
     """Compare the decisions of the first stage with those of the last.
 
     Args:
-        first, last: ``problem``, ``keep`` and ``reason`` of the same problems, one row each.
+        first, last: ``problem``, ``keep`` and ``reason`` of the same problems.
         published: ids of the set.
     """
     stands = pl.col("problem").is_in(published.implode())
@@ -152,11 +151,10 @@ class CardFacts:
     """Everything that a card states.
 
     Args:
-        curated: the curated set, as a lazy frame.
         sections: inserted after the funnel.
         disputed: numbers of disputed labels, by description.
         suspicion: when a label is suspected.
-        changed: numbers of changed problems since the last version, by description.
+        changed: numbers of changed problems since the last version.
         compared: if two stages judged.
     """
 
@@ -181,10 +179,10 @@ class CardFacts:
 
 
 def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
-    """Return the number of problems by pass rate (`RATES`), of a stage or a shard.
+    """Return the number of problems by pass rate (`RATES`).
 
     Args:
-        measured: `PASS_RATE` rows; ``foreseen_inside`` is null unless the attempts stopped early.
+        measured: `PASS_RATE` rows; ``foreseen_inside`` is null unless attempts stopped early.
         published: ids of the set.
     """
     if "foreseen_inside" not in measured.columns:

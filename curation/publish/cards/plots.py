@@ -1,7 +1,6 @@
-"""The two plots of a data card: the funnel and the pass rates.
+"""The two plots of a data card, the funnel and the pass rates.
 
-Invariants: matplotlib's defaults and Agg renderer; no date or version in the file, so equal facts give equal bytes. The
-colours work for any colour vision and in grey: blue is kept, sand is dropped.
+Invariant: equal facts give equal bytes, whatever the user's settings and the day.
 """
 
 from __future__ import annotations

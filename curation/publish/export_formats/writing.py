@@ -40,10 +40,7 @@ ON_DISK = frozenset({"areal"})
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """The written files; ``system_prompt`` if the trainer reads it from a file.
-
-    ``left_out`` counts, by need, the problems that the format cannot carry; ``failed`` holds why proofs failed, by id.
-    """
+    """The written files, the numbers of problems left out by need, and failed proofs by id."""
 
     file: Path
     rows: int
@@ -63,7 +60,7 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
-        curated: folder with ``data/*.parquet`` in the `CURATED` schema.
+        curated: folder with ``data/*.parquet``.
         check: the proof of each row; failing rows are left out.
 
     Raises:
@@ -128,7 +125,7 @@ def set_records(curated: Path) -> dict[str, str]:
     """Return the record of each problem of a curated set, by id.
 
     Raises:
-        SourceError: there is no set, or a problem lacks what judges it.
+        SourceError: there is no set, or a problem cannot be judged.
     """
     return {str(problem.row["id"]): problem.record for problem in _problems(curated)}
 
