@@ -22,7 +22,10 @@ _CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWE
 
 @dataclass(frozen=True, slots=True)
 class StopTokens:
-    """The tokens that end a response; ``turn_end`` is the template's, ``added`` if the model's settings lack it."""
+    """The tokens that end a response.
+
+    ``turn_end`` is the template's; it is ``added`` if the model's settings lack it.
+    """
 
     ids: tuple[int, ...]
     turn_end: int | None
@@ -65,7 +68,7 @@ def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: 
 
 
 def stop_tokens(tokenizer: Any, own: Sequence[int]) -> StopTokens:
-    """Return the end tokens of the model (``own``), the tokenizer and the template.
+    """Return the end tokens of the model (``own``), tokenizer and template.
 
     Raises:
         PolicyError: there is none.
@@ -85,7 +88,7 @@ def stop_tokens(tokenizer: Any, own: Sequence[int]) -> StopTokens:
 
 
 def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
-    """Return the tokens that end a response of the model in a folder."""
+    """Return the end tokens of the model in a folder."""
     return stop_tokens(tokenizer, end_tokens(folder))
 
 
@@ -107,12 +110,12 @@ def turn_end_token(tokenizer: Any) -> int | None:
 
 
 def special_tokens(tokenizer: Any) -> set[int]:
-    """Return the special tokens and all that were added to the tokenizer."""
+    """Return the special and added tokens of a tokenizer."""
     return {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
 
 
 def _first_special(tokenizer: Any, tail: str) -> int | None:
-    """Return the special token at the start of ``tail``, after white space, or None."""
+    """Return the special token at the start of ``tail``, or None."""
     special = special_tokens(tokenizer)
     for token in tokenizer.encode(tail, add_special_tokens=False):
         if token in special:

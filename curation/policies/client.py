@@ -58,7 +58,7 @@ PATIENCE = Patience()
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """A server's answer of any status; ``retry_after`` is its header."""
+    """A server's answer of any status."""
 
     status: int
     content: bytes
@@ -71,7 +71,7 @@ class ServerResponse:
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Return the body's JSON, with NaN and lone surrogates.
+        """Return the body's JSON, also with NaN.
 
         Raises:
             ValueError: it is no JSON.
@@ -103,7 +103,7 @@ class HttpSession:
         )
 
     async def post(self, url: str, body: Mapping[str, Any], answer_s: float | None = None) -> ServerResponse:
-        """Post a body as JSON; ``answer_s`` overrides the session's timeout."""
+        """Post a body as JSON; ``answer_s`` overrides the timeout."""
         timeout = self._timeout if answer_s is None else self._timeout_of(answer_s)
         return await self._request("POST", url, orjson.dumps(body), timeout)
 
@@ -159,7 +159,6 @@ class ServerClient:
 
     Args:
         model: its name on the servers; None: the first that each lists.
-        urls: by default those of the settings.
         models: path of the list of models.
         welcome: called with a server's address and context in tokens before its first request and after every outage.
             Raises `TemporaryFailure`, or `PolicyError` if the server can never answer.
@@ -252,11 +251,11 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post a body and return the server's answer of any status."""
+        """Post a body and return the answer of any status."""
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
-        """Get an address and return the server's answer of any status."""
+        """Get an address and return the answer of any status."""
         return await self._open_session().get(url, PATIENCE.connect_s)
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
@@ -313,7 +312,7 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _pause_s(self, failures: int) -> float:
-        """Return the seconds to wait after consecutive failures, at most a minute."""
+        """Return the seconds to wait after consecutive failures."""
         return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _open_session(self) -> HttpSession:
@@ -330,7 +329,7 @@ class ServerClient:
 
 
 def message(response: ServerResponse) -> str:
-    """Return a server's error message on one line of at most 200 letters."""
+    """Return a server's error message on one short line."""
     try:
         content = response.json()
     except ValueError:
@@ -345,7 +344,7 @@ def _context_of(response: ServerResponse, url: str, model: str | None) -> int | 
     """Return the context of ``model`` in tokens, or None.
 
     Raises:
-        PolicyError: the list is invalid, or lacks the model.
+        PolicyError: the model is not listed.
     """
     try:
         contexts = {str(entry["id"]): entry.get("max_model_len") for entry in response.json()["data"]}
@@ -375,7 +374,7 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
 
 
 def _retry_after(response: ServerResponse) -> float:
-    """Return a server's requested pause in seconds; 0 for none or a date."""
+    """Return a server's requested pause in seconds, or 0."""
     try:
         return min(max(float(response.retry_after or 0.0), 0.0), 10 * _LONGEST_PAUSE_S)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Responses with their tokens, and their text with the thinking tags that engines leave out."""
+"""Responses with their tokens, and their text with thinking tags."""
 
 from __future__ import annotations
 
@@ -32,11 +32,7 @@ class TokenCompletion:
 
 
 class ResponseReader:
-    """Writes a response's tokens as text.
-
-    Args:
-        tags: the model's thinking tags.
-    """
+    """Writes a response's tokens as text, with the model's thinking tags."""
 
     def __init__(self, tokenizer: Any, tags: ThinkingTags) -> None:
         self._tokenizer = tokenizer
@@ -44,7 +40,7 @@ class ResponseReader:
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 
     def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
-        """Return a response's text, with the end of the prompt that belongs to it.
+        """Return a response's text, with the thinking tag that ends the prompt.
 
         Args:
             decoded: the engine's text, without special tokens.
@@ -61,7 +57,7 @@ class ResponseReader:
         return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False)))
 
     def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
-        """Return the special tokens outside the tags; None if no tag has special tokens."""
+        """Return the special tokens outside the tags; None if tags have none."""
         added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
         special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}
         words = {number: str(tokenizer.decode([number], skip_special_tokens=False)).strip() for number in special}

@@ -55,11 +55,11 @@ class Endpoint:
 
     @property
     def prompt_tokens(self) -> float | None:
-        """Return the mean tokens of answered prompts; None if not counted."""
+        """Return the mean tokens of answered prompts, or None."""
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     def asking(self, prompt: Prompt | None) -> Endpoint:
-        """Return a policy with this prompt, or the settings', for the same servers."""
+        """Return a policy for the same servers with this prompt, by default that of the settings."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self.settings.name, prompt)
         other._prompt, other._no_room = prompt or prompt_of(self.settings), {}
@@ -95,7 +95,7 @@ class Endpoint:
 
         Raises:
             RequestRefused: it had no room, or the prompt is refused.
-            TemporaryFailure: the response holds no completion.
+            TemporaryFailure: there is no completion.
         """
         if response.status != 200:
             if response.status in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):

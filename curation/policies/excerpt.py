@@ -1,4 +1,4 @@
-"""Foreign text for messages: on one line, short, and harmless to the terminal."""
+"""Foreign text for messages, harmless to the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return a text on one line, without control characters, and without its middle if it is long."""
+    """Return a text on one line, without control characters or a long middle."""
     half = max(characters // 2, 1)
     is_cut = len(text) > 8 * characters
     if is_cut:  # what cannot be shown is not read

@@ -65,7 +65,7 @@ class Recorded:
         self._last_problem: tuple[str, list[_Stored]] | None = None  # asked for, and its attempts
 
     def check(self) -> None:
-        """Refuse a file that is missing or lacks a mapped column in its first rows."""
+        """Refuse a file that is missing or lacks a mapped column."""
         self._check(list(itertools.islice(read_rows(self.path), _FIRST_ROWS)))
 
     @property
@@ -80,7 +80,7 @@ class Recorded:
         return sum(int(rows.execute(_COUNT_OF_PROBLEM, (problem,)).fetchone()[0]) for problem in problems)
 
     def models_at(self, problem: str) -> list[str | None]:
-        """Return the models of a problem's attempts by index; empty if not recorded."""
+        """Return the models of a problem's attempts by index, if recorded."""
         if self._settings.columns.model is None:
             return []
         return [model for (model,) in self._loaded().execute(_MODELS_OF_PROBLEM, (problem,))]
@@ -120,7 +120,7 @@ class Recorded:
         return Completion(text, None, None, answer, label)
 
     def _loaded(self) -> sqlite3.Connection:
-        """Return the attempts in an unnamed database, which disappears with this process."""
+        """Return the attempts in a temporary database."""
         if self._rows is None:
             rows = sqlite3.connect("", check_same_thread=False)
             rows.executescript(_TABLE)
@@ -132,7 +132,7 @@ class Recorded:
         return self._rows
 
     def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None, str | None, str | None]]:
-        """Yield problem, text, answer, label, refusal and model of each attempt."""
+        """Yield the file's attempts."""
         columns = self._settings.columns
         first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):
@@ -178,7 +178,7 @@ class Recorded:
                 require_path(attempts, path, where)
 
     def _text(self, attempt: Row, number: int) -> str | None:
-        """Return the response in our form, converted from a server's if needed."""
+        """Return the response in our form."""
         path = self._settings.columns.text
         value = value_at(attempt, path) if path is not None else None
         if value is None:

@@ -43,7 +43,7 @@ def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **furth
 
 
 def about_of(settings: LiveModel, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """Return the store's note on the key: all parameters that affect drawing."""
+    """Return the store's note on the key."""
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     return {
         "kind": settings.model_dump()["kind"],

@@ -46,7 +46,7 @@ class AdaptiveLimit:
             self._limit = min(self._cap, self._limit + 1.0 / self._limit)
 
     def refused(self, now: float) -> bool:
-        """Count a temporary refusal or timeout; return whether the server is overloaded."""
+        """Count a temporary failure; return whether the server is overloaded."""
         if now < self._cut_until:
             return True
         self._count_outcome()
@@ -83,7 +83,7 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """One server; ``busy`` counts answers such as 429, ``failed`` 5xx and none."""
+    """One server; ``busy`` counts answers such as 429, ``failed`` those of 500 and above or missing ones."""
 
     url: str
     limit: AdaptiveLimit
@@ -214,7 +214,7 @@ class Servers:
         return wait
 
     async def _wait(self, limit_s: float | None, is_first: bool) -> None:
-        """Wait for a turn, at most ``limit_s``; requests that had their turn go first."""
+        """Wait for a turn, at most ``limit_s``."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         (self._waiting.appendleft if is_first else self._waiting.append)(turn)
         try:

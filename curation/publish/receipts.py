@@ -180,7 +180,7 @@ def file_digests(folder: Path) -> dict[str, str]:
 
 
 def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
-    """Return the number of rows of parquet files, and a digest of each column."""
+    """Return the number of rows of parquet files, and their columns' digests."""
     rows, hashes = 0, dict[str, Any]()
     for path in files:
         frame = pl.read_parquet(path, glob=False)
@@ -215,7 +215,7 @@ def differing_figures(stated: Receipt, computed: Receipt, names: Collection[str]
     """Return a sentence for each figure that differs from its recomputation.
 
     Args:
-        names: all figures that were computed again.
+        names: of all recomputed figures.
     """
     sentences = []
     for name in sorted(names):

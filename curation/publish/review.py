@@ -174,7 +174,7 @@ def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
 
 
 def undo_verdict(folder: Path, problem: str, reviewer: str | None) -> None:
-    """Append that a reviewer takes back their last verdict, and sync the file."""
+    """Append a line that takes back a reviewer's last verdict, and sync the file."""
     _append(folder, UNDO, ReviewVerdict(problem, None, reviewer))
 
 
@@ -333,7 +333,7 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
 
 
 def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """Return all disputes without a person's verdict: by falling probability, then in the order of ``parts``."""
+    """Return all disputes without a person's verdict, by falling probability."""
     known = [part.match_to_schema(DISPUTE, missing_columns="insert") for part in parts]
     whole = pl.concat([DISPUTE.to_frame(), *known]).sort(
         "wrong_label", descending=True, nulls_last=True, maintain_order=True

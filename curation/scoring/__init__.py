@@ -1,4 +1,4 @@
-"""The judge for other trainers: each row's record, and the reward of a response."""
+"""The judge for other trainers."""
 
 from curation.scoring.record import VERSION, record_of
 from curation.scoring.scorer import Score, Scorer, ScoringSettings

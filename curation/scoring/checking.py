@@ -63,7 +63,7 @@ def _failure(right: Rewards, empty: float | None, wrong: Rewards, strict: bool) 
 
 
 def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
-    """Return right and wrong responses, and whether a single rewarded wrong one is a failure."""
+    """Return right and wrong responses, and whether one rewarded wrong response is a failure."""
     form = str(read_record(problem.record).get("response_format", ""))
     near = near_misses(problem.answer)
     is_plain = _PLAIN.fullmatch(problem.answer) is not None

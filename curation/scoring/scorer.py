@@ -43,8 +43,8 @@ class ScoringSettings:
         tests_run: max tests per program; None: all.
         limit_s: CPU seconds per comparison of answers.
         all_tests: whether to continue after a failed test.
-        judges: files of the user's own judges, as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`. Rows
-            that need a missing judge are refused.
+        judges: files of user judges, as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`. Rows that need
+            a missing judge are refused.
     """
 
     thinking: str | tuple[str, str] | None = None
@@ -58,7 +58,7 @@ class ScoringSettings:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The reward of a response (None if the verifier failed), its outcome, and what decided."""
+    """The reward of a response (None if the verifier failed), and what decided."""
 
     reward: float | None
     outcome: str
@@ -152,7 +152,7 @@ class Scorer:
             return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
-        """Keep a problem's tests under the returned name, since sets may have different tests for one id."""
+        """Keep a problem's tests under the returned name, as sets may have different tests for one id."""
         content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
         held = f"{name}/{content}"
         with self._lock:

@@ -66,9 +66,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class PackagedSubmission:
-    """A program of a package with its ``expected`` verdicts; ``skipped`` is why it is not judged, and then ``lang`` is
-    None.
-    """
+    """A program of a package with its ``expected`` verdicts, or why it is not judged (``skipped``)."""
 
     name: str
     lang: CodeLang | None
@@ -276,10 +274,7 @@ def _flags(path: Path, program: str) -> str:
 
 
 def _validators(path: Path) -> Iterator[Validator]:
-    """Yield the input validators, all of which an input must pass.
-
-    Those in unsupported languages come with the reason.
-    """
+    """Yield the input validators, all of which an input must pass, and reasons for unsupported ones."""
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
         for entry in sorted((path / name).iterdir()) if (path / name).is_dir() else ():

@@ -1,7 +1,7 @@
 """Sources in batches of Problems.
 
-Invariants: sound + bad = rows, and both count for positions; a bad row is dropped as ``bad_row`` with file and line, and
-kept in `QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
+Invariants: sound + bad = rows, and both count for positions; a bad row is dropped as ``bad_row`` with file and line,
+and kept in `QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _batches(rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[list[Placed
 
 
 def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built]) -> tuple[Built, list[int]]:
-    """Build a batch's sound rows; return the result and their indices, and append bad ones to ``bad``."""
+    """Build a batch's sound rows, and append bad ones to ``bad``."""
     sound = {at: placed.raw.row for at, placed in enumerate(batch) if placed.raw.row is not None}
     try:
         return build(list(sound.values()), [batch[at].position for at in sound]), list(sound)
@@ -155,7 +155,7 @@ def _taken_by(source: Source) -> str:
 
 
 def _too_many(source: Source, bad: BadRow) -> SourceError:
-    """Return the error of a source with too many bad rows; ``bad`` is the first excess one."""
+    """Return the error of a source with too many bad rows."""
     found = f"{bad.raw.place}: {bad.reason.rstrip('.')}"
     if source.bad_rows:
         return SourceError(
@@ -180,7 +180,7 @@ def _table(source: Source, folder: Path, bad: Sequence[BadRow]) -> pl.DataFrame:
 
 
 def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
-    """Return bad rows as dropped ones; their ids are hashes of their bytes, or of file and line."""
+    """Return bad rows as dropped ones, with hashes as ids."""
     ids = [
         problem_id(raw.decode("utf-8", "replace") or f"{file}, line {line}", None, source.domain)
         for raw, file, line in quarantine.select("raw", "file", "line").iter_rows()

@@ -52,7 +52,7 @@ def fetched_files(source: str, url: str) -> list[TableFile]:
 
 
 def _files_at(source: str, url: str, within: str) -> list[TableFile]:
-    """Return the files that a URL names; ``within`` is their ending, that of their archive."""
+    """Return the files that a URL names; ``within`` is their ending."""
     with _as_sentence(f"source {source}: {url.partition('::')[0] if within else url}{within}"):
         fs, path = file_system(url)
         is_web = path.startswith(("http://", "https://"))  # a `?` of theirs begins a query
@@ -96,7 +96,7 @@ def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
 
 
 def _state(info: Mapping[str, Any]) -> str:
-    """Return what a file system states that changes with a file's content, or empty."""
+    """Return what a file system states of a file's content."""
     for names in (CONTENT, TIMES):
         if stated := {name: str(info[name]) for name in names if info.get(name)}:
             return json.dumps(stated, sort_keys=True)

@@ -75,7 +75,7 @@ def value_at(row: Any, path: str) -> Any:
 
 
 def require_path(rows: Sequence[Row], path: str, where: str) -> None:
-    """Raise `SourceError` with the existing paths unless some row has the path."""
+    """Raise `SourceError` unless some row has the path."""
     if rows and all(_walk(row, path) is _ABSENT for row in rows):
         raise SourceError(f"{where}: no row has `{path}`; there are: {', '.join(_paths(rows))}.")
 

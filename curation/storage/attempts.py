@@ -108,11 +108,11 @@ class KeyedStore:
             self._synced = time.monotonic()
 
     def compact(self, problems: Sequence[str] | None = None) -> None:
-        """Move the journal's attempts at these problems, or all, into sorted parts."""
+        """Move the journal's attempts at these problems, or all, into parts."""
         self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
 
     def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
-        """Move the journal's attempts at each group of problems into separate parts."""
+        """Move the journal's attempts at each group of problems into a part."""
         names_of: dict[str, list[Name]] = {}
         for name in self._journal.names():
             names_of.setdefault(name[0], []).append(name)
@@ -132,7 +132,7 @@ class KeyedStore:
         """Write finished attempts to disk as a part.
 
         Raises:
-            StoreError: columns or key do not match, or an attempt is already stored.
+            StoreError: columns or key differ, or an attempt is stored already.
         """
         if attempts.is_empty():
             return
@@ -158,7 +158,7 @@ class KeyedStore:
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
 
     def read(self, problems: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return all attempts at these problems, ordered by problem and index.
+        """Return all attempts at these problems, sorted.
 
         Args:
             columns: must include problem and index.
@@ -173,7 +173,7 @@ class KeyedStore:
         return attempts.sort("problem", "index")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield all attempts, each once, in tables sorted by problem and index.
+        """Yield all attempts, each once, in sorted tables.
 
         Args:
             columns: must include problem and index.
@@ -232,7 +232,7 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema={name: self.schema[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Return the problems in each part, with their number of attempts."""
+        """Return each part's problems, with their number of attempts."""
         frames = [
             self._scan(path, ["problem"])
             .group_by("problem", maintain_order=True)
@@ -243,7 +243,7 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema=_PART_OF_PROBLEM), *frames])
 
     def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Read a part; columns that an old part lacks are null."""
+        """Read a part; missing columns are null."""
         path = self.folder / name
         require_hash(path, path.stem.removeprefix("part-"))
         return self._scan(path, columns)
@@ -274,7 +274,7 @@ class AttemptStore(KeyedStore):
             out.write(content)
 
     def refusals(self) -> pl.DataFrame:
-        """Return refused attempts that have not succeeded since, by problem (`REFUSAL`)."""
+        """Return refused attempts that have not succeeded since (`REFUSAL`)."""
         path = self.folder / _REFUSED
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         try:
@@ -308,12 +308,12 @@ class VerdictStore(KeyedStore):
 
 
 def _excerpt(reason: str) -> str:
-    """Return the beginning of a reason, as the store keeps it."""
+    """Return the beginning of a reason."""
     return (without_surrogates(reason) or "")[:_REASON_LETTERS]
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:
-    """Return an attempt as a journal line, without fields that are None."""
+    """Return an attempt as a journal line, without None."""
     line = {
         "text": without_surrogates(completion.text),
         "answer": without_surrogates(completion.answer),

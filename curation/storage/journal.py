@@ -42,11 +42,11 @@ class Journal:
         return self._end
 
     def names(self) -> Iterator[Name]:
-        """Return the names of its lines, in the order of writing."""
+        """Return the lines' names in the order of writing."""
         return iter(self._places)
 
     def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
-        """Write lines; refuse names that are there already with a `StoreError`."""
+        """Write lines; raise `StoreError` for existing names."""
         handle = self._writable_handle()
         content = bytearray()
         places: dict[Name, tuple[int, int]] = {}
@@ -69,7 +69,7 @@ class Journal:
             self._unsynced = False
 
     def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
-        """Read the lines of these names, in their order."""
+        """Read the lines of these names."""
         if not self._places:
             return
         with self.path.open("rb") as handle:
@@ -79,7 +79,7 @@ class Journal:
                 yield json.loads(handle.read(size))[2]
 
     def snapshot(self) -> Iterator[tuple[Name, dict[str, Any]]]:
-        """Read all lines at once, safe while other processes write or remove the file."""
+        """Read all lines at once, while other processes may write."""
         try:
             with self.path.open("rb") as handle:
                 for line in handle:
@@ -94,7 +94,7 @@ class Journal:
         return self._places[name][1]
 
     def drop(self, names: Container[Name]) -> None:
-        """Remove these lines by rewriting the file and renaming it."""
+        """Remove these lines from the file."""
         remaining = [(name, place) for name, place in self._places.items() if name not in names]
         if len(remaining) == len(self._places):
             return
@@ -117,7 +117,7 @@ class Journal:
             self.path.unlink()
 
     def close(self) -> None:
-        """Sync and close the file; the next `add` opens it again."""
+        """Close the file; the next `add` opens it again."""
         self.sync()
         if self._handle is not None:
             self._handle.close()

@@ -53,7 +53,7 @@ class Mirror:
             self._fs, self._root = file_system(self.url)
 
     def claim(self) -> None:
-        """Refuse a place that holds another run, or cannot be written."""
+        """Refuse a mirror of another run."""
         with self._errors():
             owner = (self._read(OWNER) or {}).get("recipe", self._name)
             if owner != self._name:
@@ -64,7 +64,7 @@ class Mirror:
             self._write(OWNER, json.dumps({"recipe": self._name}).encode())
 
     def copy_logs(self, folder: Path, names: Sequence[str]) -> None:
-        """Copy those of the named files that changed since the last copy."""
+        """Copy the named files that changed since the last copy."""
         with self._errors():
             for name in names:
                 file = folder / name
@@ -89,7 +89,7 @@ class Mirror:
                 self._remove(f"{kind}/{name}")
 
     def _copy(self, place: str, folder: Path) -> None:
-        """Copy a folder unless its mark shows that it was copied."""
+        """Copy a folder unless it has its mark."""
         stored = self._read(f"{place}.json")
         files, digests = _files(folder), {}
         if not files or (stored is not None and stored.get("files") == files):
@@ -132,7 +132,7 @@ class Mirror:
             self._fs.pipe_file(path, content)
 
     def _make_room(self, path: str) -> None:
-        """Make the folder of a file, except in object stores, which have none."""
+        """Make the folder of a file, except in object stores."""
         if not BUCKETS.intersection(_protocols(self._fs)):
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
 
@@ -159,7 +159,7 @@ def _protocols(fs: Any) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> dict[str, list[int]]:
-    """Return each file's size in bytes and modification time in ns; empty if the folder is gone."""
+    """Return each file's size in bytes and modification time in ns."""
     try:
         states = {path: path.stat() for path in sorted(folder.rglob("*")) if path.is_file()}
     except FileNotFoundError:

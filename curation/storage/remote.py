@@ -16,7 +16,7 @@ LOCAL = re.compile(r"(?:file|local):/{2}")
 
 
 def is_url(path: str) -> bool:
-    """Return whether a path has a scheme other than that of local files."""
+    """Return whether a path has a scheme that is not local."""
     return URL.match(path) is not None and LOCAL.match(path) is None
 
 
@@ -26,7 +26,7 @@ def local_path(path: str) -> Path:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the file system of a URL, without cached listings, and the path in it."""
+    """Return a URL's file system, without cached listings, and the path in it."""
     import fsspec.core
 
     fs, path = fsspec.core.url_to_fs(url)

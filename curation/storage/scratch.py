@@ -40,7 +40,7 @@ class ScratchFolder:
         fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def remove(self) -> None:
-        """Remove the folder and its content; repeated calls do nothing."""
+        """Remove the folder; repeated calls do nothing."""
         handle, self._handle = self._handle, None
         if handle is not None:
             shutil.rmtree(self.path, ignore_errors=True)
@@ -55,12 +55,12 @@ class ScratchFolder:
 
 
 def memory_folder() -> Path:
-    """Return an in-memory folder, or that of temporary files if there is none."""
+    """Return an in-memory folder, or that of temporary files."""
     return IN_MEMORY if IN_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 def sweep(parent: Path, prefix: str) -> list[Path]:
-    """Remove this user's unlocked folders whose names begin with ``prefix``; return them."""
+    """Remove and return this user's unlocked folders whose names begin with ``prefix``."""
     removed = []
     for folder in parent.glob(f"{prefix}*"):
         try:

@@ -22,7 +22,7 @@ _BEGIN = pl.col("problem").str.slice(0, 3)
 
 
 def scan_table(folder: Path, table: str) -> pl.LazyFrame:
-    """Return a lazy frame of a finished stage's table; without columns if it has no shards."""
+    """Return a lazy frame of a finished stage's table."""
     files = table_files(folder, table)
     return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame()
 
@@ -65,7 +65,7 @@ def write_scanned(path: Path, table: pl.LazyFrame) -> None:
 
 
 def digest_in_order(table: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> str:
-    """Return the hash of a table's CSV text, sorted by these columns."""
+    """Return the hash of a table's CSV text, sorted."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(pl.DataFrame(schema=table.collect_schema()).write_csv().encode())
     for (part,) in in_order(table, by=by):

@@ -62,7 +62,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A finished stage in numbers; the content of its DONE.json."""
+    """A finished stage in numbers, stored as DONE.json."""
 
     stage: str
     fingerprint: str
@@ -77,7 +77,7 @@ class Manifest:
 
 
 class StageFolder:
-    """The folder of one stage; opening it with another fingerprint discards its content."""
+    """The folder of one stage; another fingerprint discards its content."""
 
     def __init__(self, folder: Path, name: str, version: str, settings: str, inputs: Mapping[str, str]) -> None:
         self.folder = folder
@@ -104,7 +104,7 @@ class StageFolder:
             write_json(identity, self._identity)
 
     def discard(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Remove the folder and its content."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def reopen(self) -> None:
@@ -112,12 +112,12 @@ class StageFolder:
         (self.folder / "DONE.json").unlink(missing_ok=True)
 
     def note(self, note: str) -> int:
-        """Return the sum of a note over the finished shards."""
+        """Return the sum of a note over finished shards."""
         marks = (mark for mark in finished_shards(self.folder) if mark["fingerprint"] == self.fingerprint)
         return sum(int(mark["notes"].get(note, 0)) for mark in marks)
 
     def manifest(self) -> Manifest | None:
-        """Return the manifest if the stage is finished and its files exist."""
+        """Return the manifest if the stage is finished and complete."""
         manifest = read_manifest(self.folder)
         if manifest is None or manifest.fingerprint != self.fingerprint:
             return None
@@ -125,7 +125,7 @@ class StageFolder:
         return manifest if is_whole else None
 
     def is_finished(self, index: int) -> bool:
-        """Return whether the shard has its mark and files of the marked sizes."""
+        """Return whether the shard's mark and files exist."""
         mark = _read_mark(self._mark(index))
         if mark is None or mark["fingerprint"] != self.fingerprint:
             return False
@@ -201,13 +201,13 @@ def _mark_of(folder: Path, index: int) -> Path:
 
 
 def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return one shard of a table, with all or the named columns."""
+    """Return one shard of a table."""
     file = sound_table(folder / table / f"{index:05}.parquet")
     return pl.read_parquet(file, columns=None if columns is None else list(columns), glob=False)
 
 
 def table_files(folder: Path, table: str) -> list[Path]:
-    """Return the files of a finished stage's table in order.
+    """Return the files of a finished stage's table.
 
     Raises:
         StoreError: a file is damaged or missing.
@@ -216,10 +216,10 @@ def table_files(folder: Path, table: str) -> list[Path]:
 
 
 def sound_table(file: Path) -> Path:
-    """Return the path of a table file after checking its hash.
+    """Return a table file's path after checking its hash.
 
     Raises:
-        StoreError: the hash differs, or the file is missing.
+        StoreError: the file is damaged or missing.
     """
     mark = _read_mark(_mark_of(file.parents[1], int(file.stem)))
     require_hash(file, None if mark is None else mark["tables"].get(file.parent.name, {}).get("hash"))
@@ -233,7 +233,7 @@ def require_hash(file: Path, digest: str | None) -> None:
         digest: None: the file only has to exist.
 
     Raises:
-        StoreError: the hash differs, or the file is missing.
+        StoreError: the file is damaged or missing.
     """
     try:
         state = _state_of(file)
@@ -251,7 +251,7 @@ def require_hash(file: Path, digest: str | None) -> None:
 
 
 def note_hash(file: Path, digest: str) -> None:
-    """Remember the hash of a file that this process wrote."""
+    """Remember the hash of a file that was just written."""
     _sound[file] = (digest, *_state_of(file))
 
 
@@ -267,14 +267,14 @@ def _state_of(file: Path) -> tuple[int, int, int]:
 def read_optional_shard(
     folder: Path, table: str, index: int, columns: Sequence[str] | None = None
 ) -> pl.DataFrame | None:
-    """Return one shard of a table; None if the shard lacks that table."""
+    """Return one shard of a table, or None."""
     return read_shard(folder, table, index, columns) if (folder / table / f"{index:05}.parquet").exists() else None
 
 
 def read_table(
     folder: Path, table: str, columns: list[str] | None = None, where: pl.Expr | None = None
 ) -> pl.DataFrame:
-    """Return all shards of a table in order; an empty frame if there are none."""
+    """Return all shards of a table; an empty frame if there are none."""
     files = table_files(folder, table)
     if not files:
         return pl.DataFrame()
@@ -283,7 +283,7 @@ def read_table(
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a stage folder, whatever its fingerprint; None where the stage is not finished."""
+    """Return the manifest of any fingerprint, or None."""
     content = read_json(folder / "DONE.json")
     if content is None:
         return None
@@ -299,13 +299,13 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def stage_inputs(folder: Path) -> Mapping[str, str]:
-    """Return the digests of what the stage in this folder is made from, finished or not; empty where there is none."""
+    """Return the digests of the inputs of a stage, finished or not."""
     identity = read_json(folder / "stage.json")
     return identity.get("inputs", {}) if identity is not None else {}
 
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the marks of a stage that may still be running, in order."""
+    """Yield the marks of a stage that may still be running."""
     for file in sorted((folder / "shards").glob("[0-9]*.json")):
         mark = _read_mark(file)
         if mark is not None:
@@ -313,7 +313,7 @@ def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
-    """Write a frame aside and rename it; return its size in bytes and the hash of its content."""
+    """Write a frame aside and rename it; return its size in bytes and content hash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     # one chunk, so that equal rows are equal bytes however the frame came about
@@ -334,7 +334,7 @@ def system_error(error: Exception, path: Path | None = None) -> OSError | None:
 
 
 def atomic_write(path: Path, text: str) -> None:
-    """Write a small text file aside, sync it and rename it."""
+    """Write a small text file, sync it and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     aside.write_text(text, encoding="utf-8")
@@ -347,7 +347,7 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
     """Yield a temporary file that replaces the target if the block succeeds.
 
     Raises:
-        StoreError: the file cannot be made or written.
+        StoreError: the file cannot be written.
     """
     if path.is_dir():
         raise StoreError(f"{path} is a folder; name a file that is to be written.")
@@ -420,7 +420,7 @@ _HASH = "hash of this file"
 
 
 def write_json(path: Path, table: Mapping[str, Any]) -> None:
-    """Write a table as JSON with its own hash, as `atomic_write`."""
+    """Write a table as JSON with its hash."""
     sealed = {**table, _HASH: table_digest(json.loads(json.dumps(table)))}  # of the table as it is read again
     atomic_write(path, json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
@@ -449,7 +449,7 @@ def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
 
 
 def table_digest(table: Mapping[str, Any]) -> str:
-    """Return a hash of a table's content, whatever its order and layout."""
+    """Return a hash of a table's content, whatever its order."""
     return _digest(json.dumps(table, sort_keys=True).encode())
 
 
@@ -476,7 +476,7 @@ def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:
 
 
 def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sums of counts by name, ordered by name."""
+    """Return the sums of counts by name."""
     total: dict[str, int] = {}
     for part in counts:
         for key, number in part.items():

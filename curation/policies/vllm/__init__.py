@@ -75,7 +75,7 @@ class Vllm:
         }
 
     def asking(self, prompt: Prompt | None) -> Vllm:
-        """Return a policy with this prompt, or the settings', for the same engine."""
+        """Return a policy for the same engine with this prompt, by default that of the settings."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self._name(), prompt)
         other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
@@ -140,7 +140,7 @@ class Vllm:
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens by the chat template, or of `plain_text` without one."""
+        """Return the prompt's tokens, by the chat template if there is one."""
         tokenizer = self.engine.tokenizer
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:

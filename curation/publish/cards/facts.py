@@ -52,7 +52,7 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
-    """A difficulty stage: its band, its attempts' judge, and the number of problems by pass rate (`RATES`)."""
+    """A difficulty stage: its band, the judge, and the number of problems by pass rate (`RATES`)."""
 
     title: str
     policy: str

@@ -153,10 +153,7 @@ def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str
 
 
 def bars(rates: pl.DataFrame, attempts: int) -> list[int]:
-    """Return the number of problems with 0, 1, … ``attempts`` correct attempts.
-
-    A problem with fewer attempts counts in the nearest bar.
-    """
+    """Return the number of problems by correct attempts; fewer attempts count in the nearest bar."""
     judged = rates.filter(pl.col("judged") > 0)
     places = (judged["correct"] / judged["judged"] * attempts + 0.5).floor().cast(pl.Int64)
     counts = [0] * (attempts + 1)

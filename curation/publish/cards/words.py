@@ -133,5 +133,5 @@ def reason_words(reason: str) -> str:
 
 
 def by_reason(reasons: Mapping[str, int]) -> str:
-    """Return counts by drop reason in one phrase, as in ``5 never solved, 2 too easy``, or ``none``."""
+    """Return counts by drop reason in a phrase, as in ``5 never solved, 2 too easy``."""
     return ", ".join(f"{count:,} {reason_words(reason)}" for reason, count in by_count(reasons)) or "none"

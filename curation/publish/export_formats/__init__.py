@@ -2,8 +2,8 @@
 
 Problems with a `Need` that a format does not carry (`CARRIES`) are left out and counted.
 
-Invariants: rows come in the set's order; in = written + left out, or an error names the row; files are renamed into
-position. ``split`` is always train.
+Invariants: rows come in the set's order; in = written + left out, or an error names the row; files are written
+atomically. ``split`` is always train.
 """
 
 from curation.publish.export_formats.needs import CARRIES, Need

@@ -156,7 +156,7 @@ Prefect:
 
 @dataclass(frozen=True, slots=True)
 class SetFacts:
-    """Facts of an exported set for its README: name, folder, licence, domains, and how it was asked."""
+    """Facts of an exported set for its README."""
 
     name: str
     folder: str

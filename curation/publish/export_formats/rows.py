@@ -49,7 +49,7 @@ class ExportedProblem:
 
     @property
     def columns(self) -> Row:
-        """Return `about` as columns; ``group`` is renamed, as SQL reserves it."""
+        """Return `about` as columns, with ``group`` renamed to ``problem_group``."""
         return {("problem_group" if name == "group" else name): value for name, value in self.about.items()}
 
     @property
@@ -240,7 +240,7 @@ TYPES: Mapping[str, Any] = {
 
 
 def tests_of(program: CodeProblem) -> list[dict[str, str]]:
-    """Return inputs and expected outputs; for functions, JSON arguments one per line and the JSON value."""
+    """Return inputs and expected outputs; those of functions are JSON."""
     if program.function is None:
         return [{"input": test.input.decode(), "output": test.output.decode()} for test in program.tests]
     return [

@@ -16,7 +16,7 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 
 class GoldilocksConfig(BaseResourcesServerConfig):
-    """Settings of the server; the thinking tag is for rows that do not name one."""
+    """Settings of the server; the thinking tag is a default for rows."""
 
     thinking: str | tuple[str, str] | None = None
 

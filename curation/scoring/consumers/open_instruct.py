@@ -1,4 +1,4 @@
-"""A verifier of open-instruct for rows of ``dataset`` `goldilocks`; importing this module registers it."""
+"""A verifier of open-instruct for rows of ``dataset`` `goldilocks`, registered by import."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class GoldilocksConfig(vf.TasksetConfig):
 
 
 class GoldilocksTaskset(vf.Taskset[GoldilocksTask, GoldilocksConfig]):
-    """An exported set as tasks; the module next to a set subclasses it to name its file."""
+    """An exported set as tasks; its exported module subclasses it to name the file."""
 
     FILE: Path | None = None
 
