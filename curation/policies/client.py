@@ -3,8 +3,7 @@
 Invariants:
   - an answered request is never repeated;
   - temporary failures (429, 5xx, a timeout, a broken connection) are retried on another server after a pause;
-  - a 400, or failures of all retries on living servers, refuse the request (`RequestRefused`); a missing server, key or
-    model ends the run (`PolicyError`);
+  - what living servers do not answer is refused (`RequestRefused`); a missing server, key or model ends the run;
   - cancelling a call closes its connection, so that vLLM aborts the generation;
   - keys are never part of settings, errors or the store.
 """
@@ -160,8 +159,8 @@ class ServerClient:
     Args:
         model: its name on the servers; None: the first that each lists.
         models: path of the list of models.
-        welcome: called with a server's address and context in tokens before its first request and after every outage.
-            Raises `TemporaryFailure`, or `PolicyError` if the server can never answer.
+        welcome: called with a server's address and context in tokens before its first request and after every outage;
+            may raise `TemporaryFailure` or `PolicyError`.
 
     Raises:
         PolicyError: the key is missing; on entering: no server answers, or one never will.

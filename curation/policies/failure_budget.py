@@ -19,7 +19,6 @@ class FailureBudget:
     Args:
         share: of all ``problems`` that may be refused.
         setting: the share's key, for messages.
-        before: problems refused earlier.
     """
 
     def __init__(self, share: float, problems: int, setting: str = "", before: int = 0) -> None:

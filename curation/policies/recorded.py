@@ -1,4 +1,4 @@
-"""A policy that answers from a file of attempts, numbered from 0 in the file's order.
+"""A policy that answers from a file of attempts.
 
 Invariants: each attempt is given at most once; one without text and answer counts as no answer; one with unreadable
 text is refused.

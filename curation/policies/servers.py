@@ -1,13 +1,11 @@
 """Choice of the server for each request, and the limits of servers.
 
 Invariants:
-  - a request goes to the least busy server below its limit, or waits;
-  - servers already tried for a request are asked again only if no other is alive;
+  - a request goes to the least busy server below its limit, and to one that it tried before only if no other is alive;
   - a server that broke a connection gets nothing until a probe succeeds;
   - without a living server requests fail after ``give_up_s``.
 
-A limit adapts by AIMD (Chiu and Jain 1989): refusals of at least `OVERLOAD` in a window lower it by their share, a full
-round of answers raises it by one.
+A limit adapts by AIMD (Chiu and Jain 1989), and falls only if refusals are `OVERLOAD` or more of a window.
 """
 
 from __future__ import annotations
@@ -68,8 +66,8 @@ class TemporaryFailure(Exception):
     """A failure that a retry may fix; the text is the reason.
 
     Attributes:
-        kind: set if the request may be the cause, and should be refused when every try fails so.
-        retry_after_s: the pause that the server requests, in seconds.
+        kind: set if the request may be the cause, which is refused when every try fails so.
+        retry_after_s: the pause that the server requests.
     """
 
     def __init__(self, why: str, kind: str = "", retry_after_s: float = 0.0) -> None:

@@ -58,7 +58,6 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
     """Return the kept problems with their difficulty (`CURATED`), in order.
 
     Args:
-        problems: kept `PROBLEM` rows, perhaps with more columns of `CURATED`.
         last: `DECISION` rows of the stage that decided.
         first: `DECISION` rows of the stage before it.
     """
@@ -147,7 +146,7 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame
 
     Args:
         index: id, group, source and weight of all kept problems.
-        size: max problems of the set; None for all.
+        size: max problems, or None.
     """
     if size is None or index.height <= size:
         return pl.DataFrame(schema={"id": pl.String, "evidence": pl.String})

@@ -3,8 +3,7 @@
 Invariants: equal figures give equal bytes; no local path and no date but the version's is included. ``digest`` reveals
 edits, not their author.
 
-Tests are judged by labelled solutions. As these helped to make the tests, wrong ones are also counted without the tests
-that only they fail.
+Wrong solutions are also counted without the tests that only they fail, since these may have been made for them.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ class Figure:
     Args:
         name: dotted, beginning with the section.
         n: the number of rows, verdicts or solutions.
-        how: the method in a sentence or two.
     """
 
     name: str
@@ -212,11 +210,7 @@ def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], c
 
 
 def differing_figures(stated: Receipt, computed: Receipt, names: Collection[str]) -> list[str]:
-    """Return a sentence for each figure that differs from its recomputation.
-
-    Args:
-        names: of all recomputed figures.
-    """
+    """Return a sentence for each figure that differs from its recomputation."""
     sentences = []
     for name in sorted(names):
         said, came = stated.figure(name), computed.figure(name)
@@ -251,7 +245,6 @@ def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFra
 
     Args:
         runs: every solution on every test.
-        decisions: of tests; the set has those not discarded.
         made: problem and test of the tests made here.
     """
     failing = _failing(runs, decisions)

@@ -1,7 +1,7 @@
 """The queue of disputed labels (`DISPUTE`), and people's verdicts on them.
 
 A verdict is a line of ``DIR/review.jsonl``: ``accept`` names the right reference, ``reject`` discards the problem,
-``undo`` takes back the reviewer's last verdict. The next run applies them before the reference check.
+``undo`` takes back the reviewer's last verdict. The next run applies them.
 
 Invariants: the verdict file is append-only; in = kept + dropped; ``raw_answer`` keeps a replaced reference.
 """
@@ -348,11 +348,7 @@ def offered_references(disputes: pl.DataFrame) -> list[tuple[str, str]]:
 
 
 def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str]]) -> pl.DataFrame:
-    """Return disputes without rival references that the verifier cannot read, which the evidence then names.
-
-    Args:
-        unreadable: of `offered_references`.
-    """
+    """Return disputes without rival references that the verifier cannot read, which the evidence then names."""
     offered, evidence = [], []
     for references, lang, said in disputes.select("references", "lang", "evidence").iter_rows():
         left_out = [text for text in references[1:] if text is None or (text, lang) in unreadable]

@@ -1,7 +1,6 @@
 """Withhold texts that a set may not carry, with pointers (`WITHHELD`) that restore them from their sources.
 
-Code sets also withhold given tests, checkers, validators and starters; what was made here stays. Rows and tests whose
-text is not in their source leave the set and are counted.
+What was made here stays. Rows and tests whose text is not in their source leave the set and are counted.
 
 Invariant: a restored text has the recorded digest, or it stays null and is reported.
 """
@@ -91,7 +90,6 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
     """Withhold the texts of some rows.
 
     Args:
-        table: its name.
         withheld: from `is_withheld`.
         sources: the rows in their sources (`PROBLEM`).
     """
@@ -282,7 +280,7 @@ def restore_beside(
     Args:
         table: `TESTS` or `JUDGING`.
         members: ``KEY`` and ``group`` of the set's rows.
-        given: the sources' current tests or judging, by group.
+        given: the sources' current rows, by group.
     """
 
     def named(column: str) -> pl.Expr:

@@ -2,8 +2,8 @@
 
 Both sides speak at once in every round; a judge reads all speeches in four views, by letter and order of the reference.
 
-Invariants: speeches name no letter, so that views share them; the two scores add to 1; a missing speech or a view
-without a readable vote gives no score; a speech cannot forge the mark of its lines.
+Invariants: speeches name no letter; the two scores add to 1; a missing speech or a view without a readable vote gives
+no score; a speech cannot forge the mark of its lines.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Debate:
 
 
 def clean_speech(text: str | None, statement: str) -> str | None:
-    """Return a response without thoughts and forged marks, and with its true quotes marked; None if empty."""
+    """Return a response without thoughts and forged marks, its true quotes marked, or None."""
     answer = split_response(text).answer if text is not None else None
     if answer is None:
         return None
@@ -207,11 +207,7 @@ def _of_reference(view: View, votes: Sequence[str]) -> float | None:
 
 
 def open_debates(disputes: pl.DataFrame, limit: int | None = None) -> list[Debate]:
-    """Return the distinct pairs to argue, the reference with each rival, without doubtful verdicts.
-
-    Args:
-        disputes: `curation.publish.review.DISPUTE` rows in order.
-    """
+    """Return the distinct pairs to argue, the reference with each rival, without doubtful verdicts."""
     debates: dict[str, dict[str, Debate]] = {}
     for row in disputes.filter(pl.col("kind") != "doubtful_verdict").iter_rows(named=True):
         answers = list(dict.fromkeys(answer for answer in row["references"] if answer is not None))

@@ -50,11 +50,7 @@ def overlap_request(statement: str, benchmark: str, lang: str, domain: str = Dom
 
 
 def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float, nearest: int) -> pl.DataFrame:
-    """Return the pairs to ask about (`PAIR`), by problem and falling score.
-
-    Args:
-        scores: in the `overlap.SCORE` schema.
-    """
+    """Return the pairs to ask about (`PAIR`), by problem and falling score."""
     hits = classify_hits(scores, settings)
     keys = ["row", "benchmark", "benchmark_row"]
     left = scores.join(hits.filter(pl.col("kind") == OVERLAP).select("row"), on="row", how="anti")
@@ -69,7 +65,6 @@ def compared_rows(frame: pl.DataFrame, pairs: pl.DataFrame, texts: Mapping[tuple
     """Return the pairs of a shard's rows.
 
     Args:
-        pairs: `PAIR` rows, by row of ``frame``.
         texts: the benchmarks' statements.
     """
     about = pl.format("row {} of {}, score {}", "benchmark_row", "benchmark", pl.col("score").round(3))

@@ -71,7 +71,7 @@ class ProposedRewriting:
 
 
 def read_rewriting(text: str | None) -> ProposedRewriting | None:
-    """Return the last rewriting in a response after its thoughts; None if missing or NONE."""
+    """Return the last rewriting in a response after its thoughts, or None."""
     response = split_response(text).answer if text is not None else None
     if response is None:
         return None
@@ -87,8 +87,6 @@ def accept_rewriting(
     """Return statement and answer of the open question, or why it is refused.
 
     Args:
-        question: without its options.
-        statement: of the rewriting.
         verified: whether the model's own answer is right.
     """
     if split_options(statement) is not None:
@@ -168,11 +166,7 @@ def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambi
 
 
 def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -> Mapping[str, Any] | str:
-    """Return statement and answer of the open question, or why it is refused.
-
-    Args:
-        judge: compares the model's own answer with the right option.
-    """
+    """Return statement and answer of the open question, or why it is refused."""
     solved = (Response(rewriting.answer, None),)
     task = JudgeTask(row["id"], row["options"][row["right"]], row["lang"], solved, statement=rewriting.statement)
     (verdict,) = next(iter(judge.judge([task]))).verdicts

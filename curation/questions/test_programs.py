@@ -1,7 +1,7 @@
 """Programs that make and check tests, written by a model.
 
-The first Python block is a generator (number to input), the second a validator (ends with 0 for allowed inputs), the
-others are wrong solutions.
+The first Python block is a generator (number to input), the second a validator (ends with 0 for allowed inputs), others
+are wrong solutions.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def programs_request(
 
     Args:
         tests: inputs with outputs, in order of preference.
-        designed: number of inputs that the generator designs one by one.
+        designed: number of inputs to design one by one.
         max_kb: size of the largest input.
     """
     details = {COUNT: str(designed), MOST_KB: str(max_kb), EXAMPLES: examples_text(tests)}

@@ -1,7 +1,7 @@
 """Variants of sometimes solved problems, written by a model with the same answer.
 
-A variant is accepted only if it keeps the script, is no near duplicate and no benchmark overlap, has a pass rate in the
-band, and its answer is proven by the writer, who has not seen the reference, or by most attempts.
+An accepted variant keeps the script, is no near duplicate or benchmark overlap, has a pass rate in the band, and its
+answer is reached by the writer, who has not seen the reference, or by most attempts.
 """
 
 from __future__ import annotations

@@ -145,11 +145,7 @@ class Vote:
         return pl.concat([rows, counted, decided.drop("enough"), whys.to_frame()], how="horizontal")
 
     def tally(self, questions: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
-        """Return each question's id, count per word, ``unreadable`` and ``readable``.
-
-        Args:
-            attempts: `ATTEMPT` rows whose ``problem`` is a question's id.
-        """
+        """Return each question's id, count per word, ``unreadable`` and ``readable``."""
         texts = pl.Series([self.read(text) for text in attempts["text"]], dtype=pl.String)
         votes = attempts.select(question="problem", vote=texts)
         words = (*self.words, UNREADABLE)

@@ -1,6 +1,6 @@
 """Proof of exported rows by the trainer's own call: the reference earns 1, an empty answer and a near miss earn 0.
 
-Near misses, except of plain numbers, may be equivalent to the reference, so that a row fails only if all earn a reward.
+Near misses, except of plain numbers, may be right, so that a row fails only if all earn a reward.
 """
 
 from __future__ import annotations

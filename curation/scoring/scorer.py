@@ -43,8 +43,7 @@ class ScoringSettings:
         tests_run: max tests per program; None: all.
         limit_s: CPU seconds per comparison of answers.
         all_tests: whether to continue after a failed test.
-        judges: files of user judges, as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`. Rows that need
-            a missing judge are refused.
+        judges: files of user judges, as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`.
     """
 
     thinking: str | tuple[str, str] | None = None
@@ -121,7 +120,7 @@ class Scorer:
 
         Args:
             response: a text, a chat message, or its parts.
-            seed: draws a program's tests if not all are run.
+            seed: draws a program's tests.
             finish: as in `TokenCompletion`, or None.
         """
         table = read_record(record)

@@ -3,10 +3,10 @@
     GET  /health       {"status": "ok", "verifiers": {"math": "answers@…", "code": "programs-…"}, "problems": 351}
     POST /score        {"items": [{"record": {…}, "response": "…"}, {"id": "5f…", "response": "…"}]}
                        → {"scores": [{"reward": 1.0, "outcome": "correct", "answer": "42", "method": "number"}, …]}
-    POST /get_reward   OpenRLHF's remote reward model: {"query": […], "prompts": […], "labels": […]}
+    POST /get_reward   OpenRLHF: {"query": […], "prompts": […], "labels": […]}
                        → {"rewards": […], "scores": […], "extra_logs": {"excluded": […]}}
 
-An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0, marked as excluded).
+An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0, and excluded).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rows of code sources and Kattis packages as tests, solutions and limits (`TEST`, `SOLUTION`, `JUDGING`).
 
-Asserts that compare a call with a JSON literal become calls, others a test program. Nothing is run here.
+Asserts that compare a call with a JSON literal become calls, others a test program.
 
 Invariants: positions count from 0 in the source's order; a value of an unexpected form is a `BadRowError`; only
 programs in unsupported languages are left out, and counted.
@@ -75,11 +75,7 @@ def format_samples(package: Package) -> str:
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
-    """Return packages' tests, solutions and limits, with why outputs cannot be judged (``not_usable``).
-
-    Args:
-        processes: whether programs may start processes.
-    """
+    """Return packages' tests, solutions and limits, with why outputs cannot be judged (``not_usable``)."""
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
     judging: list[dict[str, Any]] = []
@@ -144,10 +140,9 @@ def _as_tables(
 
 
 def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, processes: bool = False) -> CodeTables:
-    """Return rows' tests, solutions and limits.
+    """Return rows' tests, solutions and limits; of repeated ids the first row counts.
 
     Args:
-        ids: one per row; of repeated ids the first row counts.
         processes: whether programs may start processes.
 
     Raises:

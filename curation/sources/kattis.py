@@ -87,9 +87,7 @@ class PackagedSubmission:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A problem package; ``reasons`` hold why it cannot be a text problem (such as ``interactive``), each with
-    evidence.
-    """
+    """A problem package; ``reasons`` hold why it cannot be a text problem, with evidence."""
 
     path: Path
     name: str

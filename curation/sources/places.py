@@ -31,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table's content when it was read: a hash, a hub set's commit, and the joined table's state."""
+    """A table's content when it was read, with its joined table's."""
 
     digest: str
     commit: str | None = None

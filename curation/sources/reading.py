@@ -56,7 +56,7 @@ class BadRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[Built]):
-    """A batch of rows: what was built of the sound ones, and the bad ones as dropped and in full."""
+    """A batch of rows: the built ones, and the bad ones as dropped and in full."""
 
     rows: int
     built: Built

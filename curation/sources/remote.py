@@ -38,9 +38,6 @@ def cache_folder() -> Path:
 def fetched_files(source: str, url: str) -> list[TableFile]:
     """Return copies of the files that a URL or glob names, sorted by name.
 
-    Args:
-        source: its name, for errors.
-
     Raises:
         MissingSourceError: they cannot be fetched, or a package is missing.
     """
@@ -66,11 +63,7 @@ def _files_at(source: str, url: str, within: str) -> list[TableFile]:
 
 
 def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
-    """Return a file's current copy, fetched if needed.
-
-    Args:
-        archive: local path of the archive that holds it, or empty.
-    """
+    """Return a file's current copy, fetched if needed."""
     info: Mapping[str, Any] = fs.info(path)
     if info.get("type") == "directory":
         raise IsADirectoryError(path)

@@ -20,7 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BadRowError(SourceError):
-    """A row that cannot be read or has a value of a wrong type; the message names no row."""
+    """A row that cannot be read or has a value of a wrong type."""
 
     def __init__(self, message: str) -> None:
         super().__init__(public_text(message))
@@ -107,11 +107,7 @@ def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
 
 
 def parse_options(value: Any, path: str) -> list[str] | None:
-    """Return multiple-choice options: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``.
-
-    Args:
-        path: names the value in errors.
-    """
+    """Return multiple-choice options: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
     if value is None or value == []:
         return None
     lettered = _lettered(value[0] if isinstance(value, list) and len(value) == 1 else value)
@@ -134,7 +130,7 @@ def parse_options(value: Any, path: str) -> list[str] | None:
 
 
 def _lettered(value: Any) -> list[str] | None:
-    """Return the options of a text, as MathQA's "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None.
+    """Return the options of a text such as "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None.
 
     Letters must run from a without a gap.
     """

@@ -1,4 +1,4 @@
-"""Rows of a table in order: files, data sets, Kattis packages or a function. A broken table is one `SourceError`."""
+"""Rows of a table: files, data sets, Kattis packages or a function."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ from curation.storage.stages import file_digest
 
 
 def source_state(source: Source, folder: Path) -> TableState:
-    """Return the content of a source and its joined table.
-
-    Args:
-        folder: base of relative paths.
-    """
+    """Return the content of a source and its joined table."""
     own = _table_state(place_of(source), folder)
     if (joined := joined_place(source)) is None:
         return own
@@ -51,11 +47,7 @@ def _table_state(place: Place, folder: Path) -> TableState:
 
 
 def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[RawRow]:
-    """Yield a table's rows in order, readable or not.
-
-    Args:
-        columns: top-level columns to which data sets are limited.
-    """
+    """Yield a table's rows in order, readable or not."""
     if place.kind == "dataset":
         yield from _dataset_rows(place, folder, batch_rows, columns)
     elif place.kind == "kattis":

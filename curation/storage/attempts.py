@@ -7,10 +7,10 @@
 
 Invariants:
   - an attempt is identified by (problem, policy, prompt, sampling, index), and never changed;
-  - it is on disk when `add` or `append` returns, and opening the store drops duplicates that a kill left;
-  - a stored attempt is never requested again (`missing_indices`).
+  - it is on disk when `add` or `append` returns; opening the store drops duplicates that a kill left;
+  - a stored attempt is never requested again.
 
-Verdicts are stored apart, so that a better verifier can judge old attempts again.
+Verdicts are stored apart.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class KeyedStore:
 
     Args:
         about: stored in key.json of a new store.
-        create: whether to make a missing store instead of raising `StoreError`.
+        create: whether to make a missing store.
     """
 
     schema: ClassVar[pl.Schema]

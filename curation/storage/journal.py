@@ -1,9 +1,7 @@
-"""An append-only file of named JSON lines.
+"""An append-only file of named JSON lines, for one writer and any number of readers.
 
-Invariants:
-  - kill -9 loses no line that `add` wrote, a power cut none before `sync`;
-  - opening for writing cuts off a torn line; other damage is a `StoreError`;
-  - one process writes, any number may read.
+Invariants: kill -9 loses no line that `add` wrote, a power cut none before `sync`; opening for writing cuts off a torn
+line, other damage is a `StoreError`.
 """
 
 from __future__ import annotations

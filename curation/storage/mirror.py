@@ -3,11 +3,10 @@
     MIRROR/curated/5f0c…/…          a finished folder, named by its content
     MIRROR/curated/5f0c….json       its mark: files with sizes, times and hashes
     MIRROR/curated.json             the newest of a kind
-    MIRROR/run.json, history.jsonl  logs, as of the last copy
+    MIRROR/run.json, history.jsonl  logs
     MIRROR/mirror.json              the owner
 
-Invariants: a mark exists only while all its files are complete; copying is idempotent; folders that the run no longer
-has are removed last.
+Invariants: a mark exists only while its files are complete; copying is idempotent; obsolete folders are removed last.
 """
 
 from __future__ import annotations

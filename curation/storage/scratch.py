@@ -1,7 +1,7 @@
 """Temporary folders that are removed even if their process was killed.
 
-Invariants: the process that made a folder holds a kernel lock on it; the first folder of a kind in a process removes
-this user's unlocked ones, except those younger than an hour, which may not be locked yet.
+Invariants: a kernel lock protects a folder while its process lives; a process removes this user's unlocked ones, except
+those younger than an hour, which may not be locked yet.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ A stage folder::
 
     kept/00000.parquet  dropped/00000.parquet  …   one folder per table, one file per shard
     shards/00000.json                              the shard's mark: counts, sizes and hashes of its files
-    DONE.json                                      the manifest: counts, settings hash, input hashes
+    DONE.json                                      the manifest: counts and hashes
 
 Invariants:
-  - files are synced and renamed; a mark follows its files, the manifest all marks, also after a power cut;
+  - files are synced and renamed; a mark follows its files, the manifest all marks;
   - a folder with another fingerprint (name, code version, settings, inputs) is discarded;
   - in = kept + dropped, per shard and per stage;
   - the manifest's digest covers content only, so that an equal result reruns no later stage;
@@ -37,7 +37,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The tables of one shard, and how many rows went in; ``kept_rows`` replaces a table ``kept``.
+    """The tables of one shard, and its number of incoming rows.
 
     Example: ``Shard(rows_in=3, tables={"kept": two_rows, "dropped": one_row})``
     """
@@ -274,7 +274,7 @@ def read_optional_shard(
 def read_table(
     folder: Path, table: str, columns: list[str] | None = None, where: pl.Expr | None = None
 ) -> pl.DataFrame:
-    """Return all shards of a table; an empty frame if there are none."""
+    """Return all shards of a table, or an empty frame."""
     files = table_files(folder, table)
     if not files:
         return pl.DataFrame()

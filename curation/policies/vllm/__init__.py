@@ -1,7 +1,7 @@
 """A policy that runs vLLM's asynchronous engine on this machine.
 
-Invariants: every (problem, index) has its own seed; a prompt without room for `max_tokens` is refused. vLLM is imported
-only in this package, when an engine starts.
+Invariants: every (problem, index) has its own seed; a prompt without room for `max_tokens` is refused; vLLM is imported
+when an engine starts.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """vLLM's engine in this process, from tokens to completions.
 
 Invariants:
-  - cancelling a request aborts it;
   - log-probabilities are those after temperature and top-p;
   - each token has the version of the weights that made it;
   - after a partial load of weights all requests fail;
-  - its processes end with this one;
+  - the engine's processes end with this one;
   - on a CPU no prompt is read in chunks, since vLLM 0.32.0 crashes on one with a seed.
 """
 
@@ -66,8 +65,8 @@ class Launch:
 
     Attributes:
         name: the model's name in errors.
-        in_flight: requests at once in each of the ``data_parallel`` copies.
-        transfer: vLLM's name for the weight transfer; None if weights stay.
+        in_flight: requests at once per ``data_parallel`` copy.
+        transfer: vLLM's name for the weight transfer, or None.
         worker: mixed into vLLM's workers.
     """
 
@@ -327,11 +326,7 @@ def _start(launch: Launch, settings: EngineSettings, on_cpu: bool) -> Any:
 
 
 def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, is_one: bool = True) -> dict[str, str]:
-    """Return the environment in which vLLM starts.
-
-    Args:
-        is_one: whether the model has one copy.
-    """
+    """Return the environment in which vLLM starts."""
     environment = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",

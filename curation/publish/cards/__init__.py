@@ -1,4 +1,4 @@
-"""The data card of a curated set: facts.py computes it, card.py writes it, plots.py draws its plots."""
+"""The data card of a curated set."""
 
 from curation.publish.cards.attribution import Origin, attribution, license_counts
 from curation.publish.cards.card import VERSION, write_card

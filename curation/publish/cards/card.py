@@ -195,7 +195,7 @@ def _funnel(facts: CardFacts) -> Iterator[Block]:
 
 
 def _reasons(facts: CardFacts) -> Iterator[Block]:
-    """Yield the reasons by stage, most frequent first, with the stage in its first row."""
+    """Yield the reasons by stage, most frequent first."""
     rows = [
         (
             "" if place else f"**{cell(capital(row.title))}**",

@@ -32,8 +32,7 @@ class FunnelRow:
 class SourceFacts:
     """Rows of a source, before and after selection and merging.
 
-    ``state`` is the commit or revision, ``digest`` a hash of the content. ``left_out``: nothing was read. ``made`` is
-    empty for collected rows.
+    ``digest`` is a hash of the content; ``left_out``: nothing was read; ``made`` is empty for collected rows.
     """
 
     name: str
@@ -76,7 +75,7 @@ class StageComparison:
         outcomes: their drop reasons in the second stage; "" if kept.
         alone: problems that the first stage alone would keep.
         both: those of them in the set.
-        lost: problems of the set that the first stage alone would lose, by its reason.
+        lost: those of the set that the first stage would lose, by reason.
     """
 
     never_solved: int
@@ -154,7 +153,6 @@ class CardFacts:
         sections: inserted after the funnel.
         disputed: numbers of disputed labels, by description.
         suspicion: when a label is suspected.
-        changed: numbers of changed problems since the last version.
         compared: if two stages judged.
     """
 

@@ -138,11 +138,7 @@ def nemo_gym_license(license: str) -> str:
 
 
 def modules_beside(form: str, domains: Set[str] = frozenset({"math"}), license: str = "unknown") -> Mapping[str, str]:
-    """Return the files that a format needs next to its rows, by relative path.
-
-    Args:
-        license: the card's.
-    """
+    """Return the files that a format needs next to its rows, by relative path."""
     domain = {"math": "math", "code": "coding"}[next(iter(domains))] if len(domains) == 1 else "other"
     filled = {"{domain}": domain, "{license}": nemo_gym_license(license)}
     return {name: _filled(text, filled) for name, text in _MODULES.get(form, {}).items()}

@@ -60,7 +60,6 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
-        curated: folder with ``data/*.parquet``.
         check: the proof of each row; failing rows are left out.
 
     Raises:
