@@ -1,7 +1,4 @@
-"""Chat templates: a chat's text, and the tokens that end an answer.
-
-Base models often name another end token than their template's, so both end a response here.
-"""
+"""Chat templates: a chat's text, and the tokens that end an answer, which base models' settings often lack."""
 
 from __future__ import annotations
 
@@ -22,10 +19,7 @@ _CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWE
 
 @dataclass(frozen=True, slots=True)
 class StopTokens:
-    """The tokens that end a response.
-
-    ``turn_end`` is the template's; it is ``added`` if the model's settings lack it.
-    """
+    """The tokens that end a response; ``turn_end`` is the template's."""
 
     ids: tuple[int, ...]
     turn_end: int | None

@@ -85,7 +85,7 @@ class HttpSession:
     """Open connections to any number of servers; made inside an event loop.
 
     Raises:
-        TemporaryFailure: a request's connection broke, or no answer came in time.
+        TemporaryFailure: a connection broke, or no answer came in time.
     """
 
     def __init__(self, headers: Mapping[str, str], connect_s: float, answer_s: float) -> None:
@@ -258,9 +258,7 @@ class ServerClient:
         return await self._open_session().get(url, PATIENCE.connect_s)
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
-        """Raise `TemporaryFailure`, `PolicyError` (wrong key, address or model) or `RequestRefused` for any status but
-        200.
-        """
+        """Raise `TemporaryFailure`, `PolicyError` or `RequestRefused` for any status but 200."""
         status = response.status
         if status == 200:
             return
@@ -279,7 +277,7 @@ class ServerClient:
         """Send a request to a server, and count the outcome.
 
         Raises:
-            TemporaryFailure: the connection broke, or the server is busy.
+            TemporaryFailure: the server cannot answer now.
         """
         begun = time.monotonic()
         try:
@@ -357,7 +355,7 @@ def _context_of(response: ServerResponse, url: str, model: str | None) -> int | 
 
 
 def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
-    """Return the header with the key in the environment variable ``name``.
+    """Return the header with the key that the environment variable ``name`` holds.
 
     Raises:
         PolicyError: the key is missing or unusable.
@@ -381,7 +379,7 @@ def _retry_after(response: ServerResponse) -> float:
 
 
 def _ssl_context() -> ssl.SSLContext:
-    """Return a context with the environment's certificates, or else certifi's."""
+    """Return a context with the environment's certificates, or certifi's."""
     import certifi
 
     return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())

@@ -43,7 +43,7 @@ class ResponseReader:
         """Return a response's text, with the thinking tag that ends the prompt.
 
         Args:
-            decoded: the engine's text, without special tokens.
+            decoded: without special tokens.
         """
         if self._dropped is not None:
             kept = [token for token in token_ids if token not in self._dropped]

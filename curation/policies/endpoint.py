@@ -59,7 +59,7 @@ class Endpoint:
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     def asking(self, prompt: Prompt | None) -> Endpoint:
-        """Return a policy for the same servers with this prompt, by default that of the settings."""
+        """Return a policy for the same servers with this prompt."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self.settings.name, prompt)
         other._prompt, other._no_room = prompt or prompt_of(self.settings), {}
@@ -94,7 +94,7 @@ class Endpoint:
         """Return a response's attempt.
 
         Raises:
-            RequestRefused: it had no room, or the prompt is refused.
+            RequestRefused: the prompt is refused, or left no room.
             TemporaryFailure: there is no completion.
         """
         if response.status != 200:

@@ -43,8 +43,8 @@ class Recorded:
     """Attempts of a file under the `Policy` protocol; ``instant``, so that all are requested at once.
 
     Raises:
-        SourceError: the file is unreadable, or lacks a mapped column.
-        PolicyError: the file holds no attempts, or a value of a wrong type.
+        SourceError: the file is unreadable, or lacks a column.
+        PolicyError: the file holds no attempts, or a wrong type.
     """
 
     instant = True

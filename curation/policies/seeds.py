@@ -31,7 +31,6 @@ def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **furth
     """Return the key of a live policy's attempts.
 
     Args:
-        name: ``model@revision``.
         further: what else changes requests or draws.
     """
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)

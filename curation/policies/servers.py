@@ -139,7 +139,7 @@ class Servers:
             avoided: addresses to use only if no other server is alive.
 
         Raises:
-            PolicyError: no server has been alive for too long.
+            PolicyError: no server was alive for too long.
         """
         server = self._free_server(avoided) if not self._waiting else None
         is_first = False
@@ -194,10 +194,10 @@ class Servers:
         return min(ready, key=lambda one: (one.outstanding, one.requests), default=None)
 
     def _patience_s(self) -> float | None:
-        """Return the seconds to wait for a server; None for no limit.
+        """Return the seconds to wait for a server, or None.
 
         Raises:
-            PolicyError: no server has been alive for too long.
+            PolicyError: no server was alive for too long.
         """
         now = time.monotonic()
         living = [server for server in self.all if server.alive]

@@ -36,7 +36,7 @@ def check_rows(form: str, rows: Sequence[tuple[ExportedProblem, Row]]) -> list[s
     """Return why each row fails its proof, or None.
 
     Raises:
-        SourceError: a row has no record, or a judge is missing.
+        SourceError: a record or a judge is missing.
     """
     asked: list[tuple[Row, str]] = []
     parts: list[tuple[list[str], list[str], bool]] = []
@@ -71,7 +71,7 @@ def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]
 
 
 def near_misses(answer: str) -> list[str]:
-    """Return two wrong answers near a reference: `3/4` gives `4/5` and `5/5`."""
+    """Return two wrong answers near a reference, as `4/5` and `5/5` for `3/4`."""
     numbers = len(_NUMBER.findall(answer))
     if not numbers:
         return [f"{answer}+1", f"2({answer})+3"]
@@ -151,7 +151,7 @@ def _verifiers(asked: Asked) -> Rewards:
 
 
 def _by_record(place: Callable[[Row], Any]) -> Callable[[Asked], Rewards]:
-    """Return the call of a class that scores by a row's record."""
+    """Return a call that scores by a row's record."""
 
     def call(asked: Asked) -> Rewards:
         pairs = [(place(row), without_end(text)) for row, text in asked]

@@ -66,7 +66,7 @@ class Score:
 
 
 class Scorer:
-    """Scores responses by their problems' records. A thread-safe context manager."""
+    """Scores responses by their problems' records. Thread-safe."""
 
     def __init__(self, settings: ScoringSettings | None = None) -> None:
         self.settings = settings or ScoringSettings()
@@ -151,7 +151,7 @@ class Scorer:
             return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
-        """Keep a problem's tests under the returned name, as sets may have different tests for one id."""
+        """Keep a problem's tests, which are not unique to its id, under the returned name."""
         content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
         held = f"{name}/{content}"
         with self._lock:

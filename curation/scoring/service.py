@@ -50,7 +50,7 @@ def reward_app(scorer: Scorer, records: Mapping[str, str] | None = None, key: st
 
     Args:
         records: by problem id.
-        key: required except for ``/health``; without it only this machine is answered.
+        key: required except for ``/health``; without one only this machine is answered.
     """
     service = _Service(scorer, records or {})
     routes = [
@@ -112,7 +112,7 @@ class _Service:
         return items
 
     def _openrlhf_items(self, table: dict[str, Any]) -> list[Any]:
-        """Return the items of an OpenRLHF request, whose labels are records or ids."""
+        """Return the items of an OpenRLHF request."""
         queries, labels = table.get("query"), table.get("labels")
         prompts = table.get("prompts") or ([""] * len(queries) if isinstance(queries, list) else None)
         match queries, labels, prompts:

@@ -54,7 +54,6 @@ def trl_reward(
     """Return TRL's rewards of a batch: 1, 0, or None if the verifier failed.
 
     Args:
-        completions: texts or conversations.
         goldilocks: the column of records.
     """
     settings = {name: value for name, value in others.items() if name in _SETTINGS}
@@ -85,7 +84,7 @@ async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[
 
 
 async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
-    """Return the reward of ART's trajectory for an exported row, and what decided in its ``metadata``."""
+    """Return the reward of ART's trajectory; its ``metadata`` gets what decided."""
     pair = (row.get(MARK), last_message(trajectory.messages()))
     (score,) = await asyncio.to_thread(_scored, [pair], {})
     trajectory.metadata["outcome"] = score.outcome
@@ -103,7 +102,7 @@ def exported_score(record: Any, response: str) -> Score:
 
 
 def without_end(text: str) -> str:
-    """Return a response without its final special tokens and padding: ``18<|im_end|>`` → ``18``."""
+    """Return a response without its end tokens and padding: ``18<|im_end|>`` → ``18``."""
     return _END.sub("", text)
 
 
@@ -114,7 +113,7 @@ async def verifiers_reward(completion: Any, info: Mapping[str, Any], **_others: 
 
 
 def last_message(completion: Any) -> Any:
-    """Return a response's text, or that of a conversation's last message."""
+    """Return the text of a response or a conversation's last message."""
     return completion if isinstance(completion, str) else completion[-1]
 
 

@@ -190,7 +190,7 @@ class KeyedStore:
             yield self._as_frame(names, [journal[name] for name in names]).select(columns)
 
     def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
-        """Return the indices below ``attempts`` that each incomplete problem lacks."""
+        """Return the missing indices below ``attempts`` of each problem."""
         problems = list(problems)
         stored: dict[str, set[int]] = {}
         for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
@@ -199,7 +199,7 @@ class KeyedStore:
         return {problem: indices for problem, indices in missing.items() if indices}
 
     def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        """Return which of these attempts are in a part."""
+        """Return which attempts are in a part."""
         requested = set(names)
         problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
         return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
@@ -290,7 +290,7 @@ class AttemptStore(KeyedStore):
 
 
 class VerdictStore(KeyedStore):
-    """The verdicts of one verifier (`VERDICT`); a null ``outcome`` means that it was not asked."""
+    """The verdicts of one verifier (`VERDICT`); a null ``outcome``: not asked."""
 
     schema = VERDICT
 
@@ -328,5 +328,5 @@ def _journal_line(completion: Completion) -> dict[str, Any]:
 
 
 def without_surrogates(text: str | None) -> str | None:
-    """Return text without surrogate halves, which no table can hold."""
+    """Return text without surrogate halves."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()

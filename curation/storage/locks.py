@@ -1,4 +1,4 @@
-"""Locks of folders that end with the process that holds them."""
+"""Locks of folders that end with their process."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "os
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A finished folder to copy, under a unique name."""
+    """A finished folder to copy, and its unique name."""
 
     name: str
     folder: Path
@@ -73,7 +73,7 @@ class Mirror:
                     self._written[name] = content
 
     def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
-        """Copy the missing folders of a kind, and remove all that are not listed.
+        """Copy the missing folders of a kind, and remove all others.
 
         Args:
             folders: oldest first; vanished ones are skipped.
@@ -116,7 +116,7 @@ class Mirror:
                 self._fs.rm(self._at(path), recursive=path == place)
 
     def _names(self, kind: str) -> set[str]:
-        """Return the folder names of a kind, finished or not."""
+        """Return the folder names of a kind."""
         if not self._fs.exists(self._at(kind)):
             return set()
         self._fs.invalidate_cache()

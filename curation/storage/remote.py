@@ -1,4 +1,4 @@
-"""File systems at URLs, by fsspec, and their errors as sentences."""
+"""File systems at URLs (fsspec), and their errors as sentences."""
 
 from __future__ import annotations
 

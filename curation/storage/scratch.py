@@ -23,7 +23,7 @@ _swept: set[tuple[str, str]] = set()
 
 
 class ScratchFolder:
-    """An empty temporary folder ``goldilocks-KIND-…``, until `remove`.
+    """An empty temporary folder, until `remove`.
 
     Raises:
         OSError: the folder cannot be made.

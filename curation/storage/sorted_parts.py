@@ -1,7 +1,4 @@
-"""Tables larger than memory, read and written in parts.
-
-Invariant: neither results nor written bytes depend on the parts.
-"""
+"""Tables larger than memory, read and written in parts, with the same bytes whatever the parts."""
 
 from __future__ import annotations
 
@@ -28,11 +25,7 @@ def scan_table(folder: Path, table: str) -> pl.LazyFrame:
 
 
 def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterator[tuple[pl.DataFrame, ...]]:
-    """Yield the rows of tables by problem, in parts with a common id prefix.
-
-    Args:
-        by: sort columns, ``problem`` first.
-    """
+    """Yield the rows of tables by problem, in parts with a common id prefix."""
     begins = [table.group_by(begin=_BEGIN).len().collect(engine="streaming") for table in tables]
     sizes = pl.concat(begins).group_by("begin").agg(pl.col("len").sum()).sort("begin")
     bounds: list[str] = []

@@ -35,8 +35,7 @@ class Vllm:
         folder: base of a relative `settings.model`, which is the hub's if there is no such folder.
 
     Raises:
-        PolicyError: no such folder and no revision, or no weights; on entering: vLLM is missing, or the model cannot be
-            used.
+        PolicyError: no revision or no weights; on entering: vLLM is missing, or the model cannot be used.
     """
 
     def __init__(self, settings: VllmModel, folder: Path, prompt: Prompt | None = None) -> None:
@@ -75,7 +74,7 @@ class Vllm:
         }
 
     def asking(self, prompt: Prompt | None) -> Vllm:
-        """Return a policy for the same engine with this prompt, by default that of the settings."""
+        """Return a policy for the same engine with this prompt."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self._name(), prompt)
         other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
@@ -131,7 +130,7 @@ class Vllm:
         return f"{self._local.name}@{folder_revision(self._local)}"
 
     def _tokens(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens, shared by a problem's attempts."""
+        """Return the prompt's tokens, cached for its problem."""
         name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
         if name not in self._prompts:
             if len(self._prompts) >= _PROMPTS:

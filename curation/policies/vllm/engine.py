@@ -84,7 +84,7 @@ class VllmEngine:
     """One engine, inside its ``async with`` block.
 
     Raises:
-        PolicyError: on entering: vLLM is missing, or cannot load the model.
+        PolicyError: vLLM is missing, or cannot load the model.
     """
 
     def __init__(self, launch: Launch, settings: EngineSettings) -> None:
@@ -115,24 +115,24 @@ class VllmEngine:
 
     @property
     def vllm(self) -> Any:
-        """Return vLLM's ``AsyncLLM``; raises as `require_running` does."""
+        """Return vLLM's ``AsyncLLM``."""
         self.require_running()
         return self._engine
 
     @property
     def tokenizer(self) -> Any:
-        """Return the engine's tokenizer; raises as `require_running` does."""
+        """Return the engine's tokenizer."""
         return self.vllm.get_tokenizer()
 
     @property
     def end_tokens(self) -> tuple[int, ...]:
-        """Return the tokens at which vLLM stops by itself; raises as `require_running` does."""
+        """Return the tokens at which vLLM stops by itself."""
         ends = self.vllm.model_config.try_get_generation_config().get("eos_token_id")
         return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
     @property
     def context(self) -> int:
-        """Return the max tokens of prompt and answer; raises as `require_running` does."""
+        """Return the max tokens of prompt and answer."""
         return int(self.vllm.model_config.max_model_len)
 
     def require_running(self) -> None:
@@ -153,7 +153,7 @@ class VllmEngine:
 
         Raises:
             RequestRefused: the engine refuses the request.
-            PolicyError: the engine is dead or closed, or its weights are broken.
+            PolicyError: the engine cannot answer any more.
         """
         from vllm.exceptions import VLLMClientError, VLLMError
 
@@ -192,7 +192,7 @@ class VllmEngine:
         await self._engine.abort(sorted(self._in_flight))
 
     async def stop(self) -> None:
-        """End the engine; a second call does nothing."""
+        """End the engine, once."""
         engine, self._engine = self._engine, None
         if engine is None:
             return
@@ -277,7 +277,7 @@ def _attach_resources(engine: Any, resources: ExitStack) -> Any:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first informative line of a long vLLM error."""
+    """Return the first informative line of a vLLM error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wordy = [line for line in lines if "validation error" not in line]
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
@@ -343,7 +343,7 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
 
 @contextmanager
 def quiet_environment(environment: Mapping[str, str]) -> Iterator[None]:
-    """Set unset variables for the block; a process that used torch must not be forked."""
+    """Set unset variables for the block."""
     own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
     own_log.addHandler(logging.NullHandler())
     if "VLLM_LOGGING_LEVEL" not in os.environ:

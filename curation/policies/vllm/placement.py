@@ -1,7 +1,4 @@
-"""GPUs of each engine, in equal shares of neighbours.
-
-Invariants: shares do not overlap; GPUs hidden by `CUDA_VISIBLE_DEVICES` are not used.
-"""
+"""GPUs of each engine, in separate equal shares of the visible ones."""
 
 from __future__ import annotations
 

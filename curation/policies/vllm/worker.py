@@ -19,12 +19,12 @@ _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
 
 
 class Worker:
-    """Methods for vLLM workers (`worker_extension_cls`), called by `collective_rpc`."""
+    """Methods for vLLM workers (`worker_extension_cls`)."""
 
     def follow_process(self, run_process: int, also: Sequence[int] = ()) -> bool:
         """End this worker, its engine and the processes ``also`` once ``run_process`` has ended.
 
-        Return False on systems without process descriptors.
+        Return False if the system cannot watch processes.
         """
         if not hasattr(os, "pidfd_open"):
             return False

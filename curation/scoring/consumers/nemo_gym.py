@@ -16,7 +16,7 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 
 class GoldilocksConfig(BaseResourcesServerConfig):
-    """Settings of the server; the thinking tag is a default for rows."""
+    """Settings of the server, with a default thinking tag for rows."""
 
     thinking: str | tuple[str, str] | None = None
 

@@ -1,4 +1,4 @@
-"""An environment of NeMo RL: one turn, judged by the record in ``ground_truth``."""
+"""A one-turn environment of NeMo RL, judged by the record in ``ground_truth``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class GoldilocksEnvironment(EnvironmentInterface):
 
 
 def register_goldilocks() -> None:
-    """Register the environment; before NeMo RL sets its data up."""
+    """Register the environment before NeMo RL sets its data up."""
     name = f"{__name__}.GoldilocksEnvironment"
     ACTOR_ENVIRONMENT_REGISTRY.setdefault(name, PY_EXECUTABLES.SYSTEM)
     if NAME not in ENV_REGISTRY:

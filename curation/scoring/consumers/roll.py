@@ -1,4 +1,4 @@
-"""A reward worker of ROLL's RLVR pipeline for rows of the domain `goldilocks`."""
+"""A reward worker of ROLL for rows of the domain `goldilocks`."""
 
 from __future__ import annotations
 

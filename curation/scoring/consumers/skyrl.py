@@ -1,4 +1,4 @@
-"""An environment of skyrl_gym: one turn, judged by a row's record."""
+"""A one-turn environment of skyrl_gym, judged by a row's record."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ class GoldilocksEnv(BaseTextEnv):
 
 
 def register_goldilocks() -> None:
-    """Register the environment; in every process that makes environments."""
+    """Register the environment in every process that makes environments."""
     if NAME not in registry:
         register(id=NAME, entry_point=f"{__name__}:GoldilocksEnv")

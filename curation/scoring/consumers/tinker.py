@@ -1,4 +1,4 @@
-"""A data set of tinker-cookbook: one-turn problems, judged by their records."""
+"""A data set of tinker-cookbook, judged by its rows' records."""
 
 from __future__ import annotations
 
