@@ -84,7 +84,7 @@ class VllmEngine:
     """One engine, inside its ``async with`` block.
 
     Raises:
-        PolicyError: vLLM is missing, or cannot load the model; of every method: the engine does not run.
+        PolicyError: vLLM is missing, or cannot load the model; of `generate` and properties: it does not run.
     """
 
     def __init__(self, launch: Launch, settings: EngineSettings) -> None:
