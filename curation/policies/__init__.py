@@ -1,1 +1,1 @@
-"""Policies: who answers the problems (`curation.records.Policy`); `flows.run.policies` opens them."""
+"""Policies, which answer the problems (`curation.records.Policy`)."""

@@ -1,9 +1,4 @@
-"""What a chat template makes of a chat: the prompt's text, and the token that ends an answer.
-
-A base model often names ``<|endoftext|>`` alone as its end token, while its template ends turns with ``<|im_end|>``;
-generation would continue after the answer. So the template's token always ends a response here (`stop_tokens`).
-Tokenizers are those of transformers.
-"""
+"""Chat templates: a chat's text, and the tokens that end an answer, which base models' settings often lack."""
 
 from __future__ import annotations
 
@@ -24,11 +19,7 @@ _CHAT: tuple[Message, ...] = (_QUESTION, {"role": "assistant", "content": _ANSWE
 
 @dataclass(frozen=True, slots=True)
 class StopTokens:
-    """The tokens that end a response.
-
-    ``turn_end`` is the one that the chat template puts after an answer; None if it puts none, or ends turns in letters.
-    It is ``added`` if the model's own settings do not name it.
-    """
+    """The tokens that end a response; ``turn_end`` is the template's."""
 
     ids: tuple[int, ...]
     turn_end: int | None
@@ -49,12 +40,10 @@ class StopTokens:
 
 
 def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: Any) -> Any:
-    """Return what the tokenizer's chat template makes of a chat; ``options`` are those of transformers' method.
-
-    A chat without a system message stays without one, also if the template of a trained model would add it.
+    """Return a chat's text without a default system message.
 
     Raises:
-        PolicyError: the template refuses the chat, as some refuse every system message.
+        PolicyError: the template refuses the chat.
     """
     from jinja2.exceptions import TemplateError
 
@@ -73,7 +62,7 @@ def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: 
 
 
 def stop_tokens(tokenizer: Any, own: Sequence[int]) -> StopTokens:
-    """Return the tokens that end a response: the model's ``own``, the tokenizer's, and the template's.
+    """Return the end tokens of the model (``own``), tokenizer and template.
 
     Raises:
         PolicyError: there is none.
@@ -93,15 +82,12 @@ def stop_tokens(tokenizer: Any, own: Sequence[int]) -> StopTokens:
 
 
 def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
-    """Return the tokens that end a response of the model in a folder, see `stop_tokens`."""
+    """Return the end tokens of the model in a folder."""
     return stop_tokens(tokenizer, end_tokens(folder))
 
 
 def turn_end_token(tokenizer: Any) -> int | None:
-    """Return the special token that the chat template puts after an answer, or else before the user's next turn (GLM).
-
-    None if there is no template, it refuses such a chat, or ends turns with plain letters.
-    """
+    """Return the template's special token after an answer, or before the next user turn (GLM), or None."""
     if getattr(tokenizer, "chat_template", None) is None:
         return None
     for chat in (_CHAT, (*_CHAT, _QUESTION)):
@@ -118,12 +104,12 @@ def turn_end_token(tokenizer: Any) -> int | None:
 
 
 def special_tokens(tokenizer: Any) -> set[int]:
-    """Return the tokens that are no part of a text: special ones, and all that were added to the tokenizer."""
+    """Return the special and added tokens of a tokenizer."""
     return {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
 
 
 def _first_special(tokenizer: Any, tail: str) -> int | None:
-    """Return the token that ``tail`` begins with, white space aside; None if it is not special."""
+    """Return the special token at the start of ``tail``, or None."""
     special = special_tokens(tokenizer)
     for token in tokenizer.encode(tail, add_special_tokens=False):
         if token in special:

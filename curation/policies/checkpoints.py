@@ -1,8 +1,4 @@
-"""Folders with weights: their revision, their end tokens, and what kinds of layers they have.
-
-A revision is a hash of the weights and of the files that make tokens from text, so that it does not depend on the
-folder's path. Only bytes and headers are read; no model is loaded.
-"""
+"""Folders with weights, read without loading a model."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ _STATE_SETTINGS = ("mamba_d_state", "ssm_state_size", "state_size", "conv_L_cach
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Return the files of a folder that hold its weights, by name.
+    """Return a folder's weight files, sorted.
 
     Raises:
         PolicyError: there are none.
@@ -43,12 +39,10 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def folder_revision(folder: Path) -> str:
-    """Return 12 hexadecimal digits over the content of a folder's weights, tokenizer and chat template.
-
-    The files are read once, at about a gigabyte a second.
+    """Return 12 hexadecimal digits over a folder's weights, tokenizer and chat template.
 
     Raises:
-        PolicyError: the folder holds no weights, or they cannot be read.
+        PolicyError: the folder has no readable weights.
     """
     total = hashlib.blake2b(digest_size=6)
     try:
@@ -61,14 +55,14 @@ def folder_revision(folder: Path) -> str:
 
 
 def carries_state(config: Mapping[str, Any]) -> bool:
-    """Return whether a model's config.json names layers that carry a state from token to token, or unknown kinds."""
+    """Return whether config.json names layers with a recurrent state, or unknown ones."""
     text = config.get("text_config") or config
     other = set(text.get("layer_types") or ()) - _ATTENTION
     return bool(other) or any(text.get(name) is not None for name in _STATE_SETTINGS)
 
 
 def folder_carries_state(folder: Path) -> bool:
-    """Return whether the model in a folder has such layers; False without a config.json."""
+    """Return whether the folder's model has such layers."""
     try:
         return carries_state(json.loads((folder / "config.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -76,7 +70,7 @@ def folder_carries_state(folder: Path) -> bool:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Return the end tokens that a model's generation settings name, or else its configuration."""
+    """Return the end tokens of a model's generation settings, or of its configuration."""
     for name in ("generation_config.json", "config.json"):
         try:
             settings = json.loads((folder / name).read_text(encoding="utf-8"))

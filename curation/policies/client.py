@@ -1,16 +1,11 @@
-"""The HTTP client of model servers: keys, retries, and the reading of errors.
+"""The HTTP client of model servers.
 
 Invariants:
-  - a request that was answered is never repeated; `ask` returns one answer or raises;
-  - what a server cannot answer for now (429, 5xx, a timeout, a broken connection) is asked of another server after a
-    pause that doubles, with jitter. `Retry-After` holds for the request, and for all once a server is overloaded;
-  - what living servers do not answer is refused (`RequestRefused`): a 400 at once; a 5xx, a broken connection or an
-    unusable answer after all retries. A missing server, key or model ends the run (`PolicyError`);
-  - cancelling a call closes its connection, and vLLM then aborts the generation;
+  - an answered request is never repeated;
+  - temporary failures (429, 5xx, a timeout, a broken connection) are retried on another server after a pause;
+  - what living servers do not answer is refused (`RequestRefused`); a missing server, key or model ends the run;
+  - cancelling a call closes its connection, so that vLLM aborts the generation;
   - keys are never part of settings, errors or the store.
-
-One aiohttp session for all servers, with orjson: .15 to .25 ms of CPU time per attempt
-(`tests/benchmarks/bench_client.py`; httpx took 3 ms). `curation.policies.servers` chooses the server.
 """
 
 from __future__ import annotations
@@ -48,7 +43,7 @@ _LONGEST_PAUSE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long servers are waited for, in seconds, and how often a request is asked again."""
+    """Timeouts in seconds, and the number of retries."""
 
     retries: int = 8
     connect_s: float = 10.0
@@ -62,7 +57,7 @@ PATIENCE = Patience()
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """A server's answer, whatever its status; ``retry_after`` is the header of that name."""
+    """A server's answer of any status."""
 
     status: int
     content: bytes
@@ -75,7 +70,7 @@ class ServerResponse:
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Return the body's JSON, NaN and lone surrogates included.
+        """Return the body's JSON, also with NaN.
 
         Raises:
             ValueError: it is no JSON.
@@ -87,10 +82,10 @@ class ServerResponse:
 
 
 class HttpSession:
-    """Connections to any number of servers, kept open between requests. Made inside an event loop.
+    """Open connections to any number of servers; made inside an event loop.
 
     Raises:
-        TemporaryFailure: of `get` and `post`: the connection broke, or no answer came in time.
+        TemporaryFailure: a connection broke, or no answer came in time.
     """
 
     def __init__(self, headers: Mapping[str, str], connect_s: float, answer_s: float) -> None:
@@ -107,7 +102,7 @@ class HttpSession:
         )
 
     async def post(self, url: str, body: Mapping[str, Any], answer_s: float | None = None) -> ServerResponse:
-        """Post a body as JSON; ``answer_s`` replaces that of all requests."""
+        """Post a body as JSON; ``answer_s`` overrides the timeout."""
         timeout = self._timeout if answer_s is None else self._timeout_of(answer_s)
         return await self._request("POST", url, orjson.dumps(body), timeout)
 
@@ -141,7 +136,7 @@ class HttpSession:
             raise TemporaryFailure(f"{type(error).__name__} {why}".strip(), "no_answer") from error
 
     def _place(self, url: str) -> tuple[URL, str | None]:
-        """Return an address as the session takes it, and the proxy on its way; addresses are few."""
+        """Return a parsed address and its proxy, cached."""
         place = self._places.get(url)
         if place is None:
             from yarl import URL
@@ -159,18 +154,16 @@ class HttpSession:
 
 
 class ServerClient:
-    """Asks the servers of one model. Lives inside its ``async with`` block, in one event loop.
+    """Sends requests to the servers of one model, inside its ``async with`` block.
 
     Args:
-        model: the name under which they hold it; None: the first that each lists.
-        urls: their addresses, if not those of the settings.
-        models: path of the list of models under each address.
-        welcome: called with a server's address and its context in tokens, if known, before it gets requests, first and
-            whenever it has been away. Raises `TemporaryFailure` if the server cannot answer for now, `PolicyError` if
-            it never will.
+        model: its name on the servers; None: the first that each lists.
+        models: path of the list of models.
+        welcome: called with a server's address and context in tokens before its first request and after every outage;
+            may raise `TemporaryFailure` or `PolicyError`.
 
     Raises:
-        PolicyError: the environment lacks the key; on entering: no server answers, or one never will.
+        PolicyError: the key is missing; on entering: no server answers, or one never will.
     """
 
     def __init__(
@@ -212,17 +205,16 @@ class ServerClient:
         read: Callable[[Server, ServerResponse], _T],
         request: str,
     ) -> _T:
-        """Return what ``read`` makes of the answer of the server with the fewest requests.
+        """Return what ``read`` makes of an answer from the least busy server.
 
         Args:
-            path: under the server's address.
-            body: called once for each try, when a server has room.
-            read: gets every answer whose status another try would not change; raises `TemporaryFailure` to ask again.
-            request: what errors call it.
+            body: called for each try.
+            read: raises `TemporaryFailure` to retry.
+            request: its name in errors.
 
         Raises:
-            RequestRefused: the servers live and do not answer this request.
-            PolicyError: the servers are too busy, or no server is alive; whatever ``read`` raises.
+            RequestRefused: living servers do not answer this request.
+            PolicyError: the servers are too busy, or none is alive.
         """
         failures, tried = 0, set[str]()
         while True:
@@ -247,7 +239,7 @@ class ServerClient:
 
     @property
     def health(self) -> dict[str, float]:
-        """Return counts of busy answers (429), failed ones (5xx, none), requests asked again, and the mean latency."""
+        """Return counts of failures and retries, and the mean latency."""
         servers = self.servers.all
         latencies = [server.limit.latency_s for server in servers if server.limit.latency_s]
         return {
@@ -258,17 +250,15 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post a body and return the server's answer, whatever its status; see `HttpSession.post`."""
+        """Post a body and return the answer of any status."""
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
-        """Get an address and return the server's answer, whatever its status, within ``PATIENCE.connect_s``."""
+        """Get an address and return the answer of any status."""
         return await self._open_session().get(url, PATIENCE.connect_s)
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
-        """Raise for every status but 200: `TemporaryFailure` if another try may succeed; `PolicyError` for a wrong key,
-        address or model; else `RequestRefused`.
-        """
+        """Raise `TemporaryFailure`, `PolicyError` or `RequestRefused` for any status but 200."""
         status = response.status
         if status == 200:
             return
@@ -284,10 +274,10 @@ class ServerClient:
         raise RequestRefused(kind, f"{url}: {status} {message(response)}.")
 
     async def _post_to(self, server: Server, path: str, body: Mapping[str, Any]) -> ServerResponse:
-        """Send one request to one server, and count what came of it.
+        """Send a request to a server, and count the outcome.
 
         Raises:
-            TemporaryFailure: the connection broke, or the server is busy.
+            TemporaryFailure: the server cannot answer now.
         """
         begun = time.monotonic()
         try:
@@ -310,7 +300,7 @@ class ServerClient:
         return response
 
     async def _greet(self, url: str) -> None:
-        """Check that a server holds the model, and have it welcomed."""
+        """Check that a server holds the model, and call ``welcome``."""
         response = await self.get(url + self._models)
         self.require_ok(response, url)
         context = _context_of(response, url, self._model)
@@ -319,7 +309,7 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _pause_s(self, failures: int) -> float:
-        """Return the seconds to wait after this number of failures in a row: doubling, up to a minute, with jitter."""
+        """Return the seconds to wait after consecutive failures."""
         return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _open_session(self) -> HttpSession:
@@ -336,7 +326,7 @@ class ServerClient:
 
 
 def message(response: ServerResponse) -> str:
-    """Return a server's own error message, in one line of at most 200 letters."""
+    """Return a server's error message on one short line."""
     try:
         content = response.json()
     except ValueError:
@@ -348,10 +338,10 @@ def message(response: ServerResponse) -> str:
 
 
 def _context_of(response: ServerResponse, url: str, model: str | None) -> int | None:
-    """Return the context of ``model`` in tokens, from the server's list of models; None if it is not stated.
+    """Return the context of ``model`` in tokens, or None.
 
     Raises:
-        PolicyError: it is no such list, or the model is not in it.
+        PolicyError: the model is not listed.
     """
     try:
         contexts = {str(entry["id"]): entry.get("max_model_len") for entry in response.json()["data"]}
@@ -365,10 +355,10 @@ def _context_of(response: ServerResponse, url: str, model: str | None) -> int | 
 
 
 def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
-    """Return the header with the key that the environment holds under ``name``; empty without a name.
+    """Return the header with the key that the environment variable ``name`` holds.
 
     Raises:
-        PolicyError: the environment has no such key, or one that no header can hold.
+        PolicyError: the key is missing or unusable.
     """
     if name is None:
         return {}
@@ -381,7 +371,7 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
 
 
 def _retry_after(response: ServerResponse) -> float:
-    """Return the seconds that a server asks to be left alone; 0 if it names none, or a date."""
+    """Return a server's requested pause in seconds, or 0."""
     try:
         return min(max(float(response.retry_after or 0.0), 0.0), 10 * _LONGEST_PAUSE_S)
     except ValueError:
@@ -389,7 +379,7 @@ def _retry_after(response: ServerResponse) -> float:
 
 
 def _ssl_context() -> ssl.SSLContext:
-    """Return a context with the certificates that the environment names, else certifi's."""
+    """Return a context with the environment's certificates, or certifi's."""
     import certifi
 
     return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())

@@ -1,8 +1,4 @@
-"""A response with its tokens, from an engine or a server.
-
-`ResponseReader` writes tokens as text, with thinking tags that engines leave out because they are special tokens or end
-the prompt.
-"""
+"""Responses with their tokens, and their text with thinking tags."""
 
 from __future__ import annotations
 
@@ -21,10 +17,10 @@ _TAIL_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class TokenCompletion:
-    """One response: per token its id, log-probability (natural, of the distribution drawn from) and weights' version.
+    """One response; ``logprobs`` (natural, of the distribution drawn from) and ``versions`` are per token, empty if not
+    requested.
 
-    ``logprobs`` and ``versions`` are empty if they were not asked for. ``finish`` is ``stop`` (an end token that was
-    drawn is the last of ``token_ids``) or ``length``.
+    ``finish`` is ``stop`` (a drawn end token is the last of ``token_ids``) or ``length``.
     """
 
     prompt_ids: tuple[int, ...]
@@ -36,12 +32,7 @@ class TokenCompletion:
 
 
 class ResponseReader:
-    """Writes a response's tokens as text, in the model's own tags.
-
-    Args:
-        tokenizer: the model's.
-        tags: those that the model thinks in.
-    """
+    """Writes a response's tokens as text, with the model's thinking tags."""
 
     def __init__(self, tokenizer: Any, tags: ThinkingTags) -> None:
         self._tokenizer = tokenizer
@@ -49,10 +40,10 @@ class ResponseReader:
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 
     def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
-        """Return the text of a response, after the end of the prompt that belongs to it.
+        """Return a response's text, with the thinking tag that ends the prompt.
 
         Args:
-            decoded: the text as engines write it, without special tokens.
+            decoded: without special tokens.
         """
         if self._dropped is not None:
             kept = [token for token in token_ids if token not in self._dropped]
@@ -66,7 +57,7 @@ class ResponseReader:
         return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False)))
 
     def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
-        """Return the special tokens that are in no tag; None if no tag has one, so that engines keep the tags."""
+        """Return the special tokens outside the tags; None if tags have none."""
         added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
         special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}
         words = {number: str(tokenizer.decode([number], skip_special_tokens=False)).strip() for number in special}

@@ -1,10 +1,6 @@
-"""A policy that asks OpenAI-compatible servers, any number of them with one model.
+"""A policy that asks OpenAI-compatible servers of one model.
 
-Invariants, in addition to those of `curation.policies.client`:
-  - an attempt always has room for `max_tokens`, if the server states its context: `vllm serve` does, and cuts
-    `max_tokens` silently otherwise. A problem that leaves less room is refused.
-
-It starts no servers and cannot find out which weights they hold (`revision` states it).
+Invariant: a problem without room for `max_tokens` is refused, since `vllm serve` would silently cut `max_tokens`.
 """
 
 from __future__ import annotations
@@ -33,8 +29,7 @@ class Endpoint:
     """OpenAI-compatible servers under the `Policy` protocol.
 
     Raises:
-        PolicyError: the environment lacks the key; on entering: no server answers, one refuses the key, holds another
-            model, or has too short a context.
+        PolicyError: the key is missing; on entering: no server answers, or one is unsuitable.
     """
 
     def __init__(self, settings: EndpointModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
@@ -50,7 +45,7 @@ class Endpoint:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the store notes next to the key."""
+        """Return the store's note on the key."""
         return {**about_of(self.settings, self._prompt), "revision": self.settings.revision}
 
     @property
@@ -60,11 +55,11 @@ class Endpoint:
 
     @property
     def prompt_tokens(self) -> float | None:
-        """Return the mean tokens of the prompts answered so far; None if the servers do not count them."""
+        """Return the mean tokens of answered prompts, or None."""
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     def asking(self, prompt: Prompt | None) -> Endpoint:
-        """Return a policy with this prompt, or that of the settings, that asks the same servers."""
+        """Return a policy for the same servers with this prompt."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self.settings.name, prompt)
         other._prompt, other._no_room = prompt or prompt_of(self.settings), {}
@@ -81,8 +76,8 @@ class Endpoint:
         """Return one attempt.
 
         Raises:
-            RequestRefused: the servers live and refuse the request, as too long for instance.
-            PolicyError: a server refuses all requests, or no server is alive.
+            RequestRefused: living servers refuse the request.
+            PolicyError: a server refuses all requests, or none is alive.
         """
         if (why := self._no_room.get(problem.id)) is not None:
             raise RequestRefused("too_long", why)
@@ -96,11 +91,11 @@ class Endpoint:
             raise
 
     def _read(self, server: Server, response: ServerResponse) -> Completion:
-        """Return the attempt of a response.
+        """Return a response's attempt.
 
         Raises:
-            RequestRefused: there was no room for it, or the server refuses the prompt.
-            TemporaryFailure: the response holds no completion.
+            RequestRefused: the prompt is refused, or left no room.
+            TemporaryFailure: there is no completion.
         """
         if response.status != 200:
             if response.status in (400, 413, 422) and any(words in response.text for words in _TOO_LONG):
@@ -152,7 +147,7 @@ class Endpoint:
         )
 
     async def _welcome(self, url: str, context: int | None) -> None:
-        """Refuse a server whose context is too short for the longest attempt."""
+        """Refuse a server whose context is too short."""
         max_tokens = self.settings.decoding.max_tokens
         if context is not None and max_tokens >= context:
             raise PolicyError(

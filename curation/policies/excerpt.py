@@ -1,4 +1,4 @@
-"""Foreign text for a message: on one line, short, and harmless to the terminal."""
+"""Foreign text for messages, harmless to the terminal."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
-    """Return a response as `shortened` shows it, in quotes.
-
-    Example: ``excerpt("17 + 25\\n= 42") == '"17 + 25 = 42"'``
-    """
+    """Return a response in quotes, as `shortened` shows it."""
     return "(no text)" if text is None else f'"{shortened(text, characters)}"'
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return a text with its control characters and line breaks as spaces, and its middle left out if it is long."""
+    """Return a text on one line, without control characters or a long middle."""
     half = max(characters // 2, 1)
     is_cut = len(text) > 8 * characters
     if is_cut:  # what cannot be shown is not read

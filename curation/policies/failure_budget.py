@@ -1,12 +1,7 @@
-"""How many problems of a stage may be refused before the run ends.
+"""The number of problems that a stage may refuse.
 
-Invariants:
-  - a problem counts once, however many of its requests are refused;
-  - one problem may always be refused, unless the share is 0;
-  - `IN_A_ROW` problems refused without an answer between them end a run whatever the share: the cause is a setting or a
-    server, not the prompts.
-
-Missing servers, wrong keys and wrong models end a run at once (`curation.policies.client`).
+Invariants: a problem counts once; one is always allowed unless the share is 0; `IN_A_ROW` refusals in a row end any
+run.
 """
 
 from __future__ import annotations
@@ -23,8 +18,7 @@ class FailureBudget:
 
     Args:
         share: of all ``problems`` that may be refused.
-        setting: the recipe's key of the share, for the message; empty if there is none.
-        before: problems that were refused in what is finished already.
+        setting: the share's key, for messages.
     """
 
     def __init__(self, share: float, problems: int, setting: str = "", before: int = 0) -> None:

@@ -1,11 +1,7 @@
-"""A policy that answers from a file of attempts, by a column map.
+"""A policy that answers from a file of attempts.
 
-A row is one attempt, or one problem with a list of attempts. An attempt belongs to the problem with the id of its
-text, and attempts are numbered from 0 in the file's order.
-
-Invariants: an attempt is given for at most one (problem, index); one without text and answer counts, as the model gave
-no answer; one whose text cannot be read is refused, as a server's would be. The file is read once into a temporary
-database on disk, so memory does not grow with it.
+Invariants: each attempt is given at most once; one without text and answer counts as no answer; one with unreadable
+text is refused.
 """
 
 from __future__ import annotations
@@ -44,13 +40,11 @@ _Stored = tuple[str | None, str | None, bool | None, str | None]
 
 
 class Recorded:
-    """Attempts of a file under the `Policy` protocol.
-
-    ``instant``: an answer costs nothing, so all attempts at a problem are asked for at once, and all are stored.
+    """Attempts of a file under the `Policy` protocol; ``instant``, so that all are requested at once.
 
     Raises:
-        SourceError: the file is missing, unreadable, or lacks a column of the map.
-        PolicyError: the file holds no attempts, or a value of a wrong type.
+        SourceError: the file is unreadable, or lacks a column.
+        PolicyError: the file holds no attempts, or a wrong type.
     """
 
     instant = True
@@ -71,33 +65,33 @@ class Recorded:
         self._last_problem: tuple[str, list[_Stored]] | None = None  # asked for, and its attempts
 
     def check(self) -> None:
-        """Refuse a file that is missing or lacks a column of the map, by reading its first rows."""
+        """Refuse a file that is missing or lacks a mapped column."""
         self._check(list(itertools.islice(read_rows(self.path), _FIRST_ROWS)))
 
     @property
     def attempts(self) -> int:
-        """Return how many attempts the file holds for this policy."""
+        """Return the file's number of attempts for this policy."""
         self._loaded()
         return self._count
 
     def attempts_at(self, problems: Iterable[str]) -> int:
-        """Return how many of them are of these problems."""
+        """Return the number of attempts at these problems."""
         rows = self._loaded()
         return sum(int(rows.execute(_COUNT_OF_PROBLEM, (problem,)).fetchone()[0]) for problem in problems)
 
     def models_at(self, problem: str) -> list[str | None]:
-        """Return the models of the attempts at a problem, by index; nothing if the file does not name them."""
+        """Return the models of a problem's attempts by index, if recorded."""
         if self._settings.columns.model is None:
             return []
         return [model for (model,) in self._loaded().execute(_MODELS_OF_PROBLEM, (problem,))]
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the store notes next to the key."""
+        """Return the store's note on the key."""
         return {"kind": "recorded", "file": self.path.name}
 
     def asking(self, _prompt: Prompt | None) -> Self:
-        """Return this policy: its attempts answer whatever they were asked."""
+        """Return this policy, since recorded attempts ignore the prompt."""
         return self
 
     async def __aenter__(self) -> Self:
@@ -108,7 +102,7 @@ class Recorded:
         self._last_problem = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return the attempt of the file; None if it holds fewer.
+        """Return a recorded attempt; None if there are fewer.
 
         Raises:
             RequestRefused: its text cannot be read.
@@ -126,7 +120,7 @@ class Recorded:
         return Completion(text, None, None, answer, label)
 
     def _loaded(self) -> sqlite3.Connection:
-        """Return the attempts of the file, in a database without a name, which the system removes with this process."""
+        """Return the attempts in a temporary database."""
         if self._rows is None:
             rows = sqlite3.connect("", check_same_thread=False)
             rows.executescript(_TABLE)
@@ -138,7 +132,7 @@ class Recorded:
         return self._rows
 
     def _attempts(self) -> Iterator[tuple[str, str | None, str | None, bool | None, str | None, str | None]]:
-        """Yield problem, text, answer, label, refusal and model of each attempt, in the file's order."""
+        """Yield the file's attempts."""
         columns = self._settings.columns
         first: list[Row] = []
         for number, row in enumerate(read_rows(self.path)):
@@ -184,7 +178,7 @@ class Recorded:
                 require_path(attempts, path, where)
 
     def _text(self, attempt: Row, number: int) -> str | None:
-        """Return the response in the house's form; the file may hold it as a server sends it."""
+        """Return the response in our form."""
         path = self._settings.columns.text
         value = value_at(attempt, path) if path is not None else None
         if value is None:

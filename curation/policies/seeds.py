@@ -1,7 +1,6 @@
-"""What live policies share: the key of their attempts, and the seed of each attempt.
+"""Keys and seeds of the attempts of live policies.
 
-Invariants: the same (seed, problem, index) gives the same 31-bit seed in every process; settings have the same digest
-exactly if they draw alike. The same seed need not give the same text: on a GPU it may depend on the batch.
+Invariants: (seed, problem, index) determines the seed; settings have equal digests exactly if they draw alike.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from curation.thinking import THINK, ThinkingTags
 
 
 def seed_of(seed: int, problem: str, index: int) -> int:
-    """Return the seed of one attempt: 31 bits, as every server takes them."""
+    """Return the 31-bit seed of one attempt."""
     digest = hashlib.blake2b(f"{seed}|{problem}|{index}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1
 
@@ -29,12 +28,10 @@ def prompt_of(settings: LiveModel) -> Prompt:
 
 
 def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **further: str) -> AttemptKey:
-    """Return the key of the attempts of a live policy.
+    """Return the key of a live policy's attempts.
 
     Args:
-        name: ``model@revision``.
-        prompt: what is asked, if not the prompt that the settings name.
-        further: what else changes what is asked or drawn, such as a server's way of writing a prompt.
+        further: what else changes requests or draws.
     """
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     if tags != THINK:  # the same tokens are another text
@@ -45,7 +42,7 @@ def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **furth
 
 
 def about_of(settings: LiveModel, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """Return what the store notes next to the key: how tokens are drawn, in full."""
+    """Return the store's note on the key."""
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     return {
         "kind": settings.model_dump()["kind"],

@@ -1,20 +1,11 @@
-"""Which server of a model gets the next request, and how many requests each may have.
+"""Choice of the server for each request, and the limits of servers.
 
-A request goes to the server with the fewest requests in flight, if that server is below its limit; otherwise it waits.
-In a run all places are taken and each answer frees one, so that sending a problem's attempts to one server for its
-prefix cache would have requests wait. Invariants:
-  - servers that were tried for a request are asked again only if no other is alive;
-  - a server that broke a connection gets nothing until a probe succeeds; probes slow down from one second to thirty;
-  - if no server is alive, requests wait, and fail after ``give_up_s`` with the last error of each server.
+Invariants:
+  - a request goes to the least busy server below its limit, and to one that it tried before only if no other is alive;
+  - a server that broke a connection gets nothing until a probe succeeds;
+  - without a living server requests fail after ``give_up_s``.
 
-A server's limit (`AdaptiveLimit`) begins at its cap, falls in proportion and rises by one per round (AIMD; Chiu and
-Jain 1989). It changes when an attempt is made, never which:
-  - a refusal for now (429, 503, a timeout) counts as overload only if refusals are `OVERLOAD` or more of a window of
-    outcomes, which has at least `WINDOW`. A smaller share is chance. Overload lowers the limit by the share of
-    refusals, to half at most, once per round;
-  - a round of answers raises it by one, if it is what binds.
-
-The caller gives the probe and the clock.
+A limit adapts by AIMD (Chiu and Jain 1989), and falls only if refusals are `OVERLOAD` or more of a window.
 """
 
 from __future__ import annotations
@@ -33,7 +24,7 @@ OVERLOAD, WINDOW = 0.25, 32
 
 
 class AdaptiveLimit:
-    """The limit of one server, which has at most ``cap`` requests at once."""
+    """The limit of one server, at most ``cap`` requests at once."""
 
     def __init__(self, cap: int) -> None:
         self._cap, self._limit = cap, float(cap)
@@ -42,18 +33,18 @@ class AdaptiveLimit:
 
     @property
     def value(self) -> int:
-        """Return how many requests the server may have now."""
+        """Return the current limit."""
         return int(self._limit)
 
     def answered(self, seconds: float, outstanding: int) -> None:
-        """Count an answer; ``outstanding`` is how many requests the server had, this one included."""
+        """Count an answer; ``outstanding`` includes this request."""
         self.latency_s = seconds if not self.latency_s else 0.9 * self.latency_s + 0.1 * seconds
         self._count_outcome()
         if outstanding >= self.value and self._limit < self._cap:  # less is no sign of what it bears
             self._limit = min(self._cap, self._limit + 1.0 / self._limit)
 
     def refused(self, now: float) -> bool:
-        """Count a refusal for now, or no answer in time; return whether the server is overloaded."""
+        """Count a temporary failure; return whether the server is overloaded."""
         if now < self._cut_until:
             return True
         self._count_outcome()
@@ -72,12 +63,11 @@ class AdaptiveLimit:
 
 
 class TemporaryFailure(Exception):
-    """A server cannot answer for now, and another try may succeed; the text states why.
+    """A failure that a retry may fix; the text is the reason.
 
     Attributes:
-        kind: what it was, if it may be the request's fault: a status of 500 or above, ``no_answer``, ``unusable``. If
-            every try ends so, the request is refused (`curation.records.RequestRefused`).
-        retry_after_s: seconds that the server asks to be left alone.
+        kind: set if the request may be the cause, which is refused when every try fails so.
+        retry_after_s: the pause that the server requests.
     """
 
     def __init__(self, why: str, kind: str = "", retry_after_s: float = 0.0) -> None:
@@ -91,7 +81,7 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """One server: ``busy`` counts answers such as 429, ``failed`` those of 500 and above, and requests without any."""
+    """One server; ``busy`` counts answers such as 429, ``failed`` those of 500 and above or missing ones."""
 
     url: str
     limit: AdaptiveLimit
@@ -109,10 +99,9 @@ class Servers:
     """The servers of one policy.
 
     Args:
-        in_flight: max requests at once of one server.
+        in_flight: max requests at once per server.
         give_up_s: seconds without a living server after which requests fail.
-        probe: raises `TemporaryFailure` if the server at an address cannot answer for now, `PolicyError` if it never
-            will.
+        probe: raises `TemporaryFailure`, or `PolicyError` if the server can never answer.
     """
 
     def __init__(
@@ -133,7 +122,7 @@ class Servers:
         """Probe every server once.
 
         Raises:
-            PolicyError: not one answers, or one never will.
+            PolicyError: none answers, or one never will.
         """
         troubles = await asyncio.gather(*(self._probe_failure(server.url) for server in self.all))
         for server, trouble in zip(self.all, troubles, strict=True):
@@ -144,13 +133,13 @@ class Servers:
             raise PolicyError(f"no server answers: {self._troubles()}.")
 
     async def acquire(self, avoided: Collection[str] = ()) -> Server:
-        """Return a server with room, for one request; wait until there is one. `release` it afterwards.
+        """Wait for a server with room; call `release` afterwards.
 
         Args:
-            avoided: addresses that are asked only if no other server is alive.
+            avoided: addresses to use only if no other server is alive.
 
         Raises:
-            PolicyError: no server has been alive for too long.
+            PolicyError: no server was alive for too long.
         """
         server = self._free_server(avoided) if not self._waiting else None
         is_first = False
@@ -165,12 +154,12 @@ class Servers:
         return server
 
     def release(self, server: Server) -> None:
-        """Note that a request of this server has ended."""
+        """Count the end of a request of this server."""
         server.outstanding -= 1
         self._wake_next()
 
     def suspect(self, server: Server, trouble: str) -> None:
-        """Give a server nothing more until it has answered a probe."""
+        """Send a server nothing more until a probe succeeds."""
         server.trouble = trouble
         if not server.alive:
             return
@@ -189,7 +178,7 @@ class Servers:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _probe_failure(self, url: str) -> str | None:
-        """Probe a server; return what keeps it from answering for now, or None."""
+        """Probe a server; return its temporary failure, or None."""
         try:
             await self._probe(url)
         except TemporaryFailure as failure:
@@ -197,7 +186,7 @@ class Servers:
         return None
 
     def _free_server(self, avoided: Collection[str]) -> Server | None:
-        """Return the emptiest server to ask now; None if none has room."""
+        """Return the least busy server with room, or None."""
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
         wanted = [server for server in living if server.url not in avoided] if avoided else living
@@ -205,10 +194,10 @@ class Servers:
         return min(ready, key=lambda one: (one.outstanding, one.requests), default=None)
 
     def _patience_s(self) -> float | None:
-        """Return how long to wait for a server with room; None: until something changes.
+        """Return the seconds to wait for a server, or None.
 
         Raises:
-            PolicyError: no server has been alive for too long.
+            PolicyError: no server was alive for too long.
         """
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
@@ -223,7 +212,7 @@ class Servers:
         return wait
 
     async def _wait(self, limit_s: float | None, is_first: bool) -> None:
-        """Wait for a turn, at most ``limit_s``; a request that had its turn already goes first."""
+        """Wait for a turn, at most ``limit_s``."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         (self._waiting.appendleft if is_first else self._waiting.append)(turn)
         try:

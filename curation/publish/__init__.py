@@ -1,1 +1,1 @@
-"""What leaves the pipeline: curated sets, their cards, versions, disputed labels, formats of other trainers."""
+"""Curated sets, their cards, versions, reviews and exports."""

@@ -1,15 +1,7 @@
-"""An audit of labels: rows drawn with known probabilities, and the share of wrong labels by people's verdicts.
+"""Audits of labels: draw rows with known probabilities, and estimate the share of wrong labels from people's verdicts.
 
-Problems are ordered by the probability that their reference is wrong and cut into strata, each with the same sum of
-sqrt(p (1 - p)); each stratum gives the same number of rows, drawn without replacement (Neyman's allocation, Neyman
-1934): likely wrong labels are looked at often, and every problem can be drawn. The share is Horvitz and Thompson's
-(1952): each verdict counts for as many problems as its row stood for. The interval's ends are quantiles over the
-strata's shares given their verdicts, b bad of n: Beta(b, n - b + 1) for the low end, so that a stratum without a wrong
-label adds none, and Beta(b + 1/2, n - b + 1/2) for the high one, each with what was not drawn drawn from it.
-
-The model's probabilities decide who is looked at and nothing else: an audit holds where they are wrong.
-
-Pure, a function of its input and the seed.
+Strata have equal sums of sqrt(p (1 - p)) and equal draws (Neyman 1934); the share is Horvitz and Thompson's (1952),
+with an interval of sampled Beta shares. It is valid even if the probabilities are wrong.
 """
 
 from __future__ import annotations
@@ -31,10 +23,7 @@ _PRIOR = 0.5
 
 @dataclass(frozen=True, slots=True)
 class AuditStratum:
-    """Problems of like probability: how many there are, and which were drawn.
-
-    Example: ``AuditStratum(812, ("3f2a…", "77b0…"))``
-    """
+    """A stratum of similar probability: its size and the drawn problems."""
 
     size: int
     drawn: tuple[str, ...]
@@ -42,7 +31,7 @@ class AuditStratum:
 
 @dataclass(frozen=True, slots=True)
 class AuditEstimate:
-    """The result of an audit: share of wrong labels with its 95 % interval, and how many verdicts it rests on."""
+    """The share of wrong labels with its 95 % interval and number of verdicts."""
 
     share: float
     low: float
@@ -53,18 +42,17 @@ class AuditEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DrawnPlaces:
-    """A stratum by places: how many problems it has, and those of the drawn ones in the order of all ids."""
+    """A stratum's size, and the positions of the drawn problems among all sorted ids."""
 
     size: int
     places: NDArray[np.int64]
 
 
 def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[DrawnPlaces]:
-    """Draw ``size`` problems, or all where there are fewer; 30 bytes a problem are held.
+    """Draw ``size`` problems, or all if there are fewer.
 
     Args:
-        chances: in the order of the ids the probability that each problem's reference is wrong; nan if unknown.
-        seed: of the draw.
+        chances: probabilities of a wrong reference, ordered by id; nan if unknown.
     """
     order = np.argsort(-np.where(np.isnan(chances), np.inf, chances), kind="stable")
     spread = np.clip(np.nan_to_num(chances[order], nan=_LEAST), _LEAST, 1 - _LEAST)
@@ -82,7 +70,7 @@ def draw_places(chances: NDArray[np.float64], size: int, seed: int) -> list[Draw
 
 
 def _shared_out(sizes: Sequence[int], size: int) -> list[int]:
-    """Return how many rows each stratum gives: as equal as their sizes allow."""
+    """Return each stratum's number of draws, as equal as the sizes allow."""
     shares = [0] * len(sizes)
     left = min(size, sum(sizes))
     while left:
@@ -103,9 +91,9 @@ def estimate_audit(
     """Return the share of wrong labels; None while a stratum has no verdict.
 
     Args:
-        verdicts: whether the label is wrong, by problem, of those drawn that were judged.
-        corrected: judged problems that have the right label since; the share is of what is wrong still.
-        gone: judged problems that are no longer in the set; the share is of the others.
+        verdicts: whether the label is wrong, by judged problem.
+        corrected: judged problems that count as right now.
+        gone: judged problems that left the set.
     """
     rng = np.random.default_rng(0)
     mended = {*corrected, *gone}

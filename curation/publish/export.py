@@ -1,7 +1,6 @@
-"""The curated set: the columns that are published, and quotas per source where a size is asked for.
+"""Columns of the published set, and quotas per source.
 
-Invariants: pure functions over frames; which rows a quota keeps depends on the seed and their ids only, never on the
-order or number of shards; rows of one group stay together or leave together.
+Invariants: pure functions; which rows a quota keeps depends on the seed and the ids only; groups stay whole.
 """
 
 from __future__ import annotations
@@ -56,13 +55,11 @@ _MEASURED = (
 
 
 def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | None) -> pl.DataFrame:
-    """Return the kept problems with their measured difficulty, in the `CURATED` schema and the order of ``problems``.
+    """Return the kept problems with their difficulty (`CURATED`), in order.
 
     Args:
-        problems: kept rows in the `PROBLEM` schema; the columns ``accepted``, ``also_from``, ``translation_of`` and
-            ``pass_rate_of`` are taken over where they are there.
-        last: `DECISION` rows of the stage that decided; a column ``measured_on`` is taken over where it is there.
-        first: `DECISION` rows of the stage before it, if there was one.
+        last: `DECISION` rows of the stage that decided.
+        first: `DECISION` rows of the stage before it.
     """
     defaults: dict[str, pl.Expr] = {
         "also_from": pl.lit([], COPIES),
@@ -85,11 +82,7 @@ def curate(problems: pl.DataFrame, last: pl.DataFrame, first: pl.DataFrame | Non
 
 
 def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:
-    """Return problems with a column ``accepted``: the answers that votes took for their reference, in order.
-
-    Args:
-        votes: problem, reference, answer, attempts and decision of pairs; those of another reference do not count.
-    """
+    """Return problems with ``accepted``: the answers that votes found equal to the reference."""
     same = votes.filter((pl.col("decision") == "same") & (pl.col("attempts") > 0))
     found = (
         problems.select("id", "answer")
@@ -102,7 +95,7 @@ def with_accepted(problems: pl.DataFrame, votes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _decided_by() -> pl.Expr:
-    """Return in words how the attempts of `DECISION` rows led to their decision."""
+    """Return in words how attempts led to a decision."""
     chance = pl.col("evidence").str.extract(_FORESEEN)
     of = pl.format("after {} of {}", "attempts", pl.col("attempts") + pl.col("skipped"))
     return (
@@ -115,16 +108,16 @@ def _decided_by() -> pl.Expr:
 
 
 def _informed_by() -> pl.Expr:
-    """Return whose judged attempts the decisions rest on: the row's policy, and others where they were foreseen."""
+    """Return whose attempts the decisions rest on."""
     others = pl.when(pl.col("skipped").fill_null(0) > 0).then(pl.col("evidence").str.extract(_FORESEEN, 2))
     own = pl.format("{} {}", "policy", "judged")
     return pl.when(others.is_null()).then(own).otherwise(pl.format("{}, {}", own, others))
 
 
 def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int) -> dict[str, int]:
-    """Return how many problems each source gives: shares by weight; what a source cannot fill goes to the others.
+    """Return each source's number of problems by weight; what a source lacks goes to the others.
 
-    Shares are rounded by largest remainder: ties go to the heavier source, then to the earlier name.
+    Rounds by largest remainder.
 
     Example: ``quotas({"a": 10, "b": 1}, {"a": 1.0, "b": 1.0}, 6) == {"a": 5, "b": 1}``
     """
@@ -149,13 +142,11 @@ def quotas(available: Mapping[str, int], weights: Mapping[str, float], size: int
 
 
 def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
-    """Return ``id`` and ``evidence`` of the problems that leave because the set is full.
-
-    Groups are drawn by a hash of the seed and their name, and stay while all their rows fit into their sources' shares.
+    """Return ``id`` and ``evidence`` of the problems that exceed the set's size, drawn by group.
 
     Args:
-        index: the columns id, group, source, weight of all kept problems.
-        size: problems that the set may have; None for all.
+        index: id, group, source and weight of all kept problems.
+        size: max problems, or None.
     """
     if size is None or index.height <= size:
         return pl.DataFrame(schema={"id": pl.String, "evidence": pl.String})
@@ -181,7 +172,7 @@ def over_quota(index: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame
 
 
 def _turns(groups: pl.Series, seed: int) -> pl.Series:
-    """Return of each row when its group is drawn, from 0 on: groups are sorted by a hash of the seed and their name."""
+    """Return each row's draw position, from a hash of the seed and its group."""
     names = groups.unique(maintain_order=True)
     draws = np.fromiter((_draw(seed, name) for name in names), np.uint64, len(names))
     turns = np.empty(len(names), np.int64)

@@ -1,9 +1,6 @@
-"""Merged duplicates: where the copies of a published problem were, and under which licence each of them was.
+"""Sources and licences of the duplicates that were merged into published problems.
 
-Invariants: pure functions over frames; a row that left for any other reason than that it is a copy of the row that
-stays is no copy here, so references in conflict are no one's copies; every copy has one row that stays.
-
-Not here: which rows are copies (`curation.filters.dedup`).
+Invariants: every copy has one row that stays; rows dropped for conflicting references are no copies.
 """
 
 from __future__ import annotations
@@ -23,15 +20,12 @@ _KEPT = ["kept_source", "kept_row"]
 def merged_copies(
     exact_kept: pl.DataFrame, exact_dropped: pl.DataFrame, near_dropped: pl.DataFrame, members: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return ``source``, ``row`` of each row into which copies were merged, and these as ``also_from`` (`COPIES`).
-
-    A copy of a copy is a copy of the row that stays. Copies are in the order of their source's name and row.
+    """Return ``source``, ``row`` and copies (``also_from``, `COPIES`) of each row with merged copies.
 
     Args:
-        exact_kept: ``id``, ``source``, ``row`` of what the exact stage kept.
-        exact_dropped: what it dropped, with ``id``, ``source``, ``row``, ``license``, ``reason``.
-        near_dropped: what the near stage dropped; empty where there is none.
-        members: its `curation.filters.dedup.near.MEMBER` rows; empty likewise.
+        exact_kept: ``id``, ``source``, ``row``.
+        exact_dropped: ``id``, ``source``, ``row``, ``license``, ``reason``.
+        members: `curation.filters.dedup.near.MEMBER` rows.
     """
     first = exact_kept.select("id", kept_source="source", kept_row="row") if exact_kept.width else None
     exact, near = _EDGE.to_frame(), _EDGE.to_frame()
@@ -51,11 +45,11 @@ def merged_copies(
 
 
 def with_copies(problems: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
-    """Return rows with a column ``also_from``: what `merged_copies` found of each, an empty list where nothing."""
+    """Return rows with their merged copies in ``also_from``; an empty list if none."""
     joined = problems.join(copies, on=["source", "row"], how="left", maintain_order="left")
     return joined.with_columns(also_from=pl.col("also_from").fill_null([]).cast(COPIES))
 
 
 def copies_of(problems: pl.LazyFrame) -> pl.LazyFrame:
-    """Return all copies in the column ``also_from`` of rows: ``source``, ``row``, ``license``, in order."""
+    """Return all copies in ``also_from``: ``source``, ``row``, ``license``."""
     return problems.select(pl.col("also_from").list.explode()).drop_nulls().unnest("also_from").cast(pl.Schema(_COPY))

@@ -1,6 +1,6 @@
-"""Pages in Markdown: a YAML header, a title, and blocks of text, tables and sections. Cards and receipts are pages.
+"""Markdown pages for cards and receipts, and the interval of shares.
 
-Invariant: escaped text renders letter by letter. Here is also the interval that a page's shares have (`wilson`).
+Invariant: escaped text renders letter by letter.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ _Z95 = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of cells that are Markdown already; ``align`` has a letter a column, ``l`` or ``r``.
-
-    Example: ``Table(("Source", "Rows"), [("gsm8k", "7,473")], "lr")``
-    """
+    """A table of Markdown cells; ``align`` has ``l`` or ``r`` per column."""
 
     titles: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -39,7 +36,7 @@ Block = str | Table | None
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and its blocks; a section without any is not written."""
+    """A heading with blocks; not written if empty."""
 
     title: str
     blocks: Sequence[Block]
@@ -52,7 +49,7 @@ class Section:
 
 
 def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any] | None = None) -> str:
-    """Return a page; entries of the header without a value are left out."""
+    """Return a page; header entries without a value are left out."""
     import yaml
 
     entries = {name: value for name, value in (header or {}).items() if value}
@@ -61,7 +58,7 @@ def page(title: str, blocks: Iterable[Block | Section], header: Mapping[str, Any
 
 
 def data_files() -> list[dict[str, Any]]:
-    """Return the `configs` of a header by which `datasets` reads the rows in data/ and no other."""
+    """Return the header's `configs`, which make `datasets` read only data/."""
     return [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}]
 
 
@@ -77,7 +74,7 @@ def cell(text: object) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown renders letter by letter, formulas included; line breaks stay."""
+    """Return text that Markdown renders letter by letter, with its line breaks."""
     escaped = "".join("\\" + c if c in "\\`*_[]<>$|~&#" else c for c in text)
     lines = [_escape_start(line.strip()) for line in escaped.splitlines()]
     return "\n".join(lines)
@@ -92,7 +89,7 @@ def _escape_start(line: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """Return text as inline code, whatever backticks it holds, on one line."""
+    """Return text as inline code on one line, also if it holds backticks."""
     inner = " ".join(text.split())
     ticks = "`" * (1 + longest_run(inner, "`"))
     pad = " " if inner.startswith("`") or inner.endswith("`") else ""
@@ -100,7 +97,7 @@ def code_span(text: str) -> str:
 
 
 def longest_run(text: str, letter: str) -> int:
-    """Return the most times the letter is in the text in a row."""
+    """Return the length of the letter's longest run in the text."""
     longest = run = 0
     for character in text:
         run = run + 1 if character == letter else 0

@@ -1,15 +1,9 @@
-"""The receipt of a curated set: figures with intervals and how each was computed, and digests.
+"""The receipt of a curated set (receipt.json and RECEIPT.md): figures with intervals, methods and digests.
 
-    receipt.json   `Receipt`, as programs read it
-    RECEIPT.md     the same on one page, a table a section
+Invariants: equal figures give equal bytes; no local path and no date but the version's is included. ``digest`` reveals
+edits, not their author.
 
-Invariants: the same figures give the same bytes; no path of a machine and no day but the version's is in it; a figure
-that was not measured names the command that measures it. ``digest`` is over all the rest: it shows that someone edited
-the file, not who wrote it.
-
-Tests are judged by the solutions whose label the source gives: the share of right ones that pass all tests, and of
-wrong ones that fail one. Both flatter: right solutions had a vote on the tests, and tests were made until known wrong
-ones fail. So each wrong solution is counted once more without the tests that only it was caught by.
+Wrong solutions are also counted without the tests that only they fail, since these may have been made for them.
 """
 
 from __future__ import annotations
@@ -34,7 +28,7 @@ SCHEMA = "goldilocks-receipt@1"
 
 
 class Needs(StrEnum):
-    """What it takes to compute a figure again."""
+    """What computing a figure again requires."""
 
     SET = "set"  # the set's own files
     PACKAGE = "package"  # this version of Goldilocks alone
@@ -44,15 +38,11 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure. ``value`` is None where it was not measured; then ``measure`` is the command that does.
+    """One figure; if it was not measured, ``value`` is None and ``measure`` names the command.
 
     Args:
-        name: dotted; it begins with the section.
-        n: what it rests on: rows, verdicts, solutions.
-        how: in a sentence or two, how it was computed.
-        counts: what it is made of, by name.
-
-    Example: ``Figure("planted.proof", "Proofs", 0.98, (0.9, 1.0), 50, "planted in 50 rows …", Needs.RUN)``
+        name: dotted, beginning with the section.
+        n: the number of rows, verdicts or solutions.
     """
 
     name: str
@@ -82,7 +72,7 @@ class Figure:
 
     @property
     def counted(self) -> str:
-        """Return what it is made of, in words."""
+        """Return its components in words."""
         return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in self.counts.items())
 
 
@@ -91,9 +81,8 @@ class Receipt:
     """The receipt of one version of a set.
 
     Args:
-        files: SHA-256 of each file of the set, by its path; the receipt itself and the mark of publication left out.
-        columns: digest of each column of ``data/train-*.parquet``, in the order of the rows.
-        rows: of ``data/train-*.parquet``.
+        files: SHA-256 by path, without the receipt and the mark of publication.
+        columns: digest of each column of ``data/train-*.parquet``.
     """
 
     name: str
@@ -130,10 +119,10 @@ def as_row(figure: Figure) -> dict[str, Any]:
 
 
 def read_receipt(folder: Path) -> tuple[Receipt, str]:
-    """Return the receipt of a set and the digest that is in it, which need not be its own.
+    """Return a set's receipt and the digest that its file states.
 
     Raises:
-        SourceError: there is none, or it cannot be read.
+        SourceError: it is missing or unreadable.
     """
     path = folder / FILE
     try:
@@ -154,7 +143,7 @@ def read_receipt(folder: Path) -> tuple[Receipt, str]:
 
 
 def as_figure(row: Mapping[str, Any]) -> Figure:
-    """Return the figure that `as_row` made a row of."""
+    """Return the figure of a row from `as_row`."""
     interval = row["interval"]
     pair = None if interval is None else (interval[0], interval[1])
     return Figure(**{**row, "interval": pair, "needs": Needs(row["needs"])})
@@ -163,7 +152,7 @@ def as_figure(row: Mapping[str, Any]) -> Figure:
 def share_figure(
     name: str, title: str, hits: int, n: int, how: str, needs: Needs, counts: Mapping[str, int] | None = None
 ) -> Figure:
-    """Return a share with its 95 % Wilson interval; no value where nothing was counted."""
+    """Return a share with its 95 % Wilson interval; no value for a total of 0."""
     if not n:
         return Figure(name, title, None, None, 0, how, needs)
     low, high = wilson(hits, n)
@@ -178,7 +167,7 @@ _ROWS = 10_000
 
 
 def file_digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file of a set by its path, the receipt itself and the mark of publication left out."""
+    """Return the SHA-256 of a set's files by path, as in `Receipt`."""
     digests = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
@@ -189,7 +178,7 @@ def file_digests(folder: Path) -> dict[str, str]:
 
 
 def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
-    """Return the number of rows of parquet files, and the digest of each column over all their rows, in order."""
+    """Return the number of rows of parquet files, and their columns' digests."""
     rows, hashes = 0, dict[str, Any]()
     for path in files:
         frame = pl.read_parquet(path, glob=False)
@@ -202,11 +191,10 @@ def column_digests(files: Sequence[Path]) -> tuple[int, dict[str, str]]:
 
 
 def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], card: str) -> list[Figure]:
-    """Return the ledger of licences, a figure for each source and licence.
+    """Return a figure for each source and licence.
 
     Args:
-        ledger: by source, (licence, problems, of which the text was changed, merged copies).
-        card: the licence that the card names.
+        ledger: by source: licence, problems, changed texts, merged copies.
     """
     how = (
         "rows of data/train-*.parquet by source and license, and the copies in also_from; "
@@ -222,11 +210,7 @@ def licence_figures(ledger: Mapping[str, Sequence[tuple[str, int, int, int]]], c
 
 
 def differing_figures(stated: Receipt, computed: Receipt, names: Collection[str]) -> list[str]:
-    """Return a sentence for each figure that is stated otherwise than it comes out.
-
-    Args:
-        names: of the figures that were computed again, those that came out of it included.
-    """
+    """Return a sentence for each figure that differs from its recomputation."""
     sentences = []
     for name in sorted(names):
         said, came = stated.figure(name), computed.figure(name)
@@ -257,12 +241,11 @@ _ONE = ["problem", "solution"]
 
 
 def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFrame) -> list[Figure]:
-    """Return the shares of right solutions that pass, and of wrong ones that are caught by which tests.
+    """Return the shares of right solutions that pass and of wrong ones that fail.
 
     Args:
-        runs: problem, solution, right, test, valid, output, ended: every solution on every test.
-        decisions: problem, test, decision, output: those not discarded are the set's.
-        made: problem, test of the tests that were made here.
+        runs: every solution on every test.
+        made: problem and test of the tests made here.
     """
     failing = _failing(runs, decisions)
     by_made = failing.join(made, on=["problem", "test"], how="semi")
@@ -293,10 +276,7 @@ def power_of_tests(runs: pl.DataFrame, decisions: pl.DataFrame, made: pl.DataFra
 
 
 def _failing(runs: pl.DataFrame, decisions: pl.DataFrame, *, right: bool = False) -> pl.DataFrame:
-    """Return problem, test and solution of each failed run of a wrong solution (of a right one) on a test that stays.
-
-    What was not run, because the solution had used up its limits before, shows nothing.
-    """
+    """Return problem, test and solution of failed runs of wrong (or right) solutions on kept tests."""
     staying = decisions.filter(pl.col("decision") != "discard").select("problem", "test", wanted="output")
     told = runs.filter(pl.col("right") == right).filter(pl.col("ended").ne_missing("skipped"))
     joined = told.join(staying, on=["problem", "test"])

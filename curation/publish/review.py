@@ -1,18 +1,9 @@
-"""The queue of disputed labels, and the verdicts that people give on it.
+"""The queue of disputed labels (`DISPUTE`), and people's verdicts on them.
 
-A label is disputed where the pipeline saw evidence against it that it cannot weigh itself (`KINDS`). Each dispute is
-one row of `DISPUTE`: the problem, the references or answers that disagree, and the evidence.
+A verdict is a line of ``DIR/review.jsonl``: ``accept`` names the right reference, ``reject`` discards the problem,
+``undo`` takes back the reviewer's last verdict. The next run applies them.
 
-A verdict is one line of an append-only file (``DIR/review.jsonl``): ``accept`` states which reference is right,
-``reject`` that the problem is not to be used, ``undo`` takes back the last line of the same reviewer on the problem. A
-line may name its ``reviewer`` and hold a ``note``. The last line on a problem counts; if a recipe asks for the
-agreement of several people (``labels.reviewers``), the verdict on which that many agree in their last lines. The next
-run applies them (`apply_verdicts`) before references are checked: an accepted problem goes on with that reference, a
-rejected one is dropped with a reason.
-
-Invariants: pure functions over frames but for `read_verdicts` and `add_verdict`; in = kept + dropped; the reference
-that a person replaced stays in ``raw_answer``, in words that name no option. Not here: where the frames come from (the
-flow), and any verdict that no one gave.
+Invariants: the verdict file is append-only; in = kept + dropped; ``raw_answer`` keeps a replaced reference.
 """
 
 from __future__ import annotations
@@ -80,10 +71,7 @@ SHOWN_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class ReviewVerdict:
-    """A person's verdict on one problem: ``answer`` is the right reference, None where the problem is rejected.
-
-    Example: ``ReviewVerdict("3f2a…", "42", "Ada", "the unit was lost")``
-    """
+    """A person's verdict; ``answer`` is the right reference, None to reject the problem."""
 
     problem: str
     answer: str | None
@@ -92,7 +80,7 @@ class ReviewVerdict:
 
     @property
     def content(self) -> str | None:
-        """Return what two verdicts must share: the reference, whatever its spaces; None to reject."""
+        """Return the reference without differences in spaces; None to reject."""
         return None if self.answer is None else " ".join(self.answer.split())
 
 
@@ -100,10 +88,10 @@ ReviewVerdicts = Mapping[str, ReviewVerdict]
 
 
 def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
-    """Read the verdicts of a run folder that count, by problem; none where there is no file.
+    """Read the verdicts that count, by problem.
 
     Args:
-        reviewers: how many people must agree; with 1 the last line of each problem counts.
+        reviewers: how many people must agree; with 1 the last line counts.
 
     Raises:
         StoreError: a line is no verdict.
@@ -113,7 +101,7 @@ def read_verdicts(folder: Path, reviewers: int = 1) -> dict[str, ReviewVerdict]:
 
 
 def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
-    """Read the verdicts of a run folder that were not taken back, by problem, in the order of the last line of each.
+    """Read the verdicts that were not taken back, by problem.
 
     Raises:
         StoreError: a line is no verdict.
@@ -147,7 +135,7 @@ def read_statements(folder: Path) -> dict[str, list[ReviewVerdict]]:
 
 
 def agreed_verdict(statements: Sequence[ReviewVerdict], reviewers: int = 1) -> ReviewVerdict | None:
-    """Return the verdict on a problem that counts; None while too few people agree in their last lines."""
+    """Return the verdict that enough people agree on, or None."""
     if reviewers == 1:
         return statements[-1] if statements else None
     last = {verdict.reviewer: verdict for verdict in statements}
@@ -162,7 +150,7 @@ def _counts(
 
 
 def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
-    """Return the word of a line and its verdict; None if it is no verdict."""
+    """Return a line's word and verdict, or None."""
     try:
         content = json.loads(line)
     except ValueError:
@@ -181,12 +169,12 @@ def _parse_line(line: bytes) -> tuple[str, ReviewVerdict] | None:
 
 
 def add_verdict(folder: Path, verdict: ReviewVerdict) -> None:
-    """Append a verdict to the file as one line; it is on disk when this returns."""
+    """Append a verdict to the file and sync it."""
     _append(folder, REJECT if verdict.answer is None else ACCEPT, verdict)
 
 
 def undo_verdict(folder: Path, problem: str, reviewer: str | None) -> None:
-    """Append that a reviewer takes back the last word on a problem; it is on disk when this returns."""
+    """Append a line that takes back a reviewer's last verdict, and sync the file."""
     _append(folder, UNDO, ReviewVerdict(problem, None, reviewer))
 
 
@@ -207,7 +195,7 @@ def _append(folder: Path, word: str, verdict: ReviewVerdict) -> None:
 
 
 def _whole_lines(handle: RawIOBase, torn: Path) -> int:
-    """Leave whole lines only, and return where they end; a last line that was cut off is moved to the file `torn`."""
+    """Move a torn last line to the file `torn`, and return where the whole lines end."""
     handle.seek(0)
     content = handle.read()
     end = content.rfind(b"\n") + 1
@@ -230,7 +218,7 @@ def digest(verdicts: ReviewVerdicts) -> str:
 
 
 def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split one shard into rows that go on (`PROBLEM`), accepted ones with their reference, and rejected rows."""
+    """Split a shard into rows that go on, accepted rows with their reference, and rejected rows."""
     verdict_frame = pl.DataFrame(
         [(verdict.problem, verdict.answer) for verdict in verdicts.values()],
         schema={"id": pl.String, "_said": pl.String},
@@ -252,17 +240,16 @@ def apply_verdicts(problems: pl.DataFrame, verdicts: ReviewVerdicts) -> tuple[pl
 
 
 def replaced_reference(raw_answer: str | None) -> str | None:
-    """Return the reference that a person replaced, from a row's ``raw_answer``; None where no one did."""
+    """Return the reference that a person replaced, from ``raw_answer``, or None."""
     is_replaced = raw_answer is not None and raw_answer.startswith(_BEFORE_REVIEW)
     return raw_answer.removeprefix(_BEFORE_REVIEW) if raw_answer is not None and is_replaced else None
 
 
 def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """Return the decisions, without the suspicion against labels that a person accepted.
+    """Return the decisions without suspicions against accepted labels.
 
     Args:
-        decisions, unsuspecting: `DECISION` rows of the same problems in the same order; the second made with the rule
-            of suspected wrong labels switched off (``wrong_label_share`` = 1).
+        unsuspecting: the same rows, decided with ``wrong_label_share`` = 1.
     """
     accepted = pl.Series([name for name, verdict in verdicts.items() if verdict.answer is not None], dtype=pl.String)
     is_suspected = decisions["reason"] == DropReason.SUSPECTED_WRONG_LABEL
@@ -275,7 +262,7 @@ def keep_accepted_labels(decisions: pl.DataFrame, unsuspecting: pl.DataFrame, ve
 
 
 def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return copies with different references, from the rows that exact_dedup dropped; one dispute an id."""
+    """Return copies with different references from exact_dedup's dropped rows, one dispute per id."""
     conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS)
     grouped = conflicts.group_by("id", maintain_order=True).agg(
         pl.col("statement", "lang", "evidence").first(),
@@ -286,12 +273,7 @@ def exact_conflicts(dropped: pl.DataFrame) -> pl.DataFrame:
 
 
 def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Return near duplicates with another reference than the row that stays.
-
-    Args:
-        dropped: rows that near_dedup dropped.
-        members: `curation.filters.dedup.near.MEMBER` rows, which name the row that stays.
-    """
+    """Return near duplicates whose reference differs from that of the kept row."""
     stayed = members.select("source", "row", "kept_id", "kept_source", "kept_row", "kept_answer")
     conflicts = dropped.filter(pl.col("reason") == DropReason.CONFLICTING_ANSWERS).join(
         stayed, on=["source", "row"], how="left", maintain_order="left"
@@ -306,21 +288,13 @@ def near_conflicts(dropped: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame
 
 
 def unproven_rewritings(dropped: pl.DataFrame) -> pl.DataFrame:
-    """Return references that can be judged against only as they were rewritten, in both forms.
-
-    Args:
-        dropped: rows that the reference check dropped, with their ``rewritten``.
-    """
+    """Return references that can only be judged after rewriting, in both forms."""
     unproven = dropped.filter(pl.col("reason") == DropReason.UNPROVEN_REWRITING)
     return _as_disputes(unproven, "unproven_rewriting", references=pl.concat_list("answer", "rewritten"))
 
 
 def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return problems with a suspected wrong label: the reference against the answer that most attempts agree on.
-
-    Args:
-        problems: `PROBLEM` rows that were graded. decisions: their `DECISION` rows.
-    """
+    """Return suspected wrong labels: the reference against the most frequent answer."""
     suspected = decisions.filter(pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL)
     graded = problems.join(
         suspected.select("problem", "top_wrong_answer", "evidence"),
@@ -333,11 +307,7 @@ def wrong_labels(problems: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
 
 
 def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: float) -> pl.DataFrame:
-    """Return problems whose reference is wrong with at least that probability, the likeliest first.
-
-    Args:
-        problems: `PROBLEM` rows. labels: their `curation.difficulty.label_trust.LABEL_TRUST` rows.
-    """
+    """Return problems whose probability of a wrong reference reaches the threshold, highest first."""
     doubted = labels.filter(pl.col("wrong_label") >= queue_above).rename({"problem": "id"})
     joined = problems.join(doubted, on="id", how="inner", maintain_order="left")
     ordered = joined.sort("wrong_label", descending=True, maintain_order=True)
@@ -346,11 +316,7 @@ def doubted_labels(problems: pl.DataFrame, labels: pl.DataFrame, queue_above: fl
 
 
 def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return problems with attempts that the verifier marked doubtful, and what it was asked to compare.
-
-    Args:
-        problems: `PROBLEM` rows. verdicts: their `VERDICT` rows.
-    """
+    """Return problems with attempts that the verifier marked doubtful, and the compared answers."""
     doubtful = verdicts.filter(IS_DOUBTFUL)
     line = pl.format("{} attempts: {} {} ({})", pl.col("len"), "answer", "outcome", pl.col("method"))
     lines = (
@@ -367,10 +333,7 @@ def doubtful_verdicts(problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.Data
 
 
 def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl.DataFrame:
-    """Return all disputes, without those on which a person has spoken.
-
-    Those whose probability is known come first, the likeliest at the top, then the others in the order of ``parts``.
-    """
+    """Return all disputes without a person's verdict, by falling probability."""
     known = [part.match_to_schema(DISPUTE, missing_columns="insert") for part in parts]
     whole = pl.concat([DISPUTE.to_frame(), *known]).sort(
         "wrong_label", descending=True, nulls_last=True, maintain_order=True
@@ -379,19 +342,13 @@ def dispute_queue(parts: Sequence[pl.DataFrame], verdicts: ReviewVerdicts) -> pl
 
 
 def offered_references(disputes: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return the references that disputes offer besides the present ones, each with its language, once and sorted."""
+    """Return the distinct rival references with their languages, sorted."""
     rows = disputes.select("references", "lang").iter_rows()
     return sorted({(text, lang) for references, lang in rows for text in references[1:] if text is not None})
 
 
 def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str]]) -> pl.DataFrame:
-    """Return disputes that offer no reference which the verifier cannot read; the evidence names what it could not.
-
-    The present reference, the first, stays. A problem accepted with unreadable text would leave at the reference check.
-
-    Args:
-        unreadable: of `offered_references`.
-    """
+    """Return disputes without rival references that the verifier cannot read, which the evidence then names."""
     offered, evidence = [], []
     for references, lang, said in disputes.select("references", "lang", "evidence").iter_rows():
         left_out = [text for text in references[1:] if text is None or (text, lang) in unreadable]
@@ -404,7 +361,7 @@ def offer_readable(disputes: pl.DataFrame, unreadable: Collection[tuple[str, str
 
 
 def dispute_counts(disputes: pl.DataFrame) -> dict[str, int]:
-    """Return the number of disputes by kind, those that occur, in the order of `KINDS`."""
+    """Return the number of disputes by kind, in the order of `KINDS`."""
     counts = dict(disputes.group_by("kind").len().iter_rows())
     return {kind: counts[kind] for kind in KINDS if counts.get(kind)}
 
@@ -414,7 +371,7 @@ def _source_row() -> pl.Expr:
 
 
 def _as_disputes(frame: pl.DataFrame, kind: str, **columns: pl.Expr) -> pl.DataFrame:
-    """Return `DISPUTE` rows; each is about the row that it was, if no ``rows`` are named."""
+    """Return `DISPUTE` rows; ``rows`` defaults to the row itself."""
     own = {} if "rows" in frame.columns else {"rows": pl.concat_list(_source_row())}
     named = frame.with_columns(**{**own, "kind": pl.lit(kind), **columns})
     return named.match_to_schema(DISPUTE, extra_columns="ignore", missing_columns={"wrong_label": "insert"})

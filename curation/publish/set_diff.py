@@ -1,9 +1,6 @@
-"""Two published sets compared: who came in, who left and why, what moved, and which contents differ.
+"""Compare two published sets of any origin by problem id.
 
-The sets may come from different recipes, policies or versions; a problem's id, a hash of its normalised content, is the
-same in all of them. Invariants: pure functions over frames; every id of either set is in exactly one class.
-
-Not here: versions of one run, whose decisions are kept (`curation.publish.versions`, whose classes these are).
+Invariant: every id is in exactly one class of `curation.publish.versions`.
 """
 
 from __future__ import annotations
@@ -50,10 +47,7 @@ PASSED_OVER = (MEASURED | _WHERE_FOUND) - READ
 
 @dataclass(frozen=True, slots=True)
 class PublishedTables:
-    """The tables of a published set: curated rows, dropped rows, and digests of what else belongs to its problems.
-
-    ``further`` maps a name, such as ``tests``, to one row a problem: ``problem``, ``digest``.
-    """
+    """The tables of a published set; ``further`` has digests of other content by name, one row per problem."""
 
     data: pl.DataFrame
     dropped: pl.DataFrame
@@ -61,10 +55,10 @@ class PublishedTables:
 
 
 def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return `CHANGES` rows before any is known to be reworded, and the place of each problem: ``now``, ``was``.
+    """Return `CHANGES` rows before rewordings are known, with positions ``now`` and ``was``.
 
     Args:
-        old, new: all rows of some problems, each with its place in its set, ``at``.
+        old, new: all rows of some problems, with position ``at``.
     """
     sides = _outcomes(old), _outcomes(new)
     table = versions.changes(*sides).join(_differing(old, new), on="problem", how="left", maintain_order="left")
@@ -75,11 +69,7 @@ def part_changes(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 
 def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChange) -> pl.DataFrame | None:
-    """Return id, place, source, row and text of the set's rows in a class; None in frames without texts.
-
-    Args:
-        table: from `part_changes`.
-    """
+    """Return id, position, source, row and text of a class; None without texts."""
     text = _source_text(tables.data)
     if text is None:
         return None
@@ -88,11 +78,7 @@ def moved_rows(tables: PublishedTables, table: pl.DataFrame, change: VersionChan
 
 
 def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.DataFrame:
-    """Return ``problem``, ``old_problem`` of rows whose id left the set while another one came for the same row.
-
-    Args:
-        came, left: `moved_rows` of the new and of the old set.
-    """
+    """Return ``problem``, ``old_problem`` of rows whose id changed."""
     if came is None or left is None:
         return pl.DataFrame(schema={"problem": pl.String, "old_problem": pl.String})
     now = came.sort("at").select(*_PLACE, "text", problem="id")
@@ -104,11 +90,7 @@ def reworded_pairs(came: pl.DataFrame | None, left: pl.DataFrame | None) -> pl.D
 
 
 def with_reworded(table: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return `CHANGES` rows in their order, with whether a problem is ``gone``, and its place ``at``.
-
-    Args:
-        table: from `part_changes`. pairs: from `reworded_pairs` of all parts.
-    """
+    """Return `CHANGES` rows in order, with ``gone`` and position ``at``."""
     joined = table.join(pairs, on="problem", how="left", maintain_order="left")
     return (
         joined.filter(~pl.col("problem").is_in(pairs["old_problem"].implode()))
@@ -124,36 +106,32 @@ def with_reworded(table: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def count_changes(table: pl.DataFrame) -> dict[str, int]:
-    """Return how many problems each class has; every class is named."""
+    """Return the number of problems of every class."""
     return {**versions.counts(table), REWORDED: table.filter(pl.col("change") == REWORDED).height}
 
 
 def count_differing(table: pl.DataFrame) -> dict[str, int]:
-    """Return in how many problems of both sets each content differs, the most frequent first."""
+    """Return the number of common problems in which each content differs, most frequent first."""
     counts = table.explode("differs").drop_nulls("differs").group_by("differs").len()
     return dict(counts.sort(["len", "differs"], descending=[True, False]).iter_rows())
 
 
 def rate_shift(moves: pl.Series) -> tuple[int, float | None]:
-    """Return the number of problems that both sets measured, and by how much their mean pass rate moved.
-
-    Args:
-        moves: `rate_move` of all problems, without nulls.
-    """
+    """Return the number of problems measured in both sets, and the change of their mean pass rate."""
     shift = moves.mean()
     return len(moves), float(shift) if isinstance(shift, float) else None
 
 
 def rate_move() -> pl.Expr:
-    """Return by how much the pass rate of a `CHANGES` row moved; null where not both sets have and measured it."""
+    """Return the change of a `CHANGES` row's pass rate; null unless both sets measured it."""
     in_both = pl.col("change").is_in([VersionChange.KEPT.value, REWORDED])
     return pl.when(in_both).then(pl.col("new_pass_rate") - pl.col("old_pass_rate"))
 
 
 def _outcomes(tables: PublishedTables) -> pl.DataFrame:
-    """Return what became of each problem, in the columns of `DECISION` that a comparison needs.
+    """Return each problem's outcome in `DECISION` columns.
 
-    Of several rows of a problem the kept one counts, else the one that got furthest: its copies left earlier.
+    Of several rows the kept one counts, else the one dropped last.
     """
     kept = tables.data.select("at", problem="id", keep=True, reason=pl.lit(None, pl.String), **_measures(tables.data))
     left = tables.dropped.select("at", problem="id", keep=False, reason="reason", **_measures(tables.dropped))
@@ -171,7 +149,7 @@ def _measures(frame: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
-    """Return ``problem``, ``differs`` of the problems whose contents differ in two sets that both have them."""
+    """Return ``problem``, ``differs`` of common problems with different contents."""
     names = [
         name
         for name in new.data.columns
@@ -191,6 +169,6 @@ def _differing(old: PublishedTables, new: PublishedTables) -> pl.DataFrame:
 
 
 def _source_text(frame: pl.DataFrame) -> pl.Expr | None:
-    """Return the statement as the source has it, or its hash; None in frames without texts."""
+    """Return the source's statement or its hash; None without texts."""
     columns = [name for name in ("raw_statement", "statement") if name in frame.columns]
     return pl.coalesce(*columns) if columns else None

@@ -1,10 +1,6 @@
-"""What changed between two versions of a curated set: who came in, who left and why, who stayed.
+"""Changes between two versions of a curated set, from their decisions (`DECISION`).
 
-A curated set's version is the decisions it was made from (`DECISION`, one row a problem). Two versions are compared
-problem by problem; every problem of either is in exactly one class (`VersionChange`).
-
-It decides nothing: the decisions are made in `curation.difficulty.pass_rates`, each with its policy, its counts and
-interval.
+Invariant: every problem is in exactly one class (`VersionChange`).
 """
 
 from __future__ import annotations
@@ -18,7 +14,7 @@ from curation.records import DECISION, DropReason
 
 
 class VersionChange(StrEnum):
-    """What became of a problem from one version to the next."""
+    """What became of a problem between two versions."""
 
     PROMOTED = "promoted"  # was dropped, is kept
     RETIRED = "retired"  # was kept, is too easy now
@@ -66,11 +62,7 @@ COMPARED = ("problem", "keep", *_SHOWN)
 
 
 def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return one `CHANGES` row per problem of either version, in the order of the new one, then those that are gone.
-
-    Args:
-        old, new: the columns `COMPARED` of `DECISION` rows, each problem once.
-    """
+    """Return one `CHANGES` row per problem, in the order of the new version, then those that are gone."""
     for frame in (old, new):
         assert set(COMPARED) <= set(frame.columns), frame.columns
     sides = [
@@ -106,20 +98,19 @@ def changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
 
 
 def counts(table: pl.DataFrame) -> dict[str, int]:
-    """Return how many problems each class has; every class is named."""
+    """Return the number of problems of every class."""
     number_of = dict(table.group_by("change").len().iter_rows())
     return {change.value: number_of.get(change.value, 0) for change in VersionChange}
 
 
 def changelog(version: int, made_on: str, policy: str, number: Mapping[str, int], first: pl.DataFrame) -> str:
-    """Return a Markdown section for one version: the counts, and a few problems of each class that changed.
+    """Return a version's Markdown section: counts, and examples of changed problems.
 
     Args:
-        version: counted from 1.
-        made_on: the day, as YYYY-MM-DD.
-        policy: who was asked, `model@revision`.
-        number: `counts` of the changes against the version before.
-        first: these `changes`, or the first `EXAMPLES` of each class of them.
+        made_on: as YYYY-MM-DD.
+        policy: as `model@revision`.
+        number: `counts` against the previous version.
+        first: at least the first `EXAMPLES` changes of each class.
     """
     problems = number["kept"] + number["promoted"] + number["added"]
     lines = [f"## Version {version} ({made_on})", "", f"Judged by {policy}: {problems:,} problems.", ""]

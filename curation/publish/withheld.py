@@ -1,15 +1,8 @@
-"""Texts that a set may not carry: taken out, each with a pointer into its source, by which it is restored.
+"""Withhold texts that a set may not carry, with pointers (`WITHHELD`) that restore them from their sources.
 
-A withheld text becomes null. Its `WITHHELD` row names the text of the source's row in which it is, where it begins and
-ends there, words of ours next to it, and its digest. A row whose statement or answer is not in its source like that
-leaves the public set and is counted, since nothing could be restored of it.
+What was made here stays. Rows and tests whose text is not in their source leave the set and are counted.
 
-Of a code set, given tests, checkers, validators and starters are withheld as well. A language variant has an id of its
-own; its texts are those of the source's row under its group. Tests that were made here, and expected outputs that the
-solutions voted for, are ours and stay. A given test that is not in its source as it is leaves the set.
-
-Invariants: pure functions over frames; what is restored has the digest that was written down, or it stays null and is
-named.
+Invariant: a restored text has the recorded digest, or it stays null and is reported.
 """
 
 from __future__ import annotations
@@ -74,7 +67,7 @@ Pointer = tuple[str, int, int, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class WithheldSet:
-    """A table without its withheld texts, the rows that put them back, and how many rows had to leave."""
+    """A table without withheld texts, the rows that restore them, and how many rows left."""
 
     rows: pl.DataFrame
     withheld: pl.DataFrame
@@ -82,7 +75,7 @@ class WithheldSet:
 
 
 def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
-    """Return which rows may not carry their texts: their own licence, or that of a merged copy, is among these."""
+    """Return which rows have a withheld licence, their own or a merged copy's."""
     named = [name.lower() for name in licenses]
     own = pl.col("license").fill_null(UNKNOWN).str.to_lowercase().is_in(named)
     if "also_from" not in rows.columns:
@@ -94,12 +87,11 @@ def is_withheld(rows: pl.DataFrame, licenses: Collection[str]) -> pl.Series:
 
 
 def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources: pl.DataFrame) -> WithheldSet:
-    """Take the texts of some rows out.
+    """Withhold the texts of some rows.
 
     Args:
-        table: the name of the rows' table.
-        withheld: which rows, as `is_withheld` returns.
-        sources: the same rows as their source has them, in the `PROBLEM` schema; further rows are passed over.
+        withheld: from `is_withheld`.
+        sources: the rows in their sources (`PROBLEM`).
     """
     texts = [name for name in TEXTS if name in rows.columns]
     hidden = rows.filter(withheld).select(*KEY, *texts)
@@ -128,11 +120,10 @@ def withhold_texts(table: str, rows: pl.DataFrame, withheld: pl.Series, sources:
 
 
 def pointer_to(text: str, own: str, bases: Mapping[str, str]) -> Pointer | None:
-    """Return where a text is in its source's row, or the source's whole text in it; None if neither is.
+    """Return a text's position in its source's row, or the source's whole text, or None.
 
     Args:
-        own: the source's text that is looked through first.
-        bases: the texts of the source's row.
+        own: the source's text to search first.
 
     Example: ``pointer_to("What is 2?", "statement", {"statement": "3. What is 2?"})[:3] == ("statement", 3, 13)``
     """
@@ -150,11 +141,10 @@ def pointer_to(text: str, own: str, bases: Mapping[str, str]) -> Pointer | None:
 def restore_texts(
     table: str, rows: pl.DataFrame, withheld: pl.DataFrame, sources: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows with their texts, and the `WITHHELD` rows whose text is not what it was, or not there.
+    """Return the rows with their texts, and the `WITHHELD` rows whose text changed or is missing.
 
     Args:
-        rows: of the table, in which the texts are null.
-        sources: rows as their source has them today, in the `PROBLEM` schema. One whose id differs is another problem.
+        sources: the sources' current rows (`PROBLEM`).
     """
     found, missing = _restored(withheld.filter(pl.col("table") == table), _source_texts(sources))
     for name in TEXTS:
@@ -174,11 +164,7 @@ def _source_texts(sources: pl.DataFrame) -> pl.DataFrame:
 
 
 def _restored(notes: pl.DataFrame, texts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return `WITHHELD` rows with their ``text`` where it is what it was, and the other ones.
-
-    Args:
-        texts: of the source, ``KEY``, base and text.
-    """
+    """Return restored `WITHHELD` rows with ``text``, and the remaining ones."""
     by = [*KEY, "base"]
     part = pl.col("text").str.slice(pl.col("begin"), pl.col("end") - pl.col("begin"))
     joined = notes.join(texts.unique(by, keep="first"), on=by, how="left", maintain_order="left")
@@ -189,7 +175,7 @@ def _restored(notes: pl.DataFrame, texts: pl.DataFrame) -> tuple[pl.DataFrame, p
 
 
 def digest_of(text: str) -> str:
-    """Return the digest by which a text is recognised."""
+    """Return a text's digest."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -198,11 +184,7 @@ def _as_text(value: object) -> str:
 
 
 def with_own_meta(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Give rows whose `meta` was withheld the keys of it that are ours.
-
-    Args:
-        before: the same rows, and others, with all their texts.
-    """
+    """Restore our own keys of a withheld `meta`."""
     ours = {name: _own_meta(meta) for name, meta in before.select("id", "meta").iter_rows()}
     metas = [
         json.dumps(ours[name], ensure_ascii=False) if meta is None and ours.get(name) else meta
@@ -212,11 +194,10 @@ def with_own_meta(rows: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
 
 
 def sources_of_variants(rows: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFrame:
-    """Return the sources' rows under the ids of a set's rows, with what is ours in their `meta`.
+    """Return the sources' rows under the ids of a set's rows, with our keys in `meta`.
 
     Args:
-        rows: of the set; those whose group is not in ``sources`` are left out.
-        sources: rows as their source has them, in the `PROBLEM` schema.
+        rows: the set's; those whose group has no source are left out.
     """
     named = rows.select(*KEY, "group", pl.col("meta").alias("own_meta")).unique(subset=KEY, maintain_order=True)
     joined = named.rename({"id": "variant", "group": "id"}).join(sources, on=KEY, how="inner")
@@ -229,12 +210,11 @@ def sources_of_variants(rows: pl.DataFrame, sources: pl.DataFrame) -> pl.DataFra
 
 
 def withhold_tests(tests: pl.DataFrame, hidden: pl.DataFrame, given: pl.DataFrame) -> WithheldSet:
-    """Take given tests' texts out of a table of tests.
+    """Withhold the texts of given tests.
 
     Args:
-        tests: in the `TEST` schema, by the ids of the set's rows.
-        hidden: ``KEY`` and ``group`` of the rows whose texts are withheld.
-        given: the same problems' tests as their source has them, by group.
+        hidden: ``KEY`` and ``group`` of withheld rows.
+        given: the sources' tests, by group.
     """
     rows = {row["id"]: row for row in hidden.iter_rows(named=True)}
     places: dict[tuple[str, str], dict[str, Any]] = {}
@@ -258,9 +238,9 @@ def withhold_tests(tests: pl.DataFrame, hidden: pl.DataFrame, given: pl.DataFram
 
 
 def _test_pointers(test: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Pointer] | None:
-    """Return the pointers of a test's texts by column; None if its source does not have them as they are.
+    """Return a test's pointers by column; None if its source has other texts.
 
-    An output that the solutions voted for is ours and has none.
+    Outputs that solutions voted for are ours and have none.
     """
     found = {}
     for column in _BESIDE[TESTS]:
@@ -274,7 +254,7 @@ def _test_pointers(test: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
 
 
 def withhold_judging(judging: pl.DataFrame, hidden: pl.DataFrame, given: pl.DataFrame) -> WithheldSet:
-    """Take checkers and the like out of a table in the `JUDGING` schema; arguments as of `withhold_tests`."""
+    """Withhold checkers and the like in a `JUDGING` table; see `withhold_tests`."""
     rows = {row["id"]: row for row in hidden.iter_rows(named=True)}
     bases = {row["problem"]: row for row in given.iter_rows(named=True)}
     kept, notes = [], list[tuple[object, ...]]()
@@ -295,13 +275,12 @@ def withhold_judging(judging: pl.DataFrame, hidden: pl.DataFrame, given: pl.Data
 def restore_beside(
     table: str, rows: pl.DataFrame, notes: pl.DataFrame, members: pl.DataFrame, given: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return tests or judging with their texts, and the `WITHHELD` rows whose text is not what it was.
+    """Return tests or judging with their texts, and the `WITHHELD` rows whose text changed.
 
     Args:
         table: `TESTS` or `JUDGING`.
-        notes: `WITHHELD` rows; those of other tables and problems are passed over.
         members: ``KEY`` and ``group`` of the set's rows.
-        given: tests or judging as their source has them today, by group.
+        given: the sources' current rows, by group.
     """
 
     def named(column: str) -> pl.Expr:

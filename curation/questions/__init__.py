@@ -1,9 +1,4 @@
-"""What a model is asked other than to solve: questions of two shapes, `Vote` (votes.py) and `Proposal` (proposals.py).
-
-A question is one file here and one line in `QUESTIONS`; `[questions.NAME]` of a recipe names the model that answers it.
-A user's own question is a `Vote` over rows, named by `use = "my_file.py:NAME"` (`curation.plugins`).
-`flows.stages.question` makes a stage of each.
-"""
+"""Questions to a model other than solving: a `Vote` or a `Proposal` in `QUESTIONS`, or a user's own `Vote`."""
 
 QUESTIONS = {
     "rewriting": "rewriting:REWRITING",

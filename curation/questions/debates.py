@@ -1,13 +1,9 @@
-"""Debates on disputed labels: the order of speeches, what the judge reads, and how votes count (arXiv 2407.04622).
+"""Debates on disputed labels, the reference against a rival (arXiv 2407.04622).
 
-A dispute is two answers to one problem, the reference and its rival. A debater argues for both at once in every round.
-Then a judge reads all speeches in four views: the reference is A or B, and is heard first or second.
+Both sides speak at once in every round; a judge reads all speeches in four views, by letter and order of the reference.
 
-Invariants: pure functions; a speech names no letter, so that all views share the speeches; the scores of the two sides
-add to 1, so swapping the answers swaps the score, whatever the judge; without all speeches, or with a view that has no
-readable vote, there is no score. A speech stays text: each of its lines is marked, and it cannot write a mark.
-
-`flows.publish.debates` asks, and acts on the scores.
+Invariants: speeches name no letter; the two scores add to 1; a missing speech or a view without a readable vote gives
+no score; a speech cannot forge the mark of its lines.
 """
 
 from __future__ import annotations
@@ -92,7 +88,7 @@ _TAG = re.compile(r"</?quote>", re.IGNORECASE)
 
 
 class Speech(NamedTuple):
-    """The speech of one side in one round; ``side`` is 0 for the reference, 1 for its rival."""
+    """A side's speech in a round; ``side`` is 0 for the reference, 1 for its rival."""
 
     round: int
     side: int
@@ -100,7 +96,7 @@ class Speech(NamedTuple):
 
 
 class View(NamedTuple):
-    """One way to show a dispute to the judge: the letter of the reference, and the side that is listed first."""
+    """The reference's letter, and the side listed first, for the judge."""
 
     reference_is_a: bool
     first: int
@@ -111,7 +107,7 @@ VIEWS = tuple(View(is_a, first) for is_a, first in product((True, False), (0, 1)
 
 @dataclass(frozen=True, slots=True)
 class Debate:
-    """A dispute, and the speeches on it so far.
+    """A dispute and its speeches so far.
 
     Example: ``Debate("3f2a…", "What is 9 times 10?", "en", ("91", "90"))``
     """
@@ -123,7 +119,7 @@ class Debate:
     speeches: tuple[Speech, ...] = ()
 
     def requests(self) -> tuple[PromptRequest, PromptRequest]:
-        """Return what the two sides are asked in the next round, the reference's side first."""
+        """Return the requests of the next round, the reference's first."""
         return self._speech_request(0), self._speech_request(1)
 
     def _speech_request(self, side: int) -> PromptRequest:
@@ -137,14 +133,14 @@ class Debate:
         return self._request(f"{answers}{speeches}\n\nArgue for your answer.")
 
     def after(self, texts: Sequence[str | None]) -> Debate | None:
-        """Return the debate after a round in which the two sides gave these responses; None if one has no speech."""
+        """Return the debate after a round with these responses; None if one has no speech."""
         cleaned = [clean_speech(text, self.statement) for text in texts]
         number = len(self.speeches) // 2 + 1
         speeches = tuple(Speech(number, side, text) for side, text in enumerate(cleaned) if text)
         return replace(self, speeches=(*self.speeches, *speeches)) if len(speeches) == 2 else None
 
     def view_request(self, view: View) -> PromptRequest:
-        """Return what the judge is asked in a view."""
+        """Return the judge's request for a view."""
         letters = "AB" if view.reference_is_a else "BA"
         shown = [f"Answer {letters[side]}:\n\n> {_flat(self.answers[side])}" for side in (view.first, 1 - view.first)]
         shown += ["The speeches:"] if self.speeches else []
@@ -161,7 +157,7 @@ class Debate:
         return text_request(f"The problem:\n\n{self.statement}\n\n{text}", self.lang)
 
     def row(self, votes: Mapping[View, Sequence[str | None]], judge: str, debater: str) -> dict[str, Any]:
-        """Return the `DEBATE` row; ``votes`` are the judge's responses by view, empty if a side gave no speech."""
+        """Return the `DEBATE` row; ``votes`` are the judge's by view, empty after a missing speech."""
         views = [_of_reference(view, [JUDGE.read(text) for text in votes.get(view, ())]) for view in VIEWS]
         known = [view for view in views if view is not None]
         why = f"the judge gave no readable verdict in {len(VIEWS) - len(known)} of {len(VIEWS)} views"
@@ -180,10 +176,7 @@ class Debate:
 
 
 def clean_speech(text: str | None, statement: str) -> str | None:
-    """Return a response as a speech: without thoughts and forged marks, quotes looked up in ``statement`` and marked.
-
-    None if it is empty.
-    """
+    """Return a response without thoughts and forged marks, its true quotes marked, or None."""
     answer = split_response(text).answer if text is not None else None
     if answer is None:
         return None
@@ -207,21 +200,14 @@ def _flat(text: str) -> str:
 
 
 def _of_reference(view: View, votes: Sequence[str]) -> float | None:
-    """Return the share of the readable votes that are for the reference."""
+    """Return the reference's share of the readable votes."""
     readable = [vote for vote in votes if vote != UNREADABLE]
     for_reference = readable.count("a" if view.reference_is_a else "b")
     return for_reference / len(readable) if readable else None
 
 
 def open_debates(disputes: pl.DataFrame, limit: int | None = None) -> list[Debate]:
-    """Return the pairs of answers to be argued, each once: the reference against each rival.
-
-    Doubtful verdicts are left out: there the question is whether two answers are the same.
-
-    Args:
-        disputes: `curation.publish.review.DISPUTE` rows, in the order in which they are asked.
-        limit: most problems; all if it is None.
-    """
+    """Return the distinct pairs to argue, the reference with each rival, without doubtful verdicts."""
     debates: dict[str, dict[str, Debate]] = {}
     for row in disputes.filter(pl.col("kind") != "doubtful_verdict").iter_rows(named=True):
         answers = list(dict.fromkeys(answer for answer in row["references"] if answer is not None))
@@ -246,9 +232,8 @@ def evidence(row: Mapping[str, Any]) -> str:
 
 
 def accepted_answers(rows: pl.DataFrame, min_score: float) -> dict[str, str]:
-    """Return the answers that `DEBATE` rows decide with a probability of ``min_score``, by problem.
-
-    The reference is accepted if it wins against every rival, a rival only if it is the only one.
+    """Return the answers with a score of at least ``min_score``; the reference must beat every rival, a rival be the
+    only one.
     """
     accepted: dict[str, str] = {}
     for (name,), pairs in rows.group_by("id", maintain_order=True):

@@ -1,8 +1,4 @@
-"""Whether a row that no format rule drops can be used as it is: a model is asked about rows with a sign of trouble.
-
-The signs decide who is asked, never who leaves: words of figures and of other texts, an answer with several parts, with
-words or of unusual length, and a statement that asks nothing with a mark or ends without one.
-"""
+"""Votes on whether a row with a sign of trouble can be used as it is; the signs only select rows."""
 
 from __future__ import annotations
 
@@ -60,12 +56,12 @@ PROMPT = Prompt("usability@1", SYSTEM, lambda request: request.statement)
 
 
 def usability_request(statement: str, answer: str, lang: str) -> PromptRequest:
-    """Return the request to judge a problem with its reference answer."""
+    """Return the request to judge a problem with its reference."""
     return text_request(f"The problem:\n\n{statement}\n\nThe reference answer:\n\n{answer}", lang)
 
 
 def uncertain_rows(kept: pl.DataFrame) -> Selected:
-    """Select the `PROBLEM` rows with a sign of trouble; ``about`` names the signs."""
+    """Return the `PROBLEM` rows with signs of trouble, which ``about`` names."""
     signs = pl.concat_str(
         [pl.when(sign).then(pl.lit(name)) for name, sign in SIGNS.items()], separator=", ", ignore_nulls=True
     )

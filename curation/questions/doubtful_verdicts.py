@@ -1,10 +1,6 @@
-"""Whether an answer that the verifier read in part, or not at all, is the reference: the last tier of the verifier.
+"""Votes on whether an answer that the verifier could not fully read equals the reference.
 
-A verdict is doubtful if the verifier refused an answer and is not certain of it. Each such pair of reference and
-answer of a problem, however many attempts gave it, is one question.
-
-Invariant: only verdicts that are wrong and doubtful are asked about and can change; no proof, refutation, missing
-answer or failure is overruled; a pair on which the votes do not agree stays as it is.
+Invariant: only wrong and doubtful verdicts can change, and only if the votes agree.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ PROMPT = Prompt("llm-judge@1", SYSTEM, lambda request: request.statement)
 
 
 def comparison_request(statement: str, lang: str, reference: str, answer: str) -> PromptRequest:
-    """Return the request to compare an answer with the reference of a problem."""
+    """Return the request to compare an answer with the reference."""
     text = f"The problem:\n\n{statement}\n\nThe reference:\n\n{reference}\n\nThe student's answer:\n\n{answer}"
     return text_request(text, lang)
 
@@ -53,11 +49,7 @@ def comparison_request(statement: str, lang: str, reference: str, answer: str) -
 def doubtful_pairs(
     problems: pl.DataFrame, verdicts: pl.DataFrame, _stopped: pl.DataFrame, reviewed: pl.DataFrame
 ) -> Selected:
-    """Select the doubtful pairs, those of most attempts first, then those that people decided by a new reference.
-
-    ``people`` is what a person decided on the pair: a reference that is kept makes doubtful answers different, one that
-    is replaced by an answer makes the two the same.
-    """
+    """Return the doubtful pairs by falling number of attempts, then those that ``people`` decided by a reference."""
     texts = problems.unique("id", maintain_order=True).select("id", "statement", "lang")
     kept = reviewed.filter(pl.col("before").is_null())["id"].implode()
     doubtful = (
@@ -90,7 +82,7 @@ def change_verdicts(
     stopped: pl.DataFrame,
     _reviewed: pl.DataFrame,
 ) -> dict[str, pl.DataFrame]:
-    """Return the `VERDICT` rows with the doubtful ones that the votes agree on decided; the others keep every byte."""
+    """Return the `VERDICT` rows with the agreed doubtful ones decided; others keep every byte."""
     same, different = pl.col("_decision") == "same", pl.col("_decision") == "different"
     agreed = votes.filter(pl.col("attempts") > 0).select(*PAIR, _decision="decision", _evidence="evidence")
     both = verdicts.join(agreed, on=PAIR, how="left", maintain_order="left")

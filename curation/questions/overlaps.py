@@ -1,8 +1,4 @@
-"""Whether a problem near a benchmark's row, but not near enough to leave by its scores, is the same.
-
-A problem that overlaps with no row is asked about with its nearest rows from a score of `ASK_FROM` on, but not with a
-template (the same words with other figures) or a row with clearly other figures.
-"""
+"""Votes on whether a problem near a benchmark's row is the same, from a score of `ASK_FROM`."""
 
 from __future__ import annotations
 
@@ -49,16 +45,12 @@ PROMPT = Prompt("overlap@1", SYSTEM, lambda request: request.statement)
 
 
 def overlap_request(statement: str, benchmark: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
-    """Return the request to compare a problem with a benchmark's."""
+    """Return the request to compare a problem with a benchmark's row."""
     return text_request(f"The task of the set:\n\n{statement}\n\nThe task of the test:\n\n{benchmark}", lang, domain)
 
 
 def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float, nearest: int) -> pl.DataFrame:
-    """Return the pairs to ask about (`PAIR`), by problem, then by falling score.
-
-    Args:
-        scores: in the `overlap.SCORE` schema.
-    """
+    """Return the pairs to ask about (`PAIR`), by problem and falling score."""
     hits = classify_hits(scores, settings)
     keys = ["row", "benchmark", "benchmark_row"]
     left = scores.join(hits.filter(pl.col("kind") == OVERLAP).select("row"), on="row", how="anti")
@@ -70,11 +62,10 @@ def near_pairs(scores: pl.DataFrame, settings: OverlapSettings, ask_from: float,
 
 
 def compared_rows(frame: pl.DataFrame, pairs: pl.DataFrame, texts: Mapping[tuple[str, int], str]) -> Selected:
-    """Select the pairs of a shard's rows.
+    """Return the pairs of a shard's rows.
 
     Args:
-        pairs: `PAIR` rows, by the row in ``frame``.
-        texts: statements of the benchmarks' rows.
+        texts: the benchmarks' statements.
     """
     about = pl.format("row {} of {}, score {}", "benchmark_row", "benchmark", pl.col("score").round(3))
     rows = pairs.with_columns(pl.col("row").cast(pl.UInt32).alias("at"), id=frame["id"][pairs["row"]], about=about)

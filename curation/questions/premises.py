@@ -1,4 +1,4 @@
-"""Whether a problem can be answered as it is: votes on missing, contradictory and undetermined premises."""
+"""Votes on missing, contradictory and undetermined premises of a problem."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Proposals: questions that a model answers with a text, which is accepted or refused; a refusal may be tried again.
-
-Each further try is a request of its own, with the refused text and the reason in its details (`refusal_text`): a run
-that goes on finds it in the attempt store. Pure functions, but for what ``accept`` does.
-"""
+"""Proposals: texts of a model that are accepted or refused. Each retry is a stored request of its own."""
 
 from __future__ import annotations
 
@@ -32,14 +28,14 @@ _PROPOSED = {
 
 
 def refused_request(request: PromptRequest, previous: str, reasons: str) -> PromptRequest:
-    """Return the request of a further try, under an id of its own."""
+    """Return the request of a retry, under its own id."""
     details = {**request.details, PREVIOUS: previous, REASONS: reasons}
     name = problem_id("\n".join((request.id, previous, reasons)), domain=request.domain)
     return replace(request, id=name, details=details)
 
 
 def refusal_text(request: PromptRequest) -> str:
-    """Return what the message of a further try ends with; empty for the first."""
+    """Return the end of a retry's message; empty for the first try."""
     details = request.details
     if REASONS not in details:
         return ""
@@ -48,7 +44,7 @@ def refusal_text(request: PromptRequest) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal(Generic[T]):
-    """A question that is answered with a text, which is accepted or refused."""
+    """A question for a text, which is accepted or refused."""
 
     name: str
     """In a recipe, `[questions.NAME]`, and of its stage."""
@@ -90,7 +86,7 @@ class Proposal(Generic[T]):
 
     @property
     def number(self) -> int:
-        """Return how many responses one request takes at most."""
+        """Return the max responses per request."""
         return self.each * self.tries
 
     def answers(
@@ -101,7 +97,7 @@ class Proposal(Generic[T]):
         _threshold: float | None = None,
         tool: Any = None,
     ) -> pl.DataFrame:
-        """Ask and accept: return the rows, once per proposal, with its text and what became of it."""
+        """Ask and accept; return the rows, one per proposal, with text and outcome."""
         subjects = rows.to_dicts()
         lines = [_Line(at, request) for at, request in enumerate(requests) if isinstance(request, str)]
         asked = [
@@ -135,7 +131,7 @@ class Proposal(Generic[T]):
         line.why, line.result = (result, {}) if isinstance(result, str) else (None, result)
 
     def notes(self, proposals: pl.DataFrame) -> dict[str, int]:
-        """Return the counts of a shard: what was accepted, and how often each reason (up to a colon) refused."""
+        """Return a shard's counts of accepted texts and of refusals by reason, up to a colon."""
         whys = proposals["why"].drop_nulls().str.split(":").list.first().value_counts().iter_rows()
         refused = {f"not, {why}": count for why, count in whys}
         return {"accepted": proposals.filter("accepted").height, **refused}
@@ -143,7 +139,7 @@ class Proposal(Generic[T]):
 
 @dataclass(slots=True)
 class _Line:
-    """One proposal: the row that it is for, its first request or why nothing is asked, and what became of it."""
+    """A proposal: its row, its first request or why there is none, and its outcome."""
 
     at: int
     request: Request
@@ -163,7 +159,7 @@ class _Line:
         return refused_request(self.request, self.text, self.why)
 
     def row(self) -> dict[str, Any]:
-        """Return the line as a row of the evidence."""
+        """Return the row of evidence."""
         proposed = {"index": self.index, "tries": self.tries, "text": self.text, "accepted": self.accepted}
         if isinstance(self.request, str):
             return {"question": None, **proposed, "why": self.request}

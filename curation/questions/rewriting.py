@@ -1,12 +1,7 @@
-"""Multiple choice, rewritten by a model to open questions.
+"""Rewrite multiple choice to open questions by a model.
 
-A rewriting is accepted only if:
-  - it has no labelled options, asks something, and no label or word marks the right answer;
-  - its numbers are those of the question, or those of the question and of all its options, each as often;
-  - it is in the script of the question;
-  - the model's own answer to it is the right option, by the verifier.
-
-In doubt a rewriting is refused, with the reason.
+A rewriting is accepted only if it shows no options, keeps numbers and script, and the model's own answer to it is the
+right option.
 """
 
 from __future__ import annotations
@@ -48,7 +43,7 @@ the answer into \\boxed{}."""
 
 
 def _user(request: PromptRequest) -> str:
-    """Return the user message: the problem, its options, the right one."""
+    """Return the user message: problem, options and right option."""
     return (
         f"The problem:\n\n{request.statement}\n\nThe options:\n{request.details['options']}\n\n"
         f"The right one:\n{request.details['answer']}{refusal_text(request)}"
@@ -69,14 +64,14 @@ _ASKS = re.compile(rf"(?i)[?？]|____|{one_of(lambda lang: lang.choices.asks)}")
 
 @dataclass(frozen=True, slots=True)
 class ProposedRewriting:
-    """What a response proposes: the new statement, and the text after it, which holds the model's own answer."""
+    """A new statement, and the text after it with the model's own answer."""
 
     statement: str
     answer: str
 
 
 def read_rewriting(text: str | None) -> ProposedRewriting | None:
-    """Return the last rewriting in a response after its thoughts; None if there is none, or it is NONE."""
+    """Return the last rewriting in a response after its thoughts, or None."""
     response = split_response(text).answer if text is not None else None
     if response is None:
         return None
@@ -89,14 +84,10 @@ def read_rewriting(text: str | None) -> ProposedRewriting | None:
 def accept_rewriting(
     question: str, options: Sequence[str], index: int, statement: str, *, verified: bool
 ) -> dict[str, str] | str:
-    """Return statement and answer of the open question, or why the rewriting is not accepted.
+    """Return statement and answer of the open question, or why it is refused.
 
     Args:
-        question: the problem without its options.
-        options: their texts.
-        index: the right one.
-        statement: of the rewriting.
-        verified: whether the verifier accepts the model's own answer against the right option.
+        verified: whether the model's own answer is right.
     """
     if split_options(statement) is not None:
         return "the rewriting still has labelled options"
@@ -123,7 +114,7 @@ def accept_rewriting(
 
 
 def _numbers(text: str) -> Counter[str]:
-    """Return the numbers of a text, as they are written but for thousands commas."""
+    """Return a text's numbers as written, without thousands commas."""
     return Counter(number.replace(",", "") for number in _NUMBER.findall(unicodedata.normalize("NFKC", text)))
 
 
@@ -143,7 +134,7 @@ def main_script(text: str) -> str:
 
 
 def ambiguous_ids(problems: pl.DataFrame) -> frozenset[str]:
-    """Return the ids whose copies have different references; the model must not decide which of them is right.
+    """Return the ids whose copies have different references, which the model must not settle.
 
     Args:
         problems: id and answer of all rows.
@@ -175,12 +166,7 @@ def choices_to_rewrite(problems: pl.DataFrame, settings: StatementSettings, ambi
 
 
 def accept(row: Mapping[str, Any], rewriting: ProposedRewriting, judge: Judge) -> Mapping[str, Any] | str:
-    """Return statement and answer of the open question, or why the rewriting is not believed.
-
-    Args:
-        row: of `choices_to_rewrite`.
-        judge: compares the model's own answer with the right option.
-    """
+    """Return statement and answer of the open question, or why it is refused."""
     solved = (Response(rewriting.answer, None),)
     task = JudgeTask(row["id"], row["options"][row["right"]], row["lang"], solved, statement=rewriting.statement)
     (verdict,) = next(iter(judge.judge([task]))).verdicts
@@ -197,7 +183,7 @@ def open_rows(
     _settings: StatementSettings,
     _ambiguous: frozenset[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return a shard's rows as ``kept``, with accepted rewritings in place; what a row was first stays in raw_*."""
+    """Return a shard's rows as ``kept`` with accepted rewritings; raw_* keep the originals."""
     accepted = proposals.filter("accepted").unique("at", keep="first", maintain_order=True)
     opened = accepted.select("at", new="statement", correct="answer")
     joined = problems.with_row_index("at").join(opened, on="at", how="left", maintain_order="left")

@@ -1,8 +1,7 @@
-"""Programs that make and check tests: a model writes a generator, a validator and plausible wrong programs.
+"""Programs that make and check tests, written by a model.
 
-The first Python block of an answer is the generator, which reads a whole number and prints the input of that number;
-the second one is the validator, which ends with 0 if the input that it reads is allowed; the others are wrong in one
-way, to hunt with. All run in the sandbox, and an output counts only if the problem's solutions agree on it.
+The first Python block is a generator (number to input), the second a validator (ends with 0 for allowed inputs), others
+are wrong solutions.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ WRONG = 5
 
 
 def examples_text(tests: Iterable[tuple[str, str]]) -> str:
-    """Return given inputs and their outputs as a prompt shows them: the first short ones."""
+    """Return the first short inputs and outputs for a prompt."""
     short = [(text, output) for text, output in tests if len(text) + len(output) <= _EXAMPLE_BYTES]
     return "".join(
         f"\nExample {number}, input:\n```\n{text.rstrip()}\n```\nOutput:\n```\n{output.rstrip()}\n```\n"
@@ -99,9 +98,8 @@ def programs_request(
     """Return the request for a problem.
 
     Args:
-        problem: its `PROBLEM` row.
-        tests: given inputs with their outputs, those to show first.
-        designed: inputs that the generator should design one by one.
+        tests: inputs with outputs, in order of preference.
+        designed: number of inputs to design one by one.
         max_kb: size of the largest input.
     """
     details = {COUNT: str(designed), MOST_KB: str(max_kb), EXAMPLES: examples_text(tests)}
@@ -109,16 +107,13 @@ def programs_request(
 
 
 def needing_programs(_problems: pl.DataFrame, requests: list[PromptRequest]) -> Selected:
-    """Select the problems that need programs, of which the stage has made the requests."""
+    """Return the problems that need programs, with requests from the stage."""
     return pl.DataFrame({"id": [request.id for request in requests]}, {"id": pl.String()}), list(requests)
 
 
 @dataclass(frozen=True, slots=True)
 class TestPrograms:
-    """The programs of an answer. ``validator`` is None if it wrote none.
-
-    Example: ``TestPrograms("n = int(input())\\nprint(n)\\n", None)``
-    """
+    """The programs of a response; ``validator`` may be None."""
 
     __test__ = False  # not a test class, whatever pytest thinks
 
@@ -128,13 +123,13 @@ class TestPrograms:
 
 
 def programs_in(response: str) -> TestPrograms | None:
-    """Return the programs in a response, after its thoughts; None if it holds no Python block."""
+    """Return a response's programs after its thoughts, or None."""
     blocks = [block.code for block in code_blocks(response) if LANGUAGES.get(block.name) is CodeLang.PYTHON]
     return TestPrograms(blocks[0], blocks[1] if len(blocks) > 1 else None, tuple(blocks[2:])) if blocks else None
 
 
 def validators_in(responses: Iterable[str]) -> list[Validator]:
-    """Return the validators that responses wrote, each program once."""
+    """Return the distinct validators in responses."""
     programs = [programs_in(response) for response in responses]
     codes = dict.fromkeys(one.validator for one in programs if one is not None and one.validator is not None)
     return [
@@ -144,7 +139,7 @@ def validators_in(responses: Iterable[str]) -> list[Validator]:
 
 
 def wrong_programs_in(responses: Iterable[str]) -> list[str]:
-    """Return the wrong programs that responses wrote, each once."""
+    """Return the distinct wrong programs in responses."""
     programs = [programs_in(response) for response in responses]
     return list(dict.fromkeys(code for one in programs if one is not None for code in one.wrong))
 

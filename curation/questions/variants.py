@@ -1,13 +1,7 @@
-"""Variants of problems that the policy solves sometimes, written by a model such that the answer stays the same.
+"""Variants of sometimes solved problems, written by a model with the same answer.
 
-A variant is accepted only if:
-  - it is in the script of the problem;
-  - it is no near duplicate of a row of the set or of another variant, and does not overlap with a benchmark;
-  - its pass rate, measured with the policy, is in the band;
-  - the answer is proven: the writer's own answer, for which it has not seen the reference, is the reference, or most of
-    the policy's attempts reach it.
-
-The problem itself stays. Variants with another answer are out of scope.
+An accepted variant keeps the script, is no near duplicate or benchmark overlap, has a pass rate in the band, and its
+answer is reached by the writer, who has not seen the reference, or by most attempts.
 """
 
 from __future__ import annotations
@@ -52,7 +46,7 @@ UNPROVEN = "neither the writer's own answer nor most attempts of the policy are 
 
 @dataclass(slots=True)
 class VariantChecks:
-    """What accepts variants. ``writer`` and ``policy`` are names for the evidence."""
+    """What accepts variants; ``writer`` and ``policy`` name models in the evidence."""
 
     judge: Judge
     problems: pl.DataFrame  # id, source, row, statement, answer and lang of the whole set
@@ -65,7 +59,7 @@ class VariantChecks:
 
 
 def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
-    """Select all problems of a shard of the last decision: the policy solves them sometimes."""
+    """Return the sometimes solved problems of the last decision."""
     rows = problems.with_row_index("at").select("at", "id", "statement", "answer", "lang", "choices")
     requests: list[Request] = [
         PromptRequest(name, statement, Domain.MATH, lang)
@@ -75,7 +69,7 @@ def select(problems: pl.DataFrame, _checks: VariantChecks) -> Selected:
 
 
 def accept(row: Mapping[str, Any], proposed: ProposedRewriting, checks: VariantChecks) -> Mapping[str, Any] | str:
-    """Return the variant and the verdict on the writer's own answer, or why it is refused."""
+    """Return the variant and the verdict on the writer's answer, or why it is refused."""
     if main_script(proposed.statement) != main_script(row["statement"]):
         return f"the language changed: {main_script(row['statement'])} became {main_script(proposed.statement)}"
     solved = (Response(proposed.answer, None),)
@@ -86,7 +80,7 @@ def accept(row: Mapping[str, Any], proposed: ProposedRewriting, checks: VariantC
 
 
 def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], checks: VariantChecks) -> list[str | None]:
-    """Return why each variant is refused after it was compared and measured, or None."""
+    """Return why each variant is refused after comparison and measurement, or None."""
     fields = {"id": pl.String, "statement": pl.String, "answer": pl.String, "lang": pl.String}
     rows = pl.DataFrame(
         [(result["made"], result["new_statement"], row["answer"], row["lang"]) for row, result in pairs],
@@ -109,7 +103,7 @@ def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], checks:
 
 
 def _repeated(rows: pl.DataFrame, checks: VariantChecks) -> list[str | None]:
-    """Return why some variants are refused as near duplicates of the set, or of variants before them."""
+    """Return why variants are refused as near duplicates of the set or of earlier variants."""
     new = rows.with_row_index("row").with_columns(source=pl.lit(_SOURCE), row=pl.col("row").cast(pl.Int64))
     old = checks.problems.select(new.columns).with_columns(pl.col("row").cast(pl.Int64))
     members = near_duplicates(pl.concat([old, new]), old["source"].unique().sort().to_list())
@@ -160,7 +154,7 @@ def with_variants(problems: pl.DataFrame, variants: pl.DataFrame) -> pl.DataFram
 def _row(
     original: Mapping[str, Any], proposal: Mapping[str, Any], decision: pl.DataFrame, checks: VariantChecks
 ) -> dict[str, Any]:
-    """Return a variant as a row: source, license and group are the original's, the evidence is in its meta."""
+    """Return a variant as a row with the original's source, license and group."""
     correct, judged = decision.select("correct", "judged").row(0)
     evidence = {
         "by": checks.writer,

@@ -1,7 +1,6 @@
-"""Votes: questions that a model answers several times, each time with one word, and what enough equal words decide.
+"""Votes: questions that a model answers several times with one word each.
 
-Invariants: pure functions; a response without a readable word is no vote (`UNREADABLE`); with too few readable votes
-nothing is decided; another threshold asks no model again.
+Invariants: unreadable responses are no votes; another threshold asks no model again.
 """
 
 from __future__ import annotations
@@ -32,17 +31,14 @@ Ask = Callable[[Sequence[PromptRequest], int], pl.DataFrame]
 
 
 def text_request(text: str, lang: str, domain: str = Domain.MATH) -> PromptRequest:
-    """Return a request whose id is that of its whole text, so that a file of recorded votes names it by the text."""
+    """Return a request identified by its whole text, as in files of recorded votes."""
     return PromptRequest(problem_id(text, domain=domain), text, Domain(domain), lang)
 
 
 def read_verdict(text: str | None, words: Collection[str]) -> str | None:
-    """Return the last verdict of a response, one of ``words`` (in capitals); None if none can be read.
+    """Return the last verdict of a response, one of ``words`` (in capitals), or None.
 
-    Thoughts do not count. A response that names two verdicts in its last line is unreadable, as is one that never
-    closed its thoughts.
-
-    Example: ``read_verdict("So.\\nVERDICT: SAME", ("SAME", "DIFFERENT")) == "SAME"``
+    Two verdicts on the last line or unclosed thoughts are unreadable.
     """
     response = split_response(text).answer if text is not None else None
     if response is None:
@@ -63,7 +59,7 @@ def every_row(frame: pl.DataFrame) -> Selected:
 
 
 def drop_rows(vote: Vote, frame: pl.DataFrame, votes: pl.DataFrame, *_tables: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Split a shard's rows into ``kept`` and ``dropped``: a row leaves by the first decision that is a reason."""
+    """Split a shard into ``kept`` and ``dropped``, by each row's first decision that is a reason."""
     about = pl.format("{}, {}", "evidence", "about") if "about" in votes.columns else pl.col("evidence")
     reason = pl.col("decision").replace_strict({word: why.value for word, why in vote.reasons.items()}, default=None)
     faults = votes.select("at", stage=pl.lit(vote.name), reason=reason, evidence=about).drop_nulls("reason")
@@ -140,7 +136,7 @@ class Vote:
         threshold: float | None = None,
         _tool: Any = None,
     ) -> pl.DataFrame:
-        """Ask and count: return the rows with `tally` and `decide`; requests that are reasons are not asked."""
+        """Ask and count; return rows with `tally` and `decide`. Requests that are reasons are not asked."""
         asked = {request.id: request for request in requests if not isinstance(request, str)}
         names = pl.Series([None if isinstance(one, str) else one.id for one in requests], dtype=pl.String)
         whys = pl.Series("why", [one if isinstance(one, str) else None for one in requests], pl.String)
@@ -149,11 +145,7 @@ class Vote:
         return pl.concat([rows, counted, decided.drop("enough"), whys.to_frame()], how="horizontal")
 
     def tally(self, questions: pl.Series, attempts: pl.DataFrame) -> pl.DataFrame:
-        """Return the votes on each question, in order: its id, a count per word, ``unreadable`` and ``readable``.
-
-        Args:
-            attempts: `ATTEMPT` rows whose ``problem`` is a question's id.
-        """
+        """Return each question's id, count per word, ``unreadable`` and ``readable``."""
         texts = pl.Series([self.read(text) for text in attempts["text"]], dtype=pl.String)
         votes = attempts.select(question="problem", vote=texts)
         words = (*self.words, UNREADABLE)
@@ -164,12 +156,10 @@ class Vote:
         return frame.select("question", *counts).with_columns(readable=pl.sum_horizontal(self.words).cast(pl.Int32))
 
     def decide(self, tallies: pl.DataFrame, threshold: float, min_readable: int) -> pl.DataFrame:
-        """Return for each row of a tally whether ``enough`` votes can be read, the ``decision``, and its evidence.
-
-        The decision is a word, of equal words the first; null if the votes decide nothing.
+        """Return for each tally whether ``enough`` votes are readable, the ``decision`` or null, and its evidence.
 
         Args:
-            threshold: share of the readable votes that decides, above 0 and at most 1.
+            threshold: deciding share of the readable votes, in (0, 1].
         """
         enough = (pl.col("readable") >= max(1, min_readable)).fill_null(False)
         named = self.words[1:] if self.pooled else self.words
@@ -191,7 +181,7 @@ class Vote:
         )
 
     def notes(self, votes: pl.DataFrame) -> dict[str, int]:
-        """Return the counts of a shard, by decision; and how often people decided too, and alike."""
+        """Return a shard's counts by decision, and people's with their agreement."""
         asked = votes.filter(pl.col("question").is_not_null())
         notes = {f"decided {word}": asked.filter(decision=word).height for word in self.words}
         notes["uncertain"] = asked["decision"].null_count()

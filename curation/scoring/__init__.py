@@ -1,4 +1,4 @@
-"""The judge for other trainers: what of a problem travels with a row of a set, and the reward of a response to it."""
+"""The judge for other trainers."""
 
 from curation.scoring.record import VERSION, record_of
 from curation.scoring.scorer import Score, Scorer, ScoringSettings

@@ -1,13 +1,6 @@
-"""Proof of exported rows: the reference earns 1, an empty answer and a near miss earn 0, by the trainer's own call.
+"""Proof of exported rows by the trainer's own call: the reference earns 1, an empty answer and a near miss earn 0.
 
-Each format is asked as its trainer asks: by the function of `curation.scoring.trainers` that the trainer calls with the
-columns of a row, or, for trainers that want a class of ours (`curation.scoring.consumers`), by the record at the place
-where that class reads it.
-
-A near miss of an answer is its numbers changed, or the answer with a term added. A plain number is never equal to its
-near miss; of other answers a row fails only if every near miss earns a reward. For a program it is a mutant of the
-solution; some mutants are equivalent, so that a row fails only if all of them earn a reward. A code row without a
-solution is asked with a program that does nothing, and with nothing.
+Near misses, except of plain numbers, may be right, so that a row fails only if all earn a reward.
 """
 
 from __future__ import annotations
@@ -40,10 +33,10 @@ _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 def check_rows(form: str, rows: Sequence[tuple[ExportedProblem, Row]]) -> list[str | None]:
-    """Return for each row of a format what fails in its proof; None if nothing does.
+    """Return why each row fails its proof, or None.
 
     Raises:
-        SourceError: a row has no record, or needs a judge of the user's own that is not at hand.
+        SourceError: a record or a judge is missing.
     """
     asked: list[tuple[Row, str]] = []
     parts: list[tuple[list[str], list[str], bool]] = []
@@ -70,7 +63,7 @@ def _failure(right: Rewards, empty: float | None, wrong: Rewards, strict: bool) 
 
 
 def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
-    """Return right and wrong responses, and whether each wrong one alone would show a fault."""
+    """Return right and wrong responses, and whether one rewarded wrong response is a failure."""
     form = str(read_record(problem.record).get("response_format", ""))
     near = near_misses(problem.answer)
     is_plain = _PLAIN.fullmatch(problem.answer) is not None
@@ -78,7 +71,7 @@ def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]
 
 
 def near_misses(answer: str) -> list[str]:
-    """Return two answers near a reference that are wrong: `3/4` gives `4/5` and `5/5`."""
+    """Return two wrong answers near a reference, as `4/5` and `5/5` for `3/4`."""
     numbers = len(_NUMBER.findall(answer))
     if not numbers:
         return [f"{answer}+1", f"2({answer})+3"]
@@ -158,7 +151,7 @@ def _verifiers(asked: Asked) -> Rewards:
 
 
 def _by_record(place: Callable[[Row], Any]) -> Callable[[Asked], Rewards]:
-    """Return the call of a class that scores by the record at a place of the row."""
+    """Return a call that scores by a row's record."""
 
     def call(asked: Asked) -> Rewards:
         pairs = [(place(row), without_end(text)) for row, text in asked]

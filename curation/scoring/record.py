@@ -1,13 +1,10 @@
-"""What of a problem travels with a row of an exported set, so that another trainer judges as it was measured: JSON.
+"""The JSON record of an exported row, by which other trainers judge as the problem was measured.
 
     {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
-``program`` is a problem of `curation.verify.programs.files`: tests, limits, checker, function, language. ``letter`` is
-the right option's, where a multiple choice was opened; ``accepted`` are answers that a model took for the reference as
-the problem was measured, each as good as ``answer``; ``thinking`` and ``response_format`` are how responses were read
-as the problem was measured, where that is not the default; ``judges`` are the labels of the user's own judges
-(`curation.verify.own_judges`) that the problem was measured with, without which it is not judged.
+Optional: ``letter`` of an opened multiple choice; ``accepted``, answers as good as ``answer``; ``thinking``;
+``response_format``; ``judges``, required user judges.
 """
 
 from __future__ import annotations
@@ -36,9 +33,8 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
     """Return the record of a row of a curated set.
 
     Args:
-        row: in the `CURATED` schema.
-        program: what a problem of code is judged by; None for math.
-        asked: how the set was asked; None: by the defaults.
+        program: None for math.
+        asked: how the set was asked; None for the defaults.
     """
     from curation.verify.programs.files import row_of_problem
 
@@ -58,10 +54,10 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
 
 
 def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a record that was given as JSON or as an object.
+    """Return a record from JSON or an object.
 
     Raises:
-        SourceError: it is none, or one of another version.
+        SourceError: it is no record, or of another version.
     """
     try:
         table = json.loads(record) if isinstance(record, str) else record

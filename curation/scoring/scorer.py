@@ -1,9 +1,6 @@
-"""The reward of a response, by the judges that measured the problem: the same verdicts, wherever a model is trained.
+"""Rewards by the judges that measured the problem: 1 for correct, 0 otherwise, None if the verifier failed.
 
-A response is judged as an attempt is: its thoughts are left aside, its final answer or its program is found and judged.
-Correct is worth 1, everything else 0; what the verifier itself failed on is no verdict, and has no reward (None).
-
-Neither torch nor Prefect is needed here. `shared_scorer` is one scorer for all calls of a process.
+Imports neither torch nor Prefect.
 """
 
 from __future__ import annotations
@@ -40,17 +37,13 @@ class ScoringSettings:
     """How responses are read and judged.
 
     Args:
-        thinking: the tag that the model thinks in, as `<think>` or `[THINK]`; `none` for a model that does not; None:
-            as a row's record states, `<think>` if it states nothing.
-        response_format: how responses of math give their answers, as a recipe's `verify.response_format`; None: as a
-            row's record states.
-        workers: verifier processes, of math and of programs each; None: one a core.
-        tests_run: of a program, how many of its tests are run; None: all, as it was measured.
-        limit_s: CPU seconds of one comparison of answers.
-        all_tests: those tests are run to the last, also after a failure, so that the share passed is known.
-        judges: the files of the user's own judges that rows were measured with, as `path/to/chem.py:FORMULA`, relative
-            to the working directory; if empty, those of the environment variable `GOLDILOCKS_JUDGES`. A row that was
-            measured with a judge that is missing is refused.
+        thinking: the model's thinking tag, as `<think>`, or `none`; None: the record's, or `<think>`.
+        response_format: as `verify.response_format`; None: the record's.
+        workers: verifier processes per domain; None: one per core.
+        tests_run: max tests per program; None: all.
+        limit_s: CPU seconds per comparison of answers.
+        all_tests: whether to continue after a failed test.
+        judges: files of user judges, as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`.
     """
 
     thinking: str | tuple[str, str] | None = None
@@ -64,10 +57,7 @@ class ScoringSettings:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The reward of a response: 1 or 0, None where the verifier failed; its outcome, and what decided.
-
-    Example: ``Score(1.0, "correct", "42", "number")``
-    """
+    """The reward of a response (None if the verifier failed), and what decided."""
 
     reward: float | None
     outcome: str
@@ -76,7 +66,7 @@ class Score:
 
 
 class Scorer:
-    """Scores responses by the records of their problems. A context manager; may be called from many threads."""
+    """Scores responses by their problems' records. Thread-safe."""
 
     def __init__(self, settings: ScoringSettings | None = None) -> None:
         self.settings = settings or ScoringSettings()
@@ -114,10 +104,10 @@ class Scorer:
         return {Domain.MATH: self._math[()].version, Domain.CODE: self._code.version}
 
     def score(self, responses: Sequence[tuple[str | Mapping[str, Any], Any]]) -> list[Score]:
-        """Return the scores of (record, response) pairs, in order; a response is what `response_text` reads.
+        """Return the scores of (record, response) pairs.
 
         Raises:
-            SourceError: a record is none, or needs a judge of the user's own that the settings do not name.
+            SourceError: a record is invalid, or its judge is missing.
             VerifierError: programs cannot be run here.
         """
         futures = [self.submit(record, response) for record, response in responses]
@@ -126,12 +116,12 @@ class Scorer:
     def submit(
         self, record: str | Mapping[str, Any], response: Any, *, seed: int = 0, finish: str | None = None
     ) -> Future[tuple[Verdict, ...]]:
-        """Return the verdict on one response, as a future; a response that cannot be read is not judged.
+        """Return the verdict on one response as a future.
 
         Args:
-            response: a text, a chat message, or the parts of its content.
-            seed: draws a program's tests where not all are run.
-            finish: how the response ended, as of a `TokenCompletion`; None where unknown.
+            response: a text, a chat message, or its parts.
+            seed: draws a program's tests.
+            finish: as in `TokenCompletion`, or None.
         """
         table = read_record(record)
         tags = ThinkingTags.of(self.settings.thinking or table.get("thinking", OPEN))
@@ -154,17 +144,14 @@ class Scorer:
         return math.submit(task, [final_answer(answers[0], form)])
 
     def _math_judge(self, judges: tuple[PluginRef, ...]) -> MathJudge:
-        """Return the verifier with these judges of the user's own."""
+        """Return the verifier with these judges."""
         with self._lock:
             if judges not in self._math:
                 self._math[judges] = MathJudge(self.settings.workers, self.settings.limit_s, judges=judges)
             return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
-        """Keep what a problem's programs are judged by, and open the sandbox for the first; return its name here.
-
-        Sets that were exported at different times may judge a problem of one id by different tests.
-        """
+        """Keep a problem's tests, which are not unique to its id, under the returned name."""
         content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
         held = f"{name}/{content}"
         with self._lock:
@@ -177,7 +164,7 @@ class Scorer:
 
 
 def score_of(verdict: Verdict) -> Score:
-    """Return the score that a verdict is worth."""
+    """Return the score of a verdict."""
     outcome = verdict.outcome
     reward = None if outcome in FAILURES else float(outcome is Outcome.CORRECT)
     return Score(reward, outcome.value, verdict.answer, verdict.method)
@@ -185,5 +172,5 @@ def score_of(verdict: Verdict) -> Score:
 
 @cache
 def shared_scorer(settings: ScoringSettings) -> Scorer:
-    """Return the scorer of this process under these settings; its workers end with the process."""
+    """Return this process's scorer for these settings."""
     return Scorer(settings)

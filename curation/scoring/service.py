@@ -1,15 +1,12 @@
-"""The judge as an HTTP service for any trainer: a starlette application over a `Scorer`.
+"""The judge as an HTTP service, a starlette application over a `Scorer`.
 
     GET  /health       {"status": "ok", "verifiers": {"math": "answers@…", "code": "programs-…"}, "problems": 351}
     POST /score        {"items": [{"record": {…}, "response": "…"}, {"id": "5f…", "response": "…"}]}
                        → {"scores": [{"reward": 1.0, "outcome": "correct", "answer": "42", "method": "number"}, …]}
-    POST /get_reward   OpenRLHF's remote reward model: {"query": […], "prompts": […], "labels": […]}
+    POST /get_reward   OpenRLHF: {"query": […], "prompts": […], "labels": […]}
                        → {"rewards": […], "scores": […], "extra_logs": {"excluded": […]}}
 
-An item names its problem by the record of an exported row, or by its id in a set that the service was started with. An
-item that cannot be read has the outcome ``refused`` and an ``error``; the others are judged. Its reward is null, as if
-the verifier had failed; OpenRLHF has no such value and gets 0, and 1 in ``extra_logs``. A request that cannot be read
-at all is answered with 400 and a sentence.
+An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0, and excluded).
 """
 
 from __future__ import annotations
@@ -52,8 +49,8 @@ def reward_app(scorer: Scorer, records: Mapping[str, str] | None = None, key: st
     """Return the service as an ASGI application.
 
     Args:
-        records: those of the sets that it knows, by their problems' ids.
-        key: required of every request but ``/health``; without it only this machine is answered.
+        records: by problem id.
+        key: required except for ``/health``; without one only this machine is answered.
     """
     service = _Service(scorer, records or {})
     routes = [
@@ -115,7 +112,7 @@ class _Service:
         return items
 
     def _openrlhf_items(self, table: dict[str, Any]) -> list[Any]:
-        """Return the items of a request of OpenRLHF, whose labels are records or ids and whose queries hold prompts."""
+        """Return the items of an OpenRLHF request."""
         queries, labels = table.get("query"), table.get("labels")
         prompts = table.get("prompts") or ([""] * len(queries) if isinstance(queries, list) else None)
         match queries, labels, prompts:

@@ -1,4 +1,4 @@
-"""Reward functions in the signatures of other trainers. Each finds a problem's record in its row and asks `Scorer`.
+"""Reward functions in the signatures of other trainers.
 
     verl         custom_reward_function.path=FILE custom_reward_function.name=verl_score   (the export writes FILE)
     TRL, open-r1 GRPOTrainer(reward_funcs=trl_reward)
@@ -7,10 +7,7 @@
     verifiers    vf.Rubric(funcs=[verifiers_reward]), before 0.4; a `Taskset` since
     ART          trajectory.reward = await art_reward(row, trajectory)
 
-Trainers that want a class of their own find it in `curation.scoring.consumers`.
-
-Further keywords are those of `ScoringSettings`. A response on which the verifier failed is worth None where the trainer
-leaves such out (TRL), and 0 elsewhere, with a mark next to it.
+Further keywords are those of `ScoringSettings`. If the verifier failed, the reward is None for TRL and 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ def verl_score(
     extra_info: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> dict[str, float | str]:
-    """Return verl's score of a response: ``score`` and ``acc`` (1 or 0), the outcome, and whether the judge failed.
+    """Return verl's ``score`` and ``acc`` (1 or 0), and the outcome.
 
     Raises:
         SourceError: ``extra_info`` has no record.
@@ -54,11 +51,10 @@ def trl_reward(
     goldilocks: Sequence[str] | None = None,
     **others: Any,
 ) -> list[float | None]:
-    """Return TRL's rewards of a batch: 1, 0, or None where the verifier failed, which TRL leaves out.
+    """Return TRL's rewards of a batch: 1, 0, or None if the verifier failed.
 
     Args:
-        completions: texts, or conversations whose last message is the response.
-        goldilocks: the column of that name.
+        goldilocks: the column of records.
     """
     settings = {name: value for name, value in others.items() if name in _SETTINGS}
     records: Sequence[str | None] = goldilocks or [None] * len(completions)
@@ -80,10 +76,7 @@ def areal_reward(
 
 
 async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[float]:
-    """Return slime's reward of a sample, or of a group of them, whose ``metadata`` has the record.
-
-    Settings are the defaults.
-    """
+    """Return slime's reward of a sample or a group."""
     samples = sample if isinstance(sample, list) else [sample]
     pairs = [((one.metadata or {}).get(MARK), without_end(one.response)) for one in samples]
     rewards = [score.reward or 0.0 for score in await asyncio.to_thread(_scored, pairs, {})]
@@ -91,10 +84,7 @@ async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[
 
 
 async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
-    """Return the reward of a trajectory of ART for a row of an exported set; settings are the defaults.
-
-    What decided is written into the trajectory's ``metadata``, and a failed verifier into its ``metrics``.
-    """
+    """Return the reward of ART's trajectory; its ``metadata`` gets what decided."""
     pair = (row.get(MARK), last_message(trajectory.messages()))
     (score,) = await asyncio.to_thread(_scored, [pair], {})
     trajectory.metadata["outcome"] = score.outcome
@@ -103,7 +93,7 @@ async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
 
 
 def exported_score(record: Any, response: str) -> Score:
-    """Return the score of one response by the record of its row; settings are the defaults.
+    """Return the score of a response by its row's record.
 
     Raises:
         SourceError: there is no record.
@@ -112,18 +102,18 @@ def exported_score(record: Any, response: str) -> Score:
 
 
 def without_end(text: str) -> str:
-    """Return a response without the special tokens and the padding that end it: ``18<|im_end|>`` → ``18``."""
+    """Return a response without its end tokens and padding: ``18<|im_end|>`` → ``18``."""
     return _END.sub("", text)
 
 
 async def verifiers_reward(completion: Any, info: Mapping[str, Any], **_others: Any) -> float:
-    """Return the reward of a rollout of verifiers, whose ``info`` has the record; settings are the defaults."""
+    """Return the reward of a verifiers rollout."""
     pair = (info.get(MARK), last_message(completion))
     return (await asyncio.to_thread(_scored, [pair], {}))[0].reward or 0.0
 
 
 def last_message(completion: Any) -> Any:
-    """Return a response: the text itself, or the last message of a conversation."""
+    """Return the text of a response or a conversation's last message."""
     return completion if isinstance(completion, str) else completion[-1]
 
 

@@ -1,21 +1,9 @@
-"""Rows of code sources, and Kattis packages, as tests, solutions and limits.
+"""Rows of code sources and Kattis packages as tests, solutions and limits (`TEST`, `SOLUTION`, `JUDGING`).
 
-With the `PROBLEM` rows of a batch are three tables, `TEST`, `SOLUTION` and `JUDGING`, joined to them by the problem's
-id. Tests are read in the forms that people publish:
+Asserts that compare a call with a JSON literal become calls, others a test program.
 
-    lists of {input, output}, an object of lists, as values or as JSON text     CodeContests, APPS, TACO, Codeforces
-    JSON that was pickled, compressed and written in base64                     LiveCodeBench's private tests
-    a list of assert statements                                                 MBPP
-    a program that defines ``check(candidate)``                                 HumanEval
-
-Asserts that compare a call with a literal that JSON can hold become calls; all others run as a test program.
-
-Invariants:
-  - a test or a solution belongs to one problem, and positions count from 0 in the source's order;
-  - a value of another form than the recipe names is one `BadRowError` with its path and the value;
-  - programs in languages that are not run are left out and counted, nothing else is.
-
-Nothing is run and nothing is judged here.
+Invariants: positions count from 0 in the source's order; a value of an unexpected form is a `BadRowError`; only
+programs in unsupported languages are left out, and counted.
 """
 
 from __future__ import annotations
@@ -68,7 +56,7 @@ class CodeTables:
 
 
 def package_row(package: Package) -> Row:
-    """Return a package as a row: statement, name, title, license, source and not_usable (reasons, or null)."""
+    """Return a package as a row, with ``not_usable``: reasons or null."""
     return {
         "statement": f"# {package.title}\n\n{package.statement}" if package.statement else None,
         "name": package.name,
@@ -80,20 +68,14 @@ def package_row(package: Package) -> Row:
 
 
 def format_samples(package: Package) -> str:
-    """Return the package's sample tests, which its statement does not hold, under Markdown headings."""
+    """Return the package's sample tests under Markdown headings."""
     samples = package.problem.tests[: package.samples]
     pairs = [(test.input.decode("utf-8", "replace"), test.output.decode("utf-8", "replace")) for test in samples]
     return "\n\n".join(_examples(pairs))
 
 
 def package_tables(ids: Sequence[str], packages: Sequence[Package], processes: bool = False) -> CodeTables:
-    """Return the tests, solutions and limits of some packages; a repeated statement counts once.
-
-    Args:
-        processes: their programs may start processes of their own.
-
-    ``judging`` has one more column, ``not_usable``: why outputs of the package cannot be judged here, or null.
-    """
+    """Return packages' tests, solutions and limits, with why outputs cannot be judged (``not_usable``)."""
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
     judging: list[dict[str, Any]] = []
@@ -139,7 +121,7 @@ def _judging_of_package(package: Package) -> dict[str, Any]:
 
 
 def _first_of_each(ids: Sequence[str], items: Sequence[Item]) -> dict[str, Item]:
-    """Return the first item of each id: the duplicates stage drops later rows with the same statement."""
+    """Return the first item of each id, as the duplicates stage does."""
     first: dict[str, Item] = {}
     for name, item in zip(ids, items, strict=True):
         first.setdefault(name, item)
@@ -158,14 +140,13 @@ def _as_tables(
 
 
 def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, processes: bool = False) -> CodeTables:
-    """Return the tests, solutions and limits of some rows.
+    """Return rows' tests, solutions and limits; of repeated ids the first row counts.
 
     Args:
-        ids: the problems' ids, one a row; of a repeated one the first row counts.
-        processes: programs may start processes of their own.
+        processes: whether programs may start processes.
 
     Raises:
-        BadRowError: a value has another form than the recipe names.
+        BadRowError: a value has an unexpected form.
     """
     tests: list[tuple[Any, ...]] = []
     solutions: list[tuple[Any, ...]] = []
@@ -194,10 +175,7 @@ def code_tables(ids: Sequence[str], rows: Sequence[Row], columns: CodeColumns, p
 
 
 def whole_statement(statement: str | None, row: Row, columns: CodeColumns) -> str | None:
-    """Return the statement with its further parts and its examples, under Markdown headings.
-
-    A statement that does not name the function that its asserts call gets the name, and one of the asserts.
-    """
+    """Return the statement with its further parts and examples, and the called function if it lacks it."""
     if statement is None:
         return None
     blocks = [statement.strip()]
@@ -221,10 +199,10 @@ def _examples(pairs: Sequence[tuple[str, str | None]]) -> list[str]:
 
 
 def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> list[tuple[str, str | None]]:
-    """Return the (input, expected output) pairs of one part of a row's tests.
+    """Return (input, expected output) pairs of a part of a row's tests.
 
     Args:
-        function: its name, if the tests are calls: their arguments are written as JSON, one value a line.
+        function: of tests that are calls; their arguments become JSON lines.
     """
     packed = _unpacked(row, part.path) if part.path is not None else row
     if packed is None or packed == "":
@@ -251,7 +229,7 @@ def parse_tests(row: Row, part: TestColumns, function: str | None = None) -> lis
 
 
 def _first_assert(row: Row, columns: CodeColumns) -> str | None:
-    """Return the first assert of a row's tests; None if they have another form."""
+    """Return a row's first assert, or None."""
     values = (value_at(row, part.path) for part in columns.tests if part.path is not None)
     return next((str(value[0]) for value in values if value and _is_asserts(value)), None)
 
@@ -263,10 +241,10 @@ def _is_asserts(packed: Any) -> bool:
 
 
 def _function_of(row: Row, columns: CodeColumns) -> str | None:
-    """Return the function that is asked for, as `JUDGING` holds it: its name, or the test program of a row's asserts.
+    """Return the requested function's name, or the test program of a row's asserts.
 
     Raises:
-        BadRowError: the tests do not show which function they call.
+        BadRowError: the tests do not show the function.
     """
     named = _text(row, columns.function)
     parts = [_unpacked(row, part.path) for part in columns.tests if part.path is not None]
@@ -284,7 +262,7 @@ def _function_of(row: Row, columns: CodeColumns) -> str | None:
 
 
 def _call_of(text: str) -> tuple[str, str, str] | None:
-    """Return name, arguments and value of ``assert name(literals) == literal``; None if JSON cannot hold them."""
+    """Return name, arguments and value of ``assert name(literals) == literal``; None unless they are JSON."""
     try:
         match ast.parse(text.strip()).body:
             case [ast.Assert(ast.Compare(ast.Call(ast.Name(name), args, []), [ast.Eq()], [right]), None)]:
@@ -300,7 +278,7 @@ def _call_of(text: str) -> tuple[str, str, str] | None:
 
 
 def _is_json(value: Any) -> bool:
-    """Return whether a value comes back from JSON as it was: no tuple, set, or key that is no text."""
+    """Return whether a value survives JSON unchanged."""
     if isinstance(value, list):
         return all(map(_is_json, value))
     if isinstance(value, dict):
@@ -341,7 +319,7 @@ def _as_output(value: Any) -> str | None:
 def _solutions_of(
     row: Row, part: SolutionColumns, others: Counter[str], starter: str | None
 ) -> list[tuple[str, str, bool | None, str | None]]:
-    """Return (lang, code, right, label) of each program in one part of a row's solutions."""
+    """Return (lang, code, right, label) of each program in a part of a row."""
     solutions: list[tuple[str, str, bool | None, str | None]] = []
     for program in _programs(row, part):
         code, language, verdict = (program.get(name) for name in ("code", "language", "verdict"))
@@ -395,7 +373,7 @@ def _judging_of(row: Row, columns: CodeColumns) -> dict[str, Any]:
 
 
 def _text(row: Row, path: str | None) -> str | None:
-    """Return the text at a path, which may lead into a column of JSON text; None if it is empty."""
+    """Return the text at a path, also within JSON text; None if empty."""
     if path is None:
         return None
     value = value_at(row, path)
@@ -407,7 +385,7 @@ def _text(row: Row, path: str | None) -> str | None:
 
 
 def _unpacked(row: Row, path: str) -> Any:
-    """Return the value at a path; text is read as JSON, packed or not, unless it is a test program."""
+    """Return the value at a path, with JSON text parsed and unpacked unless it is a test program."""
     value = value_at(row, path)
     if not isinstance(value, str) or not value.strip() or _TEST_PROGRAM.search(value):
         return value

@@ -1,8 +1,7 @@
-"""Rows of JSON lines, CSV and parquet files, compressed or not, each with its line.
+"""Rows of JSON lines, CSV and parquet files, compressed or not.
 
-Invariants: rows come in the file's order, a batch in memory at once, and blank lines are none; a line of JSON that
-cannot be read, or a row of CSV with too many or too few fields, is a `RawRow` without a row; a file that is missing,
-damaged or of another kind is one `SourceError`.
+Invariants: rows are streamed in order; an unreadable line is a `RawRow` without a row; an unreadable file is one
+`SourceError`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow]:
-    """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, also those that cannot be read.
+    """Yield every row of a ``jsonl``, ``csv`` or ``parquet`` file, readable or not.
 
     Raises:
         SourceError: the file is missing or damaged.
@@ -59,20 +58,20 @@ def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow
 
 
 def read_rows(path: Path, batch_rows: int = 10_000) -> Iterator[Row]:
-    """Return an iterator over the rows of one .jsonl, .parquet or .csv file, compressed or not."""
+    """Return an iterator over a file's rows, compressed or not."""
     return (raw.read() for raw in raw_rows(path, kind_of(path), batch_rows))
 
 
 def numbered_jsonl(path: Path) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a file of JSON lines with the number of each line, from 1."""
+    """Yield rows of JSON lines with their line numbers, from 1."""
     return ((raw.line, raw.read()) for raw in raw_rows(path, "jsonl"))
 
 
 def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
-    """Return the kind of a file by its ending, as in a recipe's ``kind``.
+    """Return a file's ``kind`` by its ending.
 
     Raises:
-        SourceError: the ending is none that can be read.
+        SourceError: the ending is unknown.
     """
     suffixes = [suffix for suffix in path.suffixes if suffix not in COMPRESSED]
     match suffixes[-1] if suffixes else "":
@@ -115,7 +114,7 @@ def _json_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
 
 
 def _parsed(line: bytes) -> tuple[Row | None, str]:
-    """Return the row of a line, or why it is none."""
+    """Return a line's row, or its error."""
     try:
         row = orjson.loads(line)
     except ValueError as error:
@@ -135,7 +134,7 @@ def _is_deep(value: Any, depth: int = 0) -> bool:
 
 
 def _listed_rows(path: Path, content: bytes) -> Iterator[RawRow]:
-    """Yield the items of a file that is one list, which is held in memory."""
+    """Yield the items of a file that is one list, read into memory."""
     if len(content) >= LONGEST:
         raise SourceError(f"{path}: a list of more than {LONGEST:,} bytes; write an object a line.")
     try:
@@ -153,7 +152,7 @@ def _csv_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:
     """Yield the rows below the header; an empty field is None.
 
     Raises:
-        SourceError: a quote is broken, or text is not UTF-8, so that it is unknown where the next row begins.
+        SourceError: rows cannot be separated.
     """
     csv.field_size_limit(LONGEST)
     with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:

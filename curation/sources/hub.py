@@ -1,7 +1,6 @@
-"""Data sets of the hub, and folders that `datasets` loads; fetched once, and named by commit.
+"""Data sets of the hub, cached by commit, and folders that `datasets` loads.
 
-Invariants: what is fetched is one commit; what was fetched of a commit is read again without asking the hub, whole or
-not at all; a set that is gone, gated, private or a script is one sentence with what to do.
+Invariants: a fetched set is one commit, complete or missing; a cached commit needs no network.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ BUILDERS = {".parquet": "parquet", ".json": "json", ".jsonl": "json", ".csv": "c
 
 
 def dataset_state(place: Place, folder: Path) -> TableState:
-    """Return the commit of a hub set and what is taken of it, or the fingerprint of a folder of this machine."""
+    """Return a hub set's commit and selection, or the fingerprint of a local folder."""
     if (folder / place.path).exists():
         return TableState(str(load_dataset(place, folder)._fingerprint))
     commit = _commit_of(place)
@@ -33,11 +32,11 @@ def dataset_state(place: Place, folder: Path) -> TableState:
 
 
 def load_dataset(place: Place, folder: Path) -> Any:
-    """Return the `datasets.Dataset` of a folder relative to ``folder`` or, if there is none, of the hub.
+    """Return the `datasets.Dataset` of a folder relative to ``folder``, or else of the hub.
 
     Raises:
-        MissingSourceError: it cannot be had; the message states why, and what to do.
-        SourceError: it has no such split, or its parts do not fit together.
+        MissingSourceError: it cannot be had; the message has a remedy.
+        SourceError: it has no such split, or its parts do not match.
     """
     import datasets
 
@@ -60,7 +59,7 @@ def load_dataset(place: Place, folder: Path) -> Any:
 
 
 def _by_library(place: Place, name: str, subset: str | None, revision: str | None) -> Any:
-    """Return the data set of a configuration, or that of the files that the place names."""
+    """Return the data set of a configuration or of the named files."""
     import datasets
 
     if place.files is None:
@@ -97,7 +96,7 @@ def _pick_splits(place: Place, loaded: list[Any]) -> Any:
 
 
 def _commit_of(place: Place) -> str:
-    """Return the commit of a hub set; the hub is asked only if the revision is not one already."""
+    """Return a hub set's commit, without a request if the revision is one."""
     if place.revision is not None and COMMIT.fullmatch(place.revision):
         return place.revision
     from huggingface_hub import HfApi
@@ -106,13 +105,13 @@ def _commit_of(place: Place) -> str:
 
 
 def _name_of(place: Place, commit: str) -> str:
-    """Return a hash of the commit and of what is taken of it."""
+    """Return a hash of the commit and the selection."""
     taken = [place.path, *map(list, (names(place.subset), names(place.split), names(place.files))), commit]
     return hashlib.blake2b(json.dumps(taken).encode(), digest_size=16).hexdigest()
 
 
 def _cached(note: Path) -> Any:
-    """Return the set whose files a note lists; None if one is gone or has another size."""
+    """Return the set whose files a note lists; None if one is missing or changed in size."""
     import datasets
 
     try:

@@ -1,18 +1,7 @@
-"""Problem packages of the Kattis format, legacy and newer, read from a folder.
+"""Problem packages of the Kattis format, legacy and newer.
 
-A package is a folder with ``problem.yaml``: a statement (``problem_statement/`` or ``statement/``, TeX or Markdown),
-tests (``data/sample`` and ``data/secret``), submissions in folders named by their verdict, perhaps an output
-validator. `read_package` makes of it a `CodeProblem` to judge by, a statement as text, and the submissions with what
-is expected of them.
-
-Invariants: nothing of a package is executed or interpreted here, and nothing outside its folder is read; what cannot
-be used is named with its reason (``refused`` of the problem, ``skipped`` of a submission).
-
-Limits: the time limit is the package's own (``limits.time_limit``, ``.timelimit``, ``domjudge-problem.ini``). Where it
-has none ``has_time_limit`` is False and the problem carries a generous limit, until one is
-derived from the slowest accepted submission (`curation.programs.execution_matrix`).
-
-What it does not do: scoring, interactive and multi-pass problems are refused; flags of single test groups are not read.
+Invariants: nothing of a package is executed, and nothing outside its folder is read; what cannot be used has its reason
+(``refused``, ``skipped``), such as scoring, interactive and multi-pass problems.
 """
 
 from __future__ import annotations
@@ -77,11 +66,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class PackagedSubmission:
-    """A program of a package. ``expected`` are the verdicts its folder or its header allow; ``skipped`` states why it
-    is not judged (another language, several files), and then ``lang`` is None.
-
-    Example: ``PackagedSubmission("accepted/al.py", CodeLang.PYTHON, "print(1)", frozenset({CodeVerdict.AC}), None)``
-    """
+    """A program of a package with its ``expected`` verdicts, or why it is not judged (``skipped``)."""
 
     name: str
     lang: CodeLang | None
@@ -96,14 +81,13 @@ class PackagedSubmission:
 
     @property
     def rejected(self) -> bool:
-        """Return whether it is known to be wrong in some way."""
+        """Return whether it is known to be wrong."""
         return bool(self.expected) and CodeVerdict.AC not in self.expected
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A problem package. ``reasons`` are words for what keeps it from being used as a text problem: ``interactive``,
-    ``scoring``, ``multi_pass``, ``image``, ``no_statement``, ``no_tests``, ``checker``, each with its evidence."""
+    """A problem package; ``reasons`` hold why it cannot be a text problem, with evidence."""
 
     path: Path
     name: str
@@ -121,7 +105,7 @@ class Package:
 
 
 def find_packages(folder: Path) -> Iterator[Path]:
-    """Yield the package folders in a folder, at any depth, in order of their names. A package holds no others."""
+    """Yield the package folders at any depth, sorted; packages do not nest."""
     if (folder / "problem.yaml").is_file() and (folder / "data").is_dir():
         yield folder
         return
@@ -131,7 +115,7 @@ def find_packages(folder: Path) -> Iterator[Path]:
 
 
 def read_package(path: Path) -> Package:
-    """Return a package with its tests in memory. Raises `SourceError` where the folder is no package."""
+    """Return a package with its tests in memory. Raises `SourceError` if the folder is no package."""
     metadata = _yaml(path / "problem.yaml")
     statement_file = _statement(path)
     raw = _text(statement_file) if statement_file is not None else ""
@@ -246,7 +230,7 @@ def _statement(path: Path) -> Path | None:
 
 
 def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
-    """Return the tests that have an answer, samples first, and how many are samples."""
+    """Return the answered tests, samples first, and the number of samples."""
     tests: list[CodeTest] = []
     samples = 0
     for part in ("sample", "secret"):
@@ -262,7 +246,7 @@ def _tests(path: Path) -> tuple[tuple[CodeTest, ...], int]:
 
 
 def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Checker | None, str | None]:
-    """Return how outputs are compared, the checker where there is one, and why they cannot be judged."""
+    """Return the comparison, the checker if any, and why outputs cannot be judged."""
     flags = " ".join(str(metadata.get("validator_flags") or "").split()) or _flags(path, "output_validator")
     folder = next((path / name for name in ("output_validator", "output_validators") if (path / name).is_dir()), None)
     legacy = str(metadata.get("problem_format_version", "legacy")).startswith("legacy")
@@ -276,7 +260,7 @@ def _judging(path: Path, metadata: Mapping[str, Any]) -> tuple[Comparison, Check
 
 
 def _flags(path: Path, program: str) -> str:
-    """Return the arguments in the test data's settings for ``output_validator`` or ``input_validator``."""
+    """Return the test data's arguments for ``output_validator`` or ``input_validator``."""
     for file, key in (("testdata.yaml", f"{program}_flags"), ("test_group.yaml", f"{program}_args")):
         for folder in (path / "data", path / "data" / "secret"):
             value = _yaml(folder / file).get(key) if (folder / file).is_file() else None
@@ -288,11 +272,7 @@ def _flags(path: Path, program: str) -> str:
 
 
 def _validators(path: Path) -> Iterator[Validator]:
-    """Yield the package's input validators: an input must pass all of them.
-
-    One in a language that is not run here (Java, a script that builds it) is included with the reason, so that
-    the caller can report that it is left out.
-    """
+    """Yield the input validators, all of which an input must pass, and reasons for unsupported ones."""
     flags = tuple(_flags(path, "input_validator").split())
     for name in ("input_validators", "input_format_validators"):
         for entry in sorted((path / name).iterdir()) if (path / name).is_dir() else ():
@@ -311,7 +291,7 @@ def _validators(path: Path) -> Iterator[Validator]:
 
 
 def _program(path: Path, flags: tuple[str, ...]) -> Checker | str:
-    """Return the checker or validator in a folder or file, or why it cannot be used."""
+    """Return a checker or validator, or why it cannot be used."""
     if path.is_file():
         return _of_files([path], flags)
     entries = [entry for entry in sorted(path.iterdir()) if not entry.name.startswith(".")]

@@ -1,10 +1,6 @@
-"""Statements of problem packages, TeX or Markdown, as plain text with their formulas kept.
+"""Statements of problem packages, TeX or Markdown, as plain text with formulas unchanged.
 
-Formulas in dollars stay as they are: they are what a solver reads. Comments, figures and layout go; headings, lists,
-emphasis and quotes become text, accents letters. `needs_image` states whether a picture is shown; an ``\\illustration``
-is decoration by the format's convention and does not count.
-
-What it does not do: macros that an author defines are expanded only where they take no argument.
+Macros with arguments are not expanded.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Rows that a function of the user's own yields: `kind = "python"`, `path = "rows.py:rows"`.
+"""Rows from a user's function (`kind = "python"`), which runs with the user's rights.
 
-It runs in the process that reads sources, with the user's rights. It must yield the same rows in the same order each
-time that it is called: a run that goes on reads it again from the start.
-
-Invariants: rows are streamed; the digest of the function's file is part of what the source holds, what it reads is not;
-what it raises is an error with file, line and row; what it yields that is no mapping is a bad row.
+Invariants: each call must yield the same rows in the same order; the file's digest identifies the source, without what
+it reads.
 """
 
 from __future__ import annotations
@@ -47,7 +44,7 @@ def find_rows(name: str, folder: Path, source: str) -> PluginRef:
 
 
 def own_rows(name: str, folder: Path, source: str) -> Iterator[RawRow]:
-    """Yield what the function yields, a row each, counted from 1.
+    """Yield the function's rows, counted from 1.
 
     Raises:
         ConfigError: the plug-in cannot be loaded, or is no function.

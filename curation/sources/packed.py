@@ -1,7 +1,6 @@
-"""Text that a source packed: base64 of compressed bytes of a pickled text, as LiveCodeBench's private tests are.
+"""Text in base64 of a compressed pickle, as LiveCodeBench's private tests are.
 
-Invariant: nothing is unpickled. The instructions of a pickle are read, and all but those of one text are refused: so no
-code in it runs, and it takes no more memory than its text.
+Invariant: nothing is unpickled; a pickle of anything but one text is refused, so that no code in it runs.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ _AROUND = frozenset("PROTO FRAME PUT BINPUT LONG_BINPUT MEMOIZE STOP".split())
 
 
 def unpack_text(text: str, limit: int = MAX_UNPACKED) -> str:
-    """Return the text that was pickled, compressed and written in base64.
+    """Return the text in base64 of a compressed pickle.
 
     Raises:
-        ValueError: it is not packed so, unpacks to more than ``limit`` bytes, or holds something else than text.
+        ValueError: it is not so packed, is no text, or exceeds ``limit`` bytes.
     """
     try:
         return _pickled_text(_inflate(base64.b64decode(text, validate=True), limit))

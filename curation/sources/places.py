@@ -1,4 +1,4 @@
-"""What names a table of rows, and what it held when it was read."""
+"""Names of tables, and their content when they were read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from curation.records import SourceError
 
 
 class MissingSourceError(SourceError):
-    """A source that cannot be had: it is gone, access to it was not granted, or it cannot be reached."""
+    """A source that is gone, forbidden or unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table: its files, or a data set's configurations and splits.
-
-    Example: ``Place("numina-1.5", "dataset", "AI-MO/NuminaMath-1.5")``
-    """
+    """A table: files, or a data set's configurations and splits."""
 
     source: str
     """The source that reads it: errors name it."""
@@ -34,7 +31,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """What a table held when it was read: a hash of its content and, of a hub set, its commit; of a joined one, too."""
+    """A table's content when it was read, with its joined table's."""
 
     digest: str
     commit: str | None = None
@@ -43,7 +40,7 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A file on this machine, and the public URL that it was fetched from; empty if it is no copy."""
+    """A local file, and the public URL of which it is a copy, if any."""
 
     path: Path
     url: str = ""
@@ -55,7 +52,7 @@ def place_of(source: Source) -> Place:
 
 
 def joined_place(source: Source) -> Place | None:
-    """Return the second table of a source; None if it has none."""
+    """Return a source's second table, or None."""
     return None if source.join is None else _place(source.name, source.join)
 
 

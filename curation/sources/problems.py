@@ -1,7 +1,7 @@
-"""Rows of sources as Problems, by the column map of the recipe.
+"""Rows of sources as Problems, by the recipe's column map.
 
-Invariants: every row that is taken becomes a row of `PROBLEM` with its position in the source; a missing statement or
-answer stays null and is dropped, with its reason, by the format filter; a value of a wrong type is a `BadRowError`.
+Invariants: every row keeps its position; a missing statement or answer is null; a value of a wrong type is a
+`BadRowError`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _META = json.JSONEncoder(default=str, ensure_ascii=False)
 
 
 def check_columns(source: Source, rows: Sequence[Row]) -> None:
-    """Refuse rows of which none has a column that the column map names.
+    """Refuse rows that all lack a mapped column.
 
     Raises:
-        SourceError: the column, and the columns that there are.
+        SourceError: names the column and those that exist.
     """
     columns = source.columns
     for column in (columns.statement, columns.answer, columns.choices, columns.solution, columns.lang, columns.license):
@@ -43,8 +43,8 @@ def problem_rows(
     """Return rows of a source in the `PROBLEM` schema.
 
     Args:
-        positions: of the rows in the source, from 0.
-        statements: the statements if they are not simply what the column map names.
+        positions: in the source, from 0.
+        statements: replace those of the column map.
 
     Raises:
         BadRowError: a value has a wrong type.
@@ -78,7 +78,7 @@ def problem_rows(
 
 
 def read_texts(column: Column | None, rows: Sequence[Row]) -> list[str | None]:
-    """Return one column of the rows as text. Numbers become their usual writing; lists and objects are refused."""
+    """Return a column as text; numbers are written out, lists and objects refused."""
     pick = column if isinstance(column, Pick) else Pick(path=column) if column is not None else Pick(value="")
     if pick.path is None:
         return [pick.value or None] * len(rows)
@@ -92,10 +92,10 @@ def read_texts(column: Column | None, rows: Sequence[Row]) -> list[str | None]:
 
 
 def _licenses(source: Source, rows: Sequence[Row]) -> list[str]:
-    """Return the licence of each row: its own, or the source's; `mit` and `MIT` count as one.
+    """Return each row's licence, by default the source's, in one spelling.
 
     Raises:
-        BadRowError: a row's is no SPDX expression.
+        BadRowError: it is no SPDX expression.
     """
     licenses = [source.license] * len(rows)
     if source.columns.license is None:

@@ -1,7 +1,6 @@
-"""Rows that a generator makes: the same levels and seeds give the same rows in every run.
+"""Rows of a generator: a reasoning-gym task (`reasoning_gym:chain_sum`) or a user's function (`my_file.py:make`).
 
-A generator is a task of reasoning-gym (`reasoning_gym:chain_sum`) or a function of the user's own code
-(`my_file.py:make`), which runs with the user's rights. A row is made from its level and its seed alone.
+Invariant: a row depends on its level and seed alone.
 """
 
 from __future__ import annotations
@@ -39,20 +38,17 @@ Make = Callable[[Mapping[str, Any], int, int], Row]
 
 
 def made_meta(made: Sequence[str]) -> pl.Expr:
-    """Return what the rows of these procedural sources were made from, of `PROBLEM` rows, as a struct column `made`.
-
-    Its fields are `level`, `seed` and `reserved`; all are null in collected rows.
-    """
+    """Return the struct column `made` of `PROBLEM` rows: `level`, `seed` and `reserved`, null in collected rows."""
     own = pl.when(pl.col("source").is_in(made)).then("meta")
     fields = pl.Struct({"level": pl.Int64, "seed": pl.Int64, "reserved": pl.Boolean})
     return own.str.json_decode(fields).alias("made")
 
 
 def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
-    """Yield the rows of all levels in order, each with its `level`, `seed` and `judged_by`.
+    """Yield the rows of all levels in order, with `level`, `seed` and `judged_by`.
 
     Raises:
-        SourceError: the generator fails, or makes another row when it is asked again.
+        SourceError: the generator fails, or is not deterministic.
     """
     make = _maker(made, folder)[0]
     for level, parameters in enumerate(made.parameters, 1):
@@ -72,14 +68,14 @@ def made_rows(made: Made, folder: Path, source: str) -> Iterator[RawRow]:
 
 
 def generator_digest(made: Made, folder: Path) -> str:
-    """Return a hash of the generator (the digest of the file, or the version of the package) and its levels."""
+    """Return a hash of the generator's file or package version, and its levels."""
     levels = json.dumps([*made[1:]], sort_keys=True, default=list)
     text = f"{VERSION} {_maker(made, folder)[1]} {made.generator} {levels}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def scorer_name(made: Made, folder: Path) -> str | None:
-    """Return the name of the scorer in a generator's own file, `my_file.py:score`; None if there is none."""
+    """Return the scorer in a generator's own file, `my_file.py:score`, or None."""
     place = made.generator.rpartition(":")[0]
     if not place.endswith(".py"):
         return None
@@ -89,7 +85,7 @@ def scorer_name(made: Made, folder: Path) -> str | None:
 
 
 def _maker(made: Made, folder: Path) -> tuple[Make, str]:
-    """Return what makes rows, and the version of its code."""
+    """Return the generator and its code's version."""
     package, _, task = made.generator.rpartition(":")
     if package == REASONING_GYM:
         require_extra("procedural", f"generator = {made.generator!r}")

@@ -1,11 +1,7 @@
-"""Sources in batches of Problems; rows that cannot be read are set aside, up to the source's ``bad_rows``.
+"""Sources in batches of Problems.
 
-Invariants:
-  - sound + bad = rows of the batch, and a row's position counts both, so that it is that of the file;
-  - a bad row is one that cannot be read, or that alone cannot be built; it is dropped for ``bad_row`` with its file and
-    line, and kept with its bytes in the `QUARANTINE` schema;
-  - more bad rows than the source may have end the reading, and so does a source of which no row can be read, or a bad
-    row of its joined table.
+Invariants: sound + bad = rows, and both count for positions; a bad row is dropped as ``bad_row`` with file and line,
+and kept in `QUARANTINE`; too many bad rows, or any in the joined table, end the reading.
 """
 
 from __future__ import annotations
@@ -60,7 +56,7 @@ class BadRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[Built]):
-    """A batch of a source's rows: what was built of the sound ones, and the bad ones twice, as dropped and in full."""
+    """A batch of rows: the built ones, and the bad ones as dropped and in full."""
 
     rows: int
     built: Built
@@ -76,12 +72,12 @@ def source_digest(source: Source, folder: Path) -> str:
 
 
 def read_source(source: Source, folder: Path, batch_rows: int) -> Iterator[pl.DataFrame]:
-    """Yield the source's rows as frames in the `PROBLEM` schema, ``batch_rows`` rows each, in the source's order."""
+    """Yield the source's rows as `PROBLEM` frames of ``batch_rows`` rows."""
     return (part.built for part in read_parts(source, folder, batch_rows, partial(problem_rows, source)))
 
 
 def check_source(source: Source, folder: Path, build: Build[object] | None = None) -> None:
-    """Read the first rows of a source, and refuse one that is missing, is empty, or lacks a column."""
+    """Refuse a source that is missing, empty, or lacks a column in its first rows."""
     limit = min(source.limit or FIRST_ROWS, FIRST_ROWS)
     few = source.model_copy(update={"limit": limit})
     next(read_parts(few, folder, limit, build if build is not None else partial(problem_rows, source)))
@@ -90,14 +86,13 @@ def check_source(source: Source, folder: Path, build: Build[object] | None = Non
 def read_parts(
     source: Source, folder: Path, batch_rows: int, build: Build[Built], counts: SelectionCounts | None = None
 ) -> Iterator[Part[Built]]:
-    """Yield the source's rows, ``batch_rows`` at a time, built by ``build``.
+    """Yield batches of the source's rows, built by ``build``.
 
     Args:
-        folder: what relative paths are relative to.
-        counts: is counted up while rows are read.
+        counts: updated while rows are read.
 
     Raises:
-        SourceError: the source is empty or lacks a column, or more rows are bad than it may have, or all.
+        SourceError: the source is empty, lacks a column, or has too many bad rows.
     """
     counts = counts if counts is not None else SelectionCounts()
     rows = selected_rows(source, folder, batch_rows, counts)
@@ -139,7 +134,7 @@ def _batches(rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[list[Placed
 
 
 def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built]) -> tuple[Built, list[int]]:
-    """Build the sound rows of a batch; return the result and their indices, and add the others to ``bad``."""
+    """Build a batch's sound rows, and append bad ones to ``bad``."""
     sound = {at: placed.raw.row for at, placed in enumerate(batch) if placed.raw.row is not None}
     try:
         return build(list(sound.values()), [batch[at].position for at in sound]), list(sound)
@@ -154,13 +149,13 @@ def _build(batch: Sequence[PlacedRow], bad: dict[int, str], build: Build[Built])
 
 
 def _taken_by(source: Source) -> str:
-    """Return which rows were looked for, if not all."""
+    """Return which rows were selected, if not all."""
     steps = [f"`{name}`" for name in ("where", "quota", "join") if getattr(source, name) is not None]
     return f" that its {' and '.join(steps)} take{'s'[len(steps) != 1 :]}" if steps else ""
 
 
 def _too_many(source: Source, bad: BadRow) -> SourceError:
-    """Return the error of a source with more bad rows than it may have; ``bad`` is the first one too many."""
+    """Return the error of a source with too many bad rows."""
     found = f"{bad.raw.place}: {bad.reason.rstrip('.')}"
     if source.bad_rows:
         return SourceError(
@@ -185,7 +180,7 @@ def _table(source: Source, folder: Path, bad: Sequence[BadRow]) -> pl.DataFrame:
 
 
 def _dropped(source: Source, quarantine: pl.DataFrame) -> pl.DataFrame:
-    """Return the bad rows as dropped ones; with no statement, the id is that of their bytes, or file and line."""
+    """Return bad rows as dropped ones, with hashes as ids."""
     ids = [
         problem_id(raw.decode("utf-8", "replace") or f"{file}, line {line}", None, source.domain)
         for raw, file, line in quarantine.select("raw", "file", "line").iter_rows()

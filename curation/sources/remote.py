@@ -1,14 +1,7 @@
-"""Files of a source at a URL (``s3://``, ``gs://``, ``hf://``, ``https://``: whatever fsspec knows).
+"""Source files at URLs that fsspec knows, copied once into a cache; archives are fetched whole.
 
-A file is fetched once into this machine's cache and read from there. Access is fsspec's matter: environment,
-configuration files, roles of the machine. Of a file in an archive at a URL
-(``zip://rows.jsonl::https://…/rows.zip``) the archive is fetched, since few servers give out ranges of a file.
-
-Invariants:
-  - a copy is read again without a transfer while the server states the same ETag, version, checksum or, if it has none
-    of these, time and size; a file of which nothing is stated is fetched each time;
-  - a copy is complete or missing: it is written aside, compared with the stated size, and renamed;
-  - paths without a scheme, or with ``file``, are this machine's own files and never copied.
+Invariants: a copy is reused while the server states the same ETag, version or checksum, or else time and size; a copy
+is complete or missing; local files are never copied.
 """
 
 from __future__ import annotations
@@ -38,18 +31,15 @@ TIMES = ("mtime", "LastModified", "last_modified", "Last-Modified", "updated", "
 
 
 def cache_folder() -> Path:
-    """Return the folder of the copies; they may be deleted, and are fetched again then."""
+    """Return the folder of copies, which may be deleted."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "goldilocks" / "sources"
 
 
 def fetched_files(source: str, url: str) -> list[TableFile]:
-    """Return the files that a URL names, in the order of their names; a glob may name several.
-
-    Args:
-        source: its name, for errors.
+    """Return copies of the files that a URL or glob names, sorted by name.
 
     Raises:
-        MissingSourceError: there are none, a package is missing, or this machine may not read them.
+        MissingSourceError: they cannot be fetched, or a package is missing.
     """
     inner, _, outer = url.partition("::")
     if "://" in inner and is_url(outer):
@@ -59,7 +49,7 @@ def fetched_files(source: str, url: str) -> list[TableFile]:
 
 
 def _files_at(source: str, url: str, within: str) -> list[TableFile]:
-    """Return the files that a URL names; ``within``: what their names end with, that of their archive."""
+    """Return the files that a URL names; ``within`` is their ending."""
     with _as_sentence(f"source {source}: {url.partition('::')[0] if within else url}{within}"):
         fs, path = file_system(url)
         is_web = path.startswith(("http://", "https://"))  # a `?` of theirs begins a query
@@ -73,12 +63,7 @@ def _files_at(source: str, url: str, within: str) -> list[TableFile]:
 
 
 def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
-    """Return a file's copy, fetched if there is none of the current content.
-
-    Args:
-        url: names the file among all others.
-        archive: path of the archive on this machine that holds it; empty if there is none.
-    """
+    """Return a file's current copy, fetched if needed."""
     info: Mapping[str, Any] = fs.info(path)
     if info.get("type") == "directory":
         raise IsADirectoryError(path)
@@ -104,7 +89,7 @@ def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
 
 
 def _state(info: Mapping[str, Any]) -> str:
-    """Return what a file system states of a file that changes with its content; empty if nothing."""
+    """Return what a file system states of a file's content."""
     for names in (CONTENT, TIMES):
         if stated := {name: str(info[name]) for name in names if info.get(name)}:
             return json.dumps(stated, sort_keys=True)
@@ -120,7 +105,7 @@ def _read(note: Path) -> Any:
 
 @contextmanager
 def _as_sentence(where: str) -> Iterator[None]:
-    """Report what went wrong at a URL as one sentence."""
+    """Raise a failure at a URL as one sentence."""
     with remote_errors(lambda reason: MissingSourceError(f"{where} {reason}")):
         try:
             yield

@@ -1,4 +1,4 @@
-"""Rows of tables as mappings, the reason of each that cannot be read, and values in them by dotted path."""
+"""Rows as mappings, reasons for unreadable ones, and values by dotted path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class BadRowError(SourceError):
-    """One row that cannot be read or has a value of a wrong type; the message names no row."""
+    """A row that cannot be read or has a value of a wrong type."""
 
     def __init__(self, message: str) -> None:
         super().__init__(public_text(message))
@@ -28,7 +28,7 @@ class BadRowError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """A row, and the bytes that it was.
+    """A row and its original bytes.
 
     Example: ``RawRow(Path("x.jsonl"), 2, b'{"q": NaN}', None, "not JSON: …")``
     """
@@ -53,7 +53,7 @@ class RawRow:
 
     @property
     def content(self) -> bytes:
-        """Return its bytes; those of its JSON if it was no line of text."""
+        """Return the row's bytes, or its JSON if it was no line of text."""
         return json.dumps(self.row, ensure_ascii=True, default=str).encode() if self.raw is None else self.raw
 
     def read(self) -> Row:
@@ -69,13 +69,13 @@ class RawRow:
 
 
 def value_at(row: Any, path: str) -> Any:
-    """Return the value at a dotted path, None if a step is missing; numbers index lists."""
+    """Return the value at a dotted path, or None; numbers index lists."""
     value = _walk(row, path)
     return None if value is _ABSENT else value
 
 
 def require_path(rows: Sequence[Row], path: str, where: str) -> None:
-    """Raise `SourceError` unless some of the rows have the path; the message lists what is there."""
+    """Raise `SourceError` unless some row has the path."""
     if rows and all(_walk(row, path) is _ABSENT for row in rows):
         raise SourceError(f"{where}: no row has `{path}`; there are: {', '.join(_paths(rows))}.")
 
@@ -94,7 +94,7 @@ def _walk(row: Any, path: str) -> Any:
 
 
 def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
-    """Return the dotted paths that occur in the rows, for error messages."""
+    """Return the rows' dotted paths, for errors."""
     paths: dict[str, None] = {}
     for row in rows[:100]:
         for key, value in row.items():
@@ -107,11 +107,7 @@ def _paths(rows: Sequence[Row], depth: int = 2) -> list[str]:
 
 
 def parse_options(value: Any, path: str) -> list[str] | None:
-    """Return the options of a multiple-choice problem: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``.
-
-    Args:
-        path: names the value in errors.
-    """
+    """Return multiple-choice options: a list, ``{"A": "1", …}``, or ``{"label": […], "text": […]}``."""
     if value is None or value == []:
         return None
     lettered = _lettered(value[0] if isinstance(value, list) and len(value) == 1 else value)
@@ -134,10 +130,9 @@ def parse_options(value: Any, path: str) -> list[str] | None:
 
 
 def _lettered(value: Any) -> list[str] | None:
-    """Return the options of one text: MathQA's "a ) 38 , b ) 27.675", or its list as text, "['a ) 38', 'b ) 27.675']";
-    "A. 38; B. 27.675", "A: 38, B: 27.675", "(a) 38 (b) 27.675"; None where it is no such text.
+    """Return the options of a text such as "a ) 38 , b ) 27.675" or "(a) 38 (b) 27.675", or None.
 
-    The letters must run from a without a gap, so that an option may hold a comma, or a bracket after a letter.
+    Letters must run from a without a gap.
     """
     if not isinstance(value, str):
         return None
@@ -157,7 +152,7 @@ _LETTERINGS = ((r"\(\s*{}\s*\)", r"[,;]?\s*"), (r"{}\s*\)", r"[,;\n]\s*"), (r"{}
 
 
 def _listed(text: str) -> list[str] | None:
-    """Return the items of a list of texts in Python's writing; of another text in brackets, its options."""
+    """Return the items of a Python list of texts, or the options of another bracketed text."""
     try:
         items = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -186,7 +181,7 @@ def _parted(text: str, mark: str, gap: str) -> list[str] | None:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last ``\boxed{}`` or ``\fbox{}``, with balanced braces; None where there is none."""
+    r"""Return the content of the last box (``\boxed{}``, ``\fbox{}``) with balanced braces, or None."""
     start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
     if start < 0:
         return None

@@ -1,7 +1,6 @@
-"""The rows of a source that are taken: by its `where`, its quota, its join and its limit, in this order.
+"""Selection of a source's rows: `where`, quota, join and limit, in this order.
 
-Invariants: a row keeps its position in the source; the same source gives the same rows in every run and every process;
-a row that cannot be read passes every step.
+Invariants: rows keep their positions; the selection is deterministic; unreadable rows pass.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class PlacedRow(NamedTuple):
 
 @dataclass(slots=True)
 class SelectionCounts:
-    """Rows of a source that were seen, and those that each step left, in order; a limit may end the reading."""
+    """The number of rows that were seen, and that each step left."""
 
     rows: int = 0
     where: int = 0
@@ -51,14 +50,13 @@ class SelectionCounts:
 
 
 def selected_rows(source: Source, folder: Path, batch_rows: int, counts: SelectionCounts) -> Iterator[PlacedRow]:
-    """Yield the rows of a source that are taken, also those that cannot be read.
+    """Yield a source's selected rows, readable or not.
 
     Args:
-        folder: what relative paths are relative to.
-        counts: is counted up while rows are read.
+        counts: updated while rows are read.
 
     Raises:
-        SourceError: an expression, a quota or a join that the rows do not allow, or a bad row of the joined table.
+        SourceError: a step does not fit the rows, or the joined table has a bad row.
     """
     quota, drawn = source.quota, None
     if quota is not None and quota.rows is not None:
@@ -74,7 +72,7 @@ def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Selecti
 
 
 def require_first(rows: Iterable[PlacedRow], paths: Sequence[str], where: str) -> Iterator[PlacedRow]:
-    """Yield the rows; refuse them if none of the first ones has a path."""
+    """Yield the rows; refuse them if the first ones lack a path."""
     rows = iter(rows)
     first = list(itertools.islice(rows, FIRST_ROWS))
     for path in paths:
@@ -94,10 +92,7 @@ def _counted(rows: Iterable[PlacedRow], counts: SelectionCounts, name: str) -> I
 
 
 class RowFilter:
-    """A SQL expression that rows must meet, as in ``problem_is_valid = 'Yes' AND source != 'synthetic'``.
-
-    A missing or null value makes a comparison null, and a row whose expression is null is not kept, as in SQL. Columns
-    have the types that their file gives them; those of a CSV file are text.
+    """A SQL condition on rows; a null result drops the row. Columns of CSV files are text.
 
     Raises:
         SourceError: it is no expression.
@@ -118,10 +113,10 @@ class RowFilter:
         self._seen: set[str] = set()
 
     def keep(self, rows: Sequence[Row]) -> list[bool]:
-        """Return, for each row, whether the expression holds.
+        """Return whether the expression holds for each row.
 
         Raises:
-            SourceError: no row so far has a column of it, or it has no truth value.
+            SourceError: a column is missing, or there is no truth value.
         """
         for name in self.columns if rows else ():
             if name not in self._seen:
@@ -145,7 +140,7 @@ class RowFilter:
 
 
 def _asks_each_row(expression: pl.Expr) -> bool:
-    """Return whether an expression needs only the row itself, unlike an aggregate or a window."""
+    """Return whether an expression is row-wise, without aggregates or windows."""
     meta = expression.meta
     if meta.is_literal():
         return True
@@ -157,7 +152,7 @@ def _asks_each_row(expression: pl.Expr) -> bool:
 
 
 def _described(series: pl.Series) -> str:
-    """Return a column and its type; of nested ones the paths that an expression may name."""
+    """Return a column's type, and the paths of a nested one."""
     if isinstance(series.dtype, pl.Struct):
         return ", ".join(f"{series.name}.{field.name} {field.dtype}" for field in series.dtype.fields)
     return f"{series.name} {series.dtype}"
@@ -178,7 +173,7 @@ def _of_where(source: Source, rows: Iterator[PlacedRow], batch_rows: int) -> Ite
 
 
 def _positions(source: Source, folder: Path, batch_rows: int) -> Iterator[int]:
-    """Yield the position of each row of the `where`."""
+    """Yield the positions of rows that pass `where`."""
     columns = RowFilter(source.where, f"source {source.name}").columns if source.where is not None else ()
     placed = _placed(source, folder, batch_rows, sorted(columns))
     taken = _of_where(source, (one for one in placed if one.raw.row is not None), batch_rows)
@@ -188,7 +183,7 @@ def _positions(source: Source, folder: Path, batch_rows: int) -> Iterator[int]:
 def _drawn(
     source: str, quota: Quota, rows: Iterable[PlacedRow], positions: frozenset[int] | None
 ) -> Iterator[PlacedRow]:
-    """Yield the rows at these positions, or those of the quota's share if it needs no count."""
+    """Yield the rows at these positions, or a quota's share that needs no count."""
     for one in rows:
         at = one.position
         if one.raw.row is None or (at in positions if positions is not None else _in_share(source, quota, at)):
@@ -196,11 +191,7 @@ def _drawn(
 
 
 def draw(source: str, quota: Quota, positions: Iterable[int]) -> frozenset[int]:
-    """Return the positions that a quota draws.
-
-    Each row has a number that follows from the source's name and its position, and the smallest numbers are drawn:
-    a larger quota draws the same rows and more.
-    """
+    """Return the positions that a quota draws by hash; a larger quota draws a superset."""
     numbered = ((_number(source, position), position) for position in positions if _in_share(source, quota, position))
     chosen = sorted(numbered) if quota.rows is None else heapq.nsmallest(quota.rows, numbered)
     return frozenset(position for _, position in chosen)
@@ -219,10 +210,10 @@ Key = tuple[str, ...]
 
 
 def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> dict[Key, list[dict[str, Any]]]:
-    """Read the second table of a source into memory: by their key, as text, the columns of its rows that are taken.
+    """Read a source's second table into memory, by key.
 
     Raises:
-        SourceError: it is missing, has a row that cannot be read or none with a key, or lacks a column.
+        SourceError: it is missing, lacks a column or all keys, or has an unreadable row.
     """
     place = joined_place(source)
     assert place is not None
@@ -246,7 +237,7 @@ def read_joined(source: Source, join: Join, folder: Path, batch_rows: int) -> di
 def _joined(
     rows: Iterable[PlacedRow], source: Source, join: Join, table: Mapping[Key, Any], counts: SelectionCounts
 ) -> Iterator[PlacedRow]:
-    """Yield the rows, each with a column more: the list of all that match it."""
+    """Yield the rows with a column that lists their matches."""
     paths = names(join.on)
     for position, raw in require_first(rows, paths, f"source {source.name}: `join.on`"):
         if raw.row is None:

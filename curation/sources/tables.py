@@ -1,8 +1,4 @@
-"""Rows of a table: files, also at URLs, what `datasets` loads, Kattis packages, or what a function makes.
-
-Invariants: rows come in the table's order; a file or data set that is missing or broken is one `SourceError`.
-Not here: what columns mean, and which rows are taken.
-"""
+"""Rows of a table: files, data sets, Kattis packages or a function."""
 
 from __future__ import annotations
 
@@ -27,11 +23,7 @@ from curation.storage.stages import file_digest
 
 
 def source_state(source: Source, folder: Path) -> TableState:
-    """Return what a source holds, with its joined table.
-
-    Args:
-        folder: what relative paths are relative to.
-    """
+    """Return the content of a source and its joined table."""
     own = _table_state(place_of(source), folder)
     if (joined := joined_place(source)) is None:
         return own
@@ -55,11 +47,7 @@ def _table_state(place: Place, folder: Path) -> TableState:
 
 
 def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[str] | None = None) -> Iterator[RawRow]:
-    """Yield the rows of a table in order, also those that cannot be read.
-
-    Args:
-        columns: top-level columns that are enough; read alone if the table is a data set.
-    """
+    """Yield a table's rows in order, readable or not."""
     if place.kind == "dataset":
         yield from _dataset_rows(place, folder, batch_rows, columns)
     elif place.kind == "kattis":
@@ -80,7 +68,7 @@ def table_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence[st
 
 
 def table_files(place: Place, folder: Path) -> list[TableFile]:
-    """Return the files that a table's path names, in order; of those at URLs the copies.
+    """Return the files of a table's path in order, as local copies.
 
     Raises:
         MissingSourceError: there are none.
@@ -108,7 +96,7 @@ def _dataset_rows(place: Place, folder: Path, batch_rows: int, columns: Sequence
 
 
 def _package_rows(place: Place, folder: Path) -> Iterator[RawRow]:
-    """Yield a row per package, its folder as `package`; its tests are read when the row becomes a problem."""
+    """Yield a row per package with its folder as `package`; tests are read later."""
     for package in find_packages(_packages_folder(place, folder)):
         size = sum(file.stat().st_size for file in (package / "data").rglob("*") if file.is_file())
         content = (package / "problem.yaml").read_bytes()

@@ -1,1 +1,1 @@
-"""What is stored on disk: stage folders of shards, the attempt store and its journal, temporary folders."""
+"""Storage on disk: stage folders, attempts, journals, mirrors and temporary folders."""

@@ -1,20 +1,16 @@
-"""The append-only store of attempts, shared by every stage that samples or judges, and that of a training run.
+"""The append-only store of attempts, shared by all stages and training runs.
 
     FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
-    FOLDER/<key digest>/journal.jsonl           attempts as they finish (`curation.storage.journal`), until a part takes
-                                                them
-    FOLDER/<key digest>/part-<content>.parquet  attempts in the `ATTEMPT` schema
-    FOLDER/<key digest>/refused.jsonl           attempts that were refused, in the `REFUSAL` schema, as they come
+    FOLDER/<key digest>/journal.jsonl           finished attempts that are in no part yet
+    FOLDER/<key digest>/part-<content>.parquet  attempts (`ATTEMPT`)
+    FOLDER/<key digest>/refused.jsonl           refused attempts (`REFUSAL`)
 
 Invariants:
-  - an attempt is named by (problem, policy, prompt, sampling, index); it is written once and never changed;
-  - it is on disk when `add` or `append` returns, and stays there: a part is whole before the journal lets go of its
-    attempts, and what a kill left in both is dropped from the journal when the store is opened;
-  - a part is named by its content, so writing it again changes nothing;
-  - an attempt that is in the store is never asked for again (`missing_indices`); one that was refused is not in it.
+  - an attempt is identified by (problem, policy, prompt, sampling, index), and never changed;
+  - it is on disk when `add` or `append` returns; opening the store drops duplicates that a kill left;
+  - a stored attempt is never requested again.
 
-Verdicts are kept apart, so that a better verifier judges old attempts again without a GPU: curation's in its stages,
-those of a training run, which come one by one too, in a `VerdictStore` of the same layout.
+Verdicts are stored apart.
 """
 
 from __future__ import annotations
@@ -58,13 +54,11 @@ _REASON_LETTERS = 400
 
 
 class KeyedStore:
-    """Rows about attempts under one key, by problem and index; `AttemptStore` and `VerdictStore` define which rows.
-
-    Opening it reads which problem is in which part, nothing more.
+    """Rows about attempts under one key, by problem and index.
 
     Args:
-        about: what is in key.json next to the key when the store is made.
-        create: whether a store that is not there is made; else it is a `StoreError`, and nothing is changed on disk.
+        about: stored in key.json of a new store.
+        create: whether to make a missing store.
     """
 
     schema: ClassVar[pl.Schema]
@@ -103,22 +97,22 @@ class KeyedStore:
 
     @property
     def journal_bytes(self) -> int:
-        """Return how large the journal is that `compact` would make parts of."""
+        """Return the journal's size in bytes."""
         return self._journal.bytes
 
     def add_lines(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
-        """Add rows, without their key, as lines of the journal; those that a part has already, `compact` refuses."""
+        """Add rows to the journal."""
         self._journal.add(lines)
         if time.monotonic() - self._synced > SYNC_S:
             self._journal.sync()
             self._synced = time.monotonic()
 
     def compact(self, problems: Sequence[str] | None = None) -> None:
-        """Move the journal's attempts at these problems, or all, into parts, in their order and by index."""
+        """Move the journal's attempts at these problems, or all, into parts."""
         self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
 
     def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
-        """Move the journal's attempts at each group of problems into parts of its own; the rest is written once."""
+        """Move the journal's attempts at each group of problems into a part."""
         names_of: dict[str, list[Name]] = {}
         for name in self._journal.names():
             names_of.setdefault(name[0], []).append(name)
@@ -131,14 +125,14 @@ class KeyedStore:
         self._journal.drop(moved)
 
     def close(self) -> None:
-        """Flush everything to disk, and let go of the journal."""
+        """Flush everything to disk and close the journal."""
         self._journal.close()
 
     def append(self, attempts: pl.DataFrame) -> None:
-        """Add finished attempts as a part, on disk when this returns.
+        """Write finished attempts to disk as a part.
 
         Raises:
-            StoreError: the columns or the key are not the store's, or an attempt is there already.
+            StoreError: columns or key differ, or an attempt is stored already.
         """
         if attempts.is_empty():
             return
@@ -164,10 +158,10 @@ class KeyedStore:
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
 
     def read(self, problems: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return all attempts at these problems, ordered by problem and index.
+        """Return all attempts at these problems, sorted.
 
         Args:
-            columns: must name these two; all if missing.
+            columns: must include problem and index.
         """
         columns = columns or self.schema.names()
         problem_frame = pl.DataFrame({"problem": problems}, schema={"problem": pl.String})
@@ -179,12 +173,10 @@ class KeyedStore:
         return attempts.sort("problem", "index")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield all attempts, part by part and last those of the journal, each in its order of problem and index.
-
-        Another process may write meanwhile: what it had written when this began is there, each attempt once.
+        """Yield all attempts, each once, in sorted tables.
 
         Args:
-            columns: must name problem and index; all if missing.
+            columns: must include problem and index.
         """
         columns = columns or self.schema.names()
         journal = dict(self._journal.snapshot())  # first: what moves meanwhile is in both, and counts once
@@ -198,7 +190,7 @@ class KeyedStore:
             yield self._as_frame(names, [journal[name] for name in names]).select(columns)
 
     def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
-        """Return which of the indices 0 … attempts-1 each problem still lacks; problems that lack none are left out."""
+        """Return the missing indices below ``attempts`` of each problem."""
         problems = list(problems)
         stored: dict[str, set[int]] = {}
         for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
@@ -207,7 +199,7 @@ class KeyedStore:
         return {problem: indices for problem, indices in missing.items() if indices}
 
     def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        """Return which of these attempts are in a part."""
+        """Return which attempts are in a part."""
         requested = set(names)
         problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
         return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
@@ -240,7 +232,7 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema={name: self.schema[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Return which problems are in which part, and how many attempts at each."""
+        """Return each part's problems, with their number of attempts."""
         frames = [
             self._scan(path, ["problem"])
             .group_by("problem", maintain_order=True)
@@ -251,7 +243,7 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema=_PART_OF_PROBLEM), *frames])
 
     def _part(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Read a part; columns that it is too old to have are null."""
+        """Read a part; missing columns are null."""
         path = self.folder / name
         require_hash(path, path.stem.removeprefix("part-"))
         return self._scan(path, columns)
@@ -271,22 +263,18 @@ class AttemptStore(KeyedStore):
     schema = ATTEMPT
 
     def add(self, completions: Iterable[tuple[str, int, Completion]]) -> None:
-        """Add attempts one by one as they finish, into the journal; `compact` makes a part of them.
-
-        Args:
-            completions: problem, index and the policy's text.
-        """
+        """Add finished attempts (problem, index, text) to the journal."""
         self.add_lines(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
 
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
-        """Note attempts that were refused: problem, index, and why. One that is refused again is noted again."""
+        """Record refused attempts: problem, index and reason."""
         lines = [[problem, index, refused.kind, _excerpt(refused.reason)] for problem, index, refused in refusals]
         content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
         with (self.folder / _REFUSED).open("ab") as out:
             out.write(content)
 
     def refusals(self) -> pl.DataFrame:
-        """Return the attempts that were refused and have not been made since, in the `REFUSAL` schema, by problem."""
+        """Return refused attempts that have not succeeded since (`REFUSAL`)."""
         path = self.folder / _REFUSED
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         try:
@@ -302,10 +290,7 @@ class AttemptStore(KeyedStore):
 
 
 class VerdictStore(KeyedStore):
-    """The verdicts of one verifier on attempts under one key, in the `VERDICT` schema.
-
-    An ``outcome`` that is null states that the verifier was not asked; ``method`` states why.
-    """
+    """The verdicts of one verifier (`VERDICT`); a null ``outcome``: not asked."""
 
     schema = VERDICT
 
@@ -323,12 +308,12 @@ class VerdictStore(KeyedStore):
 
 
 def _excerpt(reason: str) -> str:
-    """Return the beginning of a reason, as the store keeps it."""
+    """Return the beginning of a reason."""
     return (without_surrogates(reason) or "")[:_REASON_LETTERS]
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:
-    """Return an attempt as a line of the journal; fields that are None are left out."""
+    """Return an attempt as a journal line, without None."""
     line = {
         "text": without_surrogates(completion.text),
         "answer": without_surrogates(completion.answer),
@@ -343,5 +328,5 @@ def _journal_line(completion: Completion) -> dict[str, Any]:
 
 
 def without_surrogates(text: str | None) -> str | None:
-    """Return text without halves of surrogate pairs, which no table can hold."""
+    """Return text without surrogate halves."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,12 +1,7 @@
-"""An append-only file of JSON lines, each under a name: where attempts are until a parquet part takes them over.
+"""An append-only file of named JSON lines, for one writer and any number of readers.
 
-Invariants:
-  - a line is written whole before `add` returns, so kill -9 loses none; `sync` outlasts a power cut too;
-  - a line torn by a kill in the middle of writing is cut off when the journal is opened for writing: what it held was
-    not finished. Any other damage is a `StoreError`;
-  - only names and places are kept in memory, the lines stay on disk.
-
-One process writes at a time; the run folder's lock sees to that. Readers may come at any time and change nothing.
+Invariants: kill -9 loses no line that `add` wrote, a power cut none before `sync`; opening for writing cuts off a torn
+line, other damage is a `StoreError`.
 """
 
 from __future__ import annotations
@@ -24,7 +19,7 @@ Name = tuple[str, int]
 
 
 class Journal:
-    """The lines of one file, by (problem, index). ``writable`` off: nothing is changed on disk."""
+    """The lines of one file, by (problem, index)."""
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
@@ -45,11 +40,11 @@ class Journal:
         return self._end
 
     def names(self) -> Iterator[Name]:
-        """Return the names of its lines, in the order of writing."""
+        """Return the lines' names in the order of writing."""
         return iter(self._places)
 
     def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
-        """Write lines; refuse names that are there already with a `StoreError`."""
+        """Write lines; raise `StoreError` for existing names."""
         handle = self._writable_handle()
         content = bytearray()
         places: dict[Name, tuple[int, int]] = {}
@@ -72,7 +67,7 @@ class Journal:
             self._unsynced = False
 
     def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
-        """Read the lines of these names, in their order."""
+        """Read the lines of these names."""
         if not self._places:
             return
         with self.path.open("rb") as handle:
@@ -82,7 +77,7 @@ class Journal:
                 yield json.loads(handle.read(size))[2]
 
     def snapshot(self) -> Iterator[tuple[Name, dict[str, Any]]]:
-        """Read the lines of the file in one go, while other processes may write or remove it."""
+        """Read all lines at once, while other processes may write."""
         try:
             with self.path.open("rb") as handle:
                 for line in handle:
@@ -97,7 +92,7 @@ class Journal:
         return self._places[name][1]
 
     def drop(self, names: Container[Name]) -> None:
-        """Remove these lines, on disk too: the rest is written aside and renamed."""
+        """Remove these lines from the file."""
         remaining = [(name, place) for name, place in self._places.items() if name not in names]
         if len(remaining) == len(self._places):
             return
@@ -120,7 +115,7 @@ class Journal:
             self.path.unlink()
 
     def close(self) -> None:
-        """Sync and let go of the file; the next `add` takes it up again."""
+        """Close the file; the next `add` opens it again."""
         self.sync()
         if self._handle is not None:
             self._handle.close()

@@ -1,4 +1,4 @@
-"""Locks of folders that end with the process that holds them, however it ends."""
+"""Locks of folders that end with their process."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _LOOK_S = 0.2
 
 @contextmanager
 def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Lock the run folder. A second run on it is refused; the lock ends with the process, however it ends.
+    """Lock the run folder until this process ends.
 
     Args:
-        patience_s: so long another holder is waited for, seconds.
-        say: is called with a sentence if it is waited for.
+        patience_s: seconds to wait for another holder.
+        say: called with a sentence before waiting.
 
     Raises:
         StoreError: the folder cannot be written, or another process holds it.

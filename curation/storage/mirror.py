@@ -1,19 +1,12 @@
-"""Copies of a run's results at another place: finished folders, and logs, at a URL that fsspec knows.
+"""Copies of a run's finished folders and logs at a URL.
 
-    MIRROR/curated/5f0c…/…          a finished folder of the run, under a name that changes with its content
-    MIRROR/curated/5f0c….json       its mark: its files, with their sizes, times and hashes
-    MIRROR/curated.json             the newest of a kind, by name
-    MIRROR/run.json, history.jsonl  logs, as they were at the last copy
-    MIRROR/mirror.json              whose it is
+    MIRROR/curated/5f0c…/…          a finished folder, named by its content
+    MIRROR/curated/5f0c….json       its mark: files with sizes, times and hashes
+    MIRROR/curated.json             the newest of a kind
+    MIRROR/run.json, history.jsonl  logs
+    MIRROR/mirror.json              the owner
 
-Invariants:
-  - a mark follows the last of its files, and is gone before the first of them is written or removed: what has no mark
-    is not finished. A mark, a pointer and a log are written in one piece;
-  - copying is repeated at will: what has its mark there is not copied again, what a kill interrupted is copied anew. So
-    a run that goes on completes what is missing;
-  - what is no longer among the run's own (a checkpoint that was not kept, the set before) is removed there last.
-
-Not here: the run folder itself, which needs locks, fsync and renames and stays on this machine; when copies are made.
+Invariants: a mark exists only while its files are complete; copying is idempotent; obsolete folders are removed last.
 """
 
 from __future__ import annotations
@@ -36,10 +29,7 @@ BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "os
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A finished folder of a run that is copied, under a name of its own.
-
-    Example: ``Finished("step-00000020", Path("run/checkpoints/step-00000020"))``
-    """
+    """A finished folder to copy, and its unique name."""
 
     name: str
     folder: Path
@@ -49,11 +39,10 @@ class Mirror:
     """A run's mirror.
 
     Args:
-        url: of the folder there.
-        name: the run's recipe; a place that holds another's is refused.
+        name: the run's recipe; a mirror of another recipe is refused.
 
     Raises:
-        StoreError: of every method: the place cannot be reached or written; the message names it and states why.
+        StoreError: the URL cannot be reached or written.
     """
 
     def __init__(self, url: str, name: str) -> None:
@@ -63,7 +52,7 @@ class Mirror:
             self._fs, self._root = file_system(self.url)
 
     def claim(self) -> None:
-        """Refuse a place that holds another run, or cannot be written."""
+        """Refuse a mirror of another run."""
         with self._errors():
             owner = (self._read(OWNER) or {}).get("recipe", self._name)
             if owner != self._name:
@@ -74,7 +63,7 @@ class Mirror:
             self._write(OWNER, json.dumps({"recipe": self._name}).encode())
 
     def copy_logs(self, folder: Path, names: Sequence[str]) -> None:
-        """Copy the files of these names that exist and have changed since the last copy."""
+        """Copy the named files that changed since the last copy."""
         with self._errors():
             for name in names:
                 file = folder / name
@@ -84,10 +73,10 @@ class Mirror:
                     self._written[name] = content
 
     def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
-        """Make these the finished folders of a kind there: copy those that are missing, remove all others.
+        """Copy the missing folders of a kind, and remove all others.
 
         Args:
-            folders: oldest first. One that vanishes meanwhile is left to the next call.
+            folders: oldest first; vanished ones are skipped.
         """
         with self._errors():
             for finished in folders:
@@ -99,7 +88,7 @@ class Mirror:
                 self._remove(f"{kind}/{name}")
 
     def _copy(self, place: str, folder: Path) -> None:
-        """Copy a folder unless its mark states that this very one was copied."""
+        """Copy a folder unless it has its mark."""
         stored = self._read(f"{place}.json")
         files, digests = _files(folder), {}
         if not files or (stored is not None and stored.get("files") == files):
@@ -127,7 +116,7 @@ class Mirror:
                 self._fs.rm(self._at(path), recursive=path == place)
 
     def _names(self, kind: str) -> set[str]:
-        """Return the names of the folders of a kind there, finished or not."""
+        """Return the folder names of a kind."""
         if not self._fs.exists(self._at(kind)):
             return set()
         self._fs.invalidate_cache()
@@ -142,7 +131,7 @@ class Mirror:
             self._fs.pipe_file(path, content)
 
     def _make_room(self, path: str) -> None:
-        """Make the folder of a file; an object store has none, and its buckets are their owner's to make."""
+        """Make the folder of a file, except in object stores."""
         if not BUCKETS.intersection(_protocols(self._fs)):
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
 
@@ -169,7 +158,7 @@ def _protocols(fs: Any) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> dict[str, list[int]]:
-    """Return the size in bytes and the time of writing in nanoseconds of each file; empty where the folder is gone."""
+    """Return each file's size in bytes and modification time in ns."""
     try:
         states = {path: path.stat() for path in sorted(folder.rglob("*")) if path.is_file()}
     except FileNotFoundError:

@@ -1,10 +1,4 @@
-"""Places at URLs: the file system of one, and its errors as a sentence.
-
-fsspec knows the file systems; those of clouds are packages of their own (s3fs, gcsfs, adlfs), with their own ways to
-credentials, of which nothing is in a recipe.
-
-Not here: what is read there (`curation.sources.remote`), and what is written (`curation.storage.mirror`).
-"""
+"""File systems at URLs (fsspec), and their errors as sentences."""
 
 from __future__ import annotations
 
@@ -22,21 +16,17 @@ LOCAL = re.compile(r"(?:file|local):/{2}")
 
 
 def is_url(path: str) -> bool:
-    """Return whether a path names a place by its scheme, other than a file of this machine.
-
-    >>> is_url("s3://bucket/x.jsonl"), is_url("zip://x.jsonl::/data/x.zip"), is_url("x.jsonl")
-    (True, True, False)
-    """
+    """Return whether a path has a scheme that is not local."""
     return URL.match(path) is not None and LOCAL.match(path) is None
 
 
 def local_path(path: str) -> Path:
-    """Return the path of a file of this machine, of a URL whose scheme is ``file`` too."""
+    """Return a local path, also from a ``file://`` URL."""
     return Path(LOCAL.sub("", path, count=1)).expanduser()
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return the file system of a URL, and the path in it. Nothing that was listed before is remembered."""
+    """Return a URL's file system, without cached listings, and the path in it."""
     import fsspec.core
 
     fs, path = fsspec.core.url_to_fs(url)
@@ -46,10 +36,10 @@ def file_system(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def remote_errors(as_error: Callable[[str], GoldilocksError]) -> Iterator[None]:
-    """Raise what a file system raises as an error of ours.
+    """Raise errors of a file system as errors of ours.
 
     Args:
-        as_error: makes it, of the reason: a clause that begins with a verb and ends with a full stop.
+        as_error: gets a reason, which begins with a verb and ends with a full stop.
     """
     try:
         yield

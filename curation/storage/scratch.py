@@ -1,12 +1,7 @@
 """Temporary folders that are removed even if their process was killed.
 
-Invariants:
-  - a folder is locked by the process that made it for as long as that lives; the kernel gives the lock back however it
-    ends;
-  - the first folder of a kind that a process makes removes those of the same kind that no process holds.
-
-What it does not do: touch folders of other users, or such as are younger than an hour, whose maker may be about to lock
-them.
+Invariants: a kernel lock protects a folder while its process lives; a process removes this user's unlocked ones, except
+those younger than an hour, which may not be locked yet.
 """
 
 from __future__ import annotations
@@ -28,10 +23,10 @@ _swept: set[tuple[str, str]] = set()
 
 
 class ScratchFolder:
-    """An empty folder ``goldilocks-KIND-…`` among the temporary ones, until `remove`.
+    """An empty temporary folder, until `remove`.
 
     Raises:
-        OSError: there is no room for a folder, or no right to make one.
+        OSError: the folder cannot be made.
     """
 
     def __init__(self, kind: str) -> None:
@@ -45,14 +40,14 @@ class ScratchFolder:
         fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def remove(self) -> None:
-        """Remove the folder with what it holds; a second call does nothing."""
+        """Remove the folder; repeated calls do nothing."""
         handle, self._handle = self._handle, None
         if handle is not None:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(handle)
 
     def give_away(self) -> str:
-        """Return the path of a folder that the caller has to remove from now on; `remove` does nothing then."""
+        """Return the folder's path, which the caller has to remove."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -60,12 +55,12 @@ class ScratchFolder:
 
 
 def memory_folder() -> Path:
-    """Return the folder of a file system in memory, or that of temporary files where there is none."""
+    """Return an in-memory folder, or that of temporary files."""
     return IN_MEMORY if IN_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 def sweep(parent: Path, prefix: str) -> list[Path]:
-    """Remove the folders of this user whose names begin with ``prefix`` and that no process holds; return which."""
+    """Remove and return this user's unlocked folders whose names begin with ``prefix``."""
     removed = []
     for folder in parent.glob(f"{prefix}*"):
         try:

@@ -1,8 +1,4 @@
-"""Tables of which a part is in memory at a time: read in the order of their problems or of their rows, and written.
-
-Invariants: the parts together are the table, whatever the size of a part; a file that is written is the same bytes
-however the table came about. Every part is a pass over the files: no copy is written.
-"""
+"""Tables larger than memory, read and written in parts, with the same bytes whatever the parts."""
 
 from __future__ import annotations
 
@@ -23,18 +19,13 @@ _BEGIN = pl.col("problem").str.slice(0, 3)
 
 
 def scan_table(folder: Path, table: str) -> pl.LazyFrame:
-    """Return all shards of a finished stage's table, in order, unread; without columns where there are none."""
+    """Return a lazy frame of a finished stage's table."""
     files = table_files(folder, table)
     return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame()
 
 
 def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterator[tuple[pl.DataFrame, ...]]:
-    """Yield the rows of some tables by problem, in parts that share how their ids begin.
-
-    Args:
-        tables: each with a column ``problem``.
-        by: columns by which the rows of a part are sorted; the problem is the first.
-    """
+    """Yield the rows of tables by problem, in parts with a common id prefix."""
     begins = [table.group_by(begin=_BEGIN).len().collect(engine="streaming") for table in tables]
     sizes = pl.concat(begins).group_by("begin").agg(pl.col("len").sum()).sort("begin")
     bounds: list[str] = []
@@ -52,14 +43,14 @@ def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterato
 
 
 def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Yield the rows of a table as they come, `ROWS_AT_ONCE` at a time."""
+    """Yield a table in slices of `ROWS_AT_ONCE` rows."""
     height = table.select(pl.len()).collect().item()
     for start in range(0, height, ROWS_AT_ONCE):
         yield table.slice(start, ROWS_AT_ONCE).collect(engine="streaming")
 
 
 def write_scanned(path: Path, table: pl.LazyFrame) -> None:
-    """Write a table aside and rename it, as `write_parquet` does; up to `ROWS_AT_ONCE` rows it is the same bytes."""
+    """Write a table aside and rename it."""
     with atomic_replace(path) as file:
         table.sink_parquet(file, compression="zstd", compression_level=3, statistics=True, row_group_size=ROWS_AT_ONCE)
         file.flush()
@@ -67,7 +58,7 @@ def write_scanned(path: Path, table: pl.LazyFrame) -> None:
 
 
 def digest_in_order(table: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> str:
-    """Return the hash of a table's text as CSV, sorted by these columns."""
+    """Return the hash of a table's CSV text, sorted."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(pl.DataFrame(schema=table.collect_schema()).write_csv().encode())
     for (part,) in in_order(table, by=by):

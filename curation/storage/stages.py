@@ -1,22 +1,17 @@
-"""Stage folders of parquet shards, and the lock on a run folder.
+"""Stage folders of parquet shards.
 
 A stage folder::
 
-    kept/00000.parquet  dropped/00000.parquet  …   one folder a table, one file a shard
+    kept/00000.parquet  dropped/00000.parquet  …   one folder per table, one file per shard
     shards/00000.json                              the shard's mark: counts, sizes and hashes of its files
-    DONE.json                                      the manifest: counts, hash of the settings, hashes of the inputs
+    DONE.json                                      the manifest: counts and hashes
 
 Invariants:
-  - a file is written aside, flushed to disk and renamed; a mark follows its files, the manifest follows all marks.
-    After kill -9 or a power cut a mark means that its shard is whole;
-  - a stage is known by its fingerprint: name, version of the code that decides, settings, digests of the inputs.
-    What is in the folder under another fingerprint is discarded, what is there under the same one is kept;
-  - in = kept + dropped, checked for each shard and again when the stage closes;
-  - the manifest's digest hashes the content of the shards, so a stage that was made again with the same result
-    does not make later stages run again;
-  - a file is read only if its content is what was written: a table has its hash in the mark, a JSON file in itself.
-
-Not here: what a stage does (that is its module), and the attempts (`curation.storage.attempts`).
+  - files are synced and renamed; a mark follows its files, the manifest all marks;
+  - a folder with another fingerprint (name, code version, settings, inputs) is discarded;
+  - in = kept + dropped, per shard and per stage;
+  - the manifest's digest covers content only, so that an equal result reruns no later stage;
+  - a file is read only if its content has the recorded hash.
 """
 
 from __future__ import annotations
@@ -42,10 +37,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What became of one shard: its tables, and the count of rows that went in.
-
-    Rows are accounted for by the tables ``kept`` and ``dropped``; a stage that only measures puts what it measured
-    into other tables and states how many rows it took with ``kept_rows``.
+    """The tables of one shard, and its number of incoming rows.
 
     Example: ``Shard(rows_in=3, tables={"kept": two_rows, "dropped": one_row})``
     """
@@ -70,7 +62,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A finished stage in numbers; the content of its DONE.json."""
+    """A finished stage in numbers, stored as DONE.json."""
 
     stage: str
     fingerprint: str
@@ -85,11 +77,7 @@ class Manifest:
 
 
 class StageFolder:
-    """One stage's folder, open for writing or reading.
-
-    Opening with another fingerprint than the folder's discards what is there. ``write`` finishes a shard,
-    ``is_finished`` asks for one, ``close`` writes the manifest.
-    """
+    """The folder of one stage; another fingerprint discards its content."""
 
     def __init__(self, folder: Path, name: str, version: str, settings: str, inputs: Mapping[str, str]) -> None:
         self.folder = folder
@@ -104,7 +92,7 @@ class StageFolder:
         self.fingerprint = _digest(json.dumps(self._identity, sort_keys=True).encode())
 
     def prepare(self) -> None:
-        """Make the folder ready: remove what is there under another fingerprint, and half-written files."""
+        """Remove half-written files, and everything under another fingerprint."""
         identity = self.folder / "stage.json"
         stored = read_json(identity)
         if stored != self._identity and self.folder.exists():
@@ -116,20 +104,20 @@ class StageFolder:
             write_json(identity, self._identity)
 
     def discard(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Remove the folder and its content."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def reopen(self) -> None:
-        """Take the manifest away, so that shards may be written again; `close` writes it anew."""
+        """Remove the manifest so that shards may be written again."""
         (self.folder / "DONE.json").unlink(missing_ok=True)
 
     def note(self, note: str) -> int:
-        """Return the sum of a note over the shards that are finished under this fingerprint."""
+        """Return the sum of a note over finished shards."""
         marks = (mark for mark in finished_shards(self.folder) if mark["fingerprint"] == self.fingerprint)
         return sum(int(mark["notes"].get(note, 0)) for mark in marks)
 
     def manifest(self) -> Manifest | None:
-        """Return the manifest if the stage is finished under this fingerprint and its files are still there."""
+        """Return the manifest if the stage is finished and complete."""
         manifest = read_manifest(self.folder)
         if manifest is None or manifest.fingerprint != self.fingerprint:
             return None
@@ -137,7 +125,7 @@ class StageFolder:
         return manifest if is_whole else None
 
     def is_finished(self, index: int) -> bool:
-        """Return whether the shard has its mark and its files have the sizes that the mark names."""
+        """Return whether the shard's mark and files exist."""
         mark = _read_mark(self._mark(index))
         if mark is None or mark["fingerprint"] != self.fingerprint:
             return False
@@ -172,7 +160,7 @@ class StageFolder:
         write_json(self._mark(index), mark)
 
     def close(self, shards: int, rows_in: int | None = None) -> Manifest:
-        """Write the manifest over ``shards`` finished shards; ``rows_in`` is what the stage before handed over."""
+        """Write the manifest; ``rows_in`` is from the previous stage."""
         marks = [_read_mark(self._mark(index)) for index in range(shards)]
         missing = [index for index, mark in enumerate(marks) if mark is None]
         if missing:
@@ -213,25 +201,25 @@ def _mark_of(folder: Path, index: int) -> Path:
 
 
 def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return one shard of one table of a stage folder, all its columns or the named ones."""
+    """Return one shard of a table."""
     file = sound_table(folder / table / f"{index:05}.parquet")
     return pl.read_parquet(file, columns=None if columns is None else list(columns), glob=False)
 
 
 def table_files(folder: Path, table: str) -> list[Path]:
-    """Return the files of a finished stage's table in order, each as it was written.
+    """Return the files of a finished stage's table.
 
     Raises:
-        StoreError: one is not, as in `sound_table`.
+        StoreError: a file is damaged or missing.
     """
     return [sound_table(file) for file in sorted((folder / table).glob("[0-9]*.parquet"))]
 
 
 def sound_table(file: Path) -> Path:
-    """Return a file of a stage's table whose content has the hash that the shard's mark gives.
+    """Return a table file's path after checking its hash.
 
     Raises:
-        StoreError: it has another, or is missing.
+        StoreError: the file is damaged or missing.
     """
     mark = _read_mark(_mark_of(file.parents[1], int(file.stem)))
     require_hash(file, None if mark is None else mark["tables"].get(file.parent.name, {}).get("hash"))
@@ -239,13 +227,13 @@ def sound_table(file: Path) -> Path:
 
 
 def require_hash(file: Path, digest: str | None) -> None:
-    """Refuse a file whose content does not have a hash, or its first letters; in a process it is read once for that.
+    """Check a file's hash, or its first letters, once per process.
 
     Args:
-        digest: None where none is known: the file has to exist.
+        digest: None: the file only has to exist.
 
     Raises:
-        StoreError: it has another, or is missing.
+        StoreError: the file is damaged or missing.
     """
     try:
         state = _state_of(file)
@@ -263,7 +251,7 @@ def require_hash(file: Path, digest: str | None) -> None:
 
 
 def note_hash(file: Path, digest: str) -> None:
-    """Remember the hash of a file that this process has just written."""
+    """Remember the hash of a file that was just written."""
     _sound[file] = (digest, *_state_of(file))
 
 
@@ -279,18 +267,14 @@ def _state_of(file: Path) -> tuple[int, int, int]:
 def read_optional_shard(
     folder: Path, table: str, index: int, columns: Sequence[str] | None = None
 ) -> pl.DataFrame | None:
-    """Return one shard of a table that not all shards have, as `read_shard`; None where this one has none."""
+    """Return one shard of a table, or None."""
     return read_shard(folder, table, index, columns) if (folder / table / f"{index:05}.parquet").exists() else None
 
 
 def read_table(
     folder: Path, table: str, columns: list[str] | None = None, where: pl.Expr | None = None
 ) -> pl.DataFrame:
-    """Return all shards of a finished stage's table, in order; an empty frame without columns where there are none.
-
-    Args:
-        where: the rows that are wanted; of the others one shard is in memory at a time.
-    """
+    """Return all shards of a table, or an empty frame."""
     files = table_files(folder, table)
     if not files:
         return pl.DataFrame()
@@ -299,7 +283,7 @@ def read_table(
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a stage folder, whatever its fingerprint; None where the stage is not finished."""
+    """Return the manifest of any fingerprint, or None."""
     content = read_json(folder / "DONE.json")
     if content is None:
         return None
@@ -315,13 +299,13 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def stage_inputs(folder: Path) -> Mapping[str, str]:
-    """Return the digests of what the stage in this folder is made from, finished or not; empty where there is none."""
+    """Return the digests of the inputs of a stage, finished or not."""
     identity = read_json(folder / "stage.json")
     return identity.get("inputs", {}) if identity is not None else {}
 
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the marks of a stage that may still be running, in order."""
+    """Yield the marks of a stage that may still be running."""
     for file in sorted((folder / "shards").glob("[0-9]*.json")):
         mark = _read_mark(file)
         if mark is not None:
@@ -329,7 +313,7 @@ def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
-    """Write a frame aside and rename it; return its size in bytes and the hash of its content."""
+    """Write a frame aside and rename it; return its size in bytes and content hash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     # one chunk, so that equal rows are equal bytes however the frame came about
@@ -344,13 +328,13 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
 
 
 def system_error(error: Exception, path: Path | None = None) -> OSError | None:
-    """Return what the operating system refused, from the text of an error of a library in Rust; None if it did not."""
+    """Return the system error within a Rust library's error text, or None."""
     found = re.search(r"\(os error (\d+)\)", str(error))
     return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])), path and str(path))
 
 
 def atomic_write(path: Path, text: str) -> None:
-    """Write a small text file aside, flush it and rename it."""
+    """Write a small text file, sync it and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     aside.write_text(text, encoding="utf-8")
@@ -360,10 +344,10 @@ def atomic_write(path: Path, text: str) -> None:
 
 @contextmanager
 def atomic_replace(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file to write that takes its name when the block ends well, and is removed when it does not.
+    """Yield a temporary file that replaces the target if the block succeeds.
 
     Raises:
-        StoreError: the file cannot be made or written.
+        StoreError: the file cannot be written.
     """
     if path.is_dir():
         raise StoreError(f"{path} is a folder; name a file that is to be written.")
@@ -382,7 +366,7 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
 
 
 def require_other_place(out: Path, *inputs: Path) -> None:
-    """Refuse an output that is one of the inputs: writing it would destroy what is read.
+    """Refuse an output that is also an input.
 
     Raises:
         StoreError: it is.
@@ -393,7 +377,7 @@ def require_other_place(out: Path, *inputs: Path) -> None:
 
 
 def require_outside(out: Path, folder: Path) -> None:
-    """Refuse an output within a folder that is read: its files are all read, or told by its contents.
+    """Refuse an output within an input folder.
 
     Raises:
         StoreError: it is there.
@@ -436,16 +420,16 @@ _HASH = "hash of this file"
 
 
 def write_json(path: Path, table: Mapping[str, Any]) -> None:
-    """Write a table as JSON with its own hash, as `atomic_write`."""
+    """Write a table as JSON with its hash."""
     sealed = {**table, _HASH: table_digest(json.loads(json.dumps(table)))}  # of the table as it is read again
     atomic_write(path, json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
-    """Return a table as `write_json` wrote it, also one without its hash; None where there is no file.
+    """Return a table from `write_json`; None if the file is missing.
 
     Args:
-        remedy: what to delete where it is damaged; the file itself if missing.
+        remedy: what the error suggests to delete; by default the file.
 
     Raises:
         StoreError: it is damaged.
@@ -465,7 +449,7 @@ def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
 
 
 def table_digest(table: Mapping[str, Any]) -> str:
-    """Return the hash of what a table holds, in whatever order and layout."""
+    """Return a hash of a table's content, whatever its order."""
     return _digest(json.dumps(table, sort_keys=True).encode())
 
 
@@ -492,7 +476,7 @@ def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:
 
 
 def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return counts by name, added up, in the order of the names."""
+    """Return the sums of counts by name."""
     total: dict[str, int] = {}
     for part in counts:
         for key, number in part.items():

@@ -1,13 +1,7 @@
-"""A policy that runs vLLM's asynchronous engine on this machine, for as long as the run.
+"""A policy that runs vLLM's asynchronous engine on this machine.
 
-Several copies of the model are vLLM's own data parallelism: eight simulated copies are 7.5 times one, and
-a token costs this process 4 µs (docs/figures.md).
-
-Invariants, in addition to those of `curation.policies.vllm.engine`:
-  - every (problem, index) has its own seed, derived from the recipe's (`seeds.seed_of`);
-  - an attempt always has room for `max_tokens`; a prompt that leaves less is refused.
-
-vLLM is imported only in this package, when an engine starts.
+Invariants: every (problem, index) has its own seed; a prompt without room for `max_tokens` is refused; vLLM is imported
+when an engine starts.
 """
 
 from __future__ import annotations
@@ -38,13 +32,10 @@ class Vllm:
     """vLLM's asynchronous engine under the `Policy` protocol.
 
     Args:
-        folder: what a relative `settings.model` is relative to. If there is no such folder, `settings.model` is a model
-            of the hub, of `settings.revision`.
-        prompt: what is asked, if not the prompt that the settings name.
+        folder: base of a relative `settings.model`, which is the hub's if there is no such folder.
 
     Raises:
-        PolicyError: no such folder and no revision; a folder without weights; on entering: vLLM is not installed, the
-            model cannot be loaded, or its context is too short.
+        PolicyError: no revision or no weights; on entering: vLLM is missing, or the model cannot be used.
     """
 
     def __init__(self, settings: VllmModel, folder: Path, prompt: Prompt | None = None) -> None:
@@ -74,7 +65,7 @@ class Vllm:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the store notes next to the key."""
+        """Return the store's note on the key."""
         return {
             **about_of(self.settings, self._prompt),
             "dtype": self.settings.dtype,
@@ -83,7 +74,7 @@ class Vllm:
         }
 
     def asking(self, prompt: Prompt | None) -> Vllm:
-        """Return a policy with this prompt, or that of the settings, for the same running engine."""
+        """Return a policy for the same engine with this prompt."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self._name(), prompt)
         other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
@@ -110,7 +101,7 @@ class Vllm:
         """Return one attempt.
 
         Raises:
-            RequestRefused: the prompt leaves too little room for it.
+            RequestRefused: the prompt leaves too little room.
             PolicyError: the engine has died, or refuses the request.
         """
         tokens = self._tokens(problem)
@@ -139,7 +130,7 @@ class Vllm:
         return f"{self._local.name}@{folder_revision(self._local)}"
 
     def _tokens(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens, which the attempts at a problem share."""
+        """Return the prompt's tokens, cached for its problem."""
         name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
         if name not in self._prompts:
             if len(self._prompts) >= _PROMPTS:
@@ -148,7 +139,7 @@ class Vllm:
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens: by the tokenizer's chat template, or as `plain_text` if it has none."""
+        """Return the prompt's tokens, by the chat template if there is one."""
         tokenizer = self.engine.tokenizer
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
@@ -159,7 +150,7 @@ class Vllm:
         return list(tokenizer.encode(text, add_special_tokens=False))
 
     def _template_stops(self) -> tuple[int, ...]:
-        """Return the token that ends a turn of the chat template, if vLLM would not stop at it by itself."""
+        """Return the template's end-of-turn token if vLLM would not stop at it."""
         stops = stop_tokens(self.engine.tokenizer, self.engine.end_tokens)
         if not stops.added or stops.turn_end is None:
             return ()

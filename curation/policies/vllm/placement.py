@@ -1,8 +1,4 @@
-"""Which GPUs each engine gets: equal shares of neighbouring GPUs. Pure, except for `visible_gpus`.
-
-Invariants: no GPU is in two shares; each share has as many GPUs as an engine needs; GPUs hidden by
-`CUDA_VISIBLE_DEVICES` are not used. On a machine without GPUs a share is empty.
-"""
+"""GPUs of each engine, in separate equal shares of the visible ones."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ _LIST_S = 60.0
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the names of the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` takes them."""
+    """Return the GPUs that this process may use."""
     visible = (os.environ if environment is None else environment).get(VISIBLE)
     if visible is not None:
         named = (name.strip() for name in visible.split(","))
@@ -42,17 +38,17 @@ def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...
 
 
 def policy_gpus(policy: ModelSettings, gpus: int) -> int:
-    """Return how many of a machine's GPUs a policy keeps busy; all for servers elsewhere and recorded attempts."""
+    """Return how many GPUs a policy can use."""
     if isinstance(policy, VllmModel):
         return policy.tensor_parallel * policy.copies(gpus)
     return 1 if isinstance(policy, TorchModel) else max(1, gpus)
 
 
 def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tuple[str, ...]]:
-    """Return the GPUs of each engine; empty shares if the machine has none.
+    """Return the GPUs of each engine; empty shares without GPUs.
 
     Raises:
-        PolicyError: there are GPUs, and not enough.
+        PolicyError: there are too few GPUs.
     """
     if not gpus:
         return [()] * engines

@@ -1,7 +1,5 @@
-"""What vLLM's workers gain: they end with the run, and use AMX tiles where there are some.
-
-vLLM imports this module in each worker process before the model is loaded. It requests AMX tiles from the kernel:
-vLLM's attention on a CPU uses them in bf16 without a request, which ends in an illegal instruction.
+"""Additions to vLLM's workers: they end with the run, and request AMX tiles, which vLLM's attention in bf16 needs on a
+CPU.
 """
 
 from __future__ import annotations
@@ -21,13 +19,12 @@ _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _TILE_DATA = 158, 0x1023, 18
 
 
 class Worker:
-    """Methods that a vLLM worker gains (`worker_extension_cls`); called by `collective_rpc`."""
+    """Methods for vLLM workers (`worker_extension_cls`)."""
 
     def follow_process(self, run_process: int, also: Sequence[int] = ()) -> bool:
-        """End this worker, its engine and the processes ``also`` as soon as process ``run_process`` has ended.
+        """End this worker, its engine and the processes ``also`` once ``run_process`` has ended.
 
-        With vLLM 0.32.0 an engine whose parent is killed lives on, with all its memory. Return False if the system has
-        no descriptors of processes (Linux before 5.3, other systems).
+        Return False if the system cannot watch processes.
         """
         if not hasattr(os, "pidfd_open"):
             return False

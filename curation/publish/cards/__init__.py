@@ -1,8 +1,4 @@
-"""The data card of a curated set: README.md in the Hugging Face card format, with its plots.
-
-facts.py is what a card is made from, card.py writes it, words.py has its words, plots.py draws the plots, and
-attribution.py names the sources.
-"""
+"""The data card of a curated set."""
 
 from curation.publish.cards.attribution import Origin, attribution, license_counts
 from curation.publish.cards.card import VERSION, write_card

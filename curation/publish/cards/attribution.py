@@ -1,4 +1,4 @@
-"""ATTRIBUTION.md: where the rows of a set come from, under which licences, and what was changed in them."""
+"""ATTRIBUTION.md: sources of a set's rows, their licences and changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from curation.publish.pages import Table, cell, page
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A source as a recipe names it: where it is published, or else what was read, and which state of it."""
+    """A source of a recipe: its published location, or what was read, and its state."""
 
     name: str
     place: str
@@ -25,10 +25,8 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
     """Return the text of ATTRIBUTION.md.
 
     Args:
-        title: of the set.
-        license: that its card names; rows whose own licence forbids it are marked.
-        curated: rows with ``source``, ``license``, ``raw_statement``, ``raw_answer`` and ``also_from``.
-        origins: the sources of the recipe, in order; those of which no row is left are named, too.
+        license: the card's; rows whose own licence forbids it are marked.
+        origins: all sources of the recipe, also those without a row left.
     """
     counts, rows = license_counts(curated), []
     for origin in origins:
@@ -53,11 +51,7 @@ def attribution(title: str, license: str, curated: pl.LazyFrame, origins: Sequen
 
 
 def license_counts(*tables: pl.LazyFrame) -> dict[str, list[tuple[str, int, int, int]]]:
-    """Return per source and licence how many rows there are, of how many the text was changed, and how many copies.
-
-    Args:
-        tables: of the set's rows, read one after the other.
-    """
+    """Return the numbers of rows, changed rows and merged copies per source and licence."""
     by = ["source", "license"]
     counted = pl.concat([_license_counts(table) for table in tables]).group_by(by).agg(pl.all().sum())
     counted = counted.sort("source", "problems", "merged", "license", descending=[False, True, True, False])

@@ -1,10 +1,7 @@
 """The data card of a curated set: README.md in the Hugging Face card format, and two plots.
 
-Invariants:
-  - a card is made from `CardFacts` alone: the same facts give the same bytes of text and of plots;
-  - every row of the funnel adds up (``rows_in == kept + dropped``), or no card is made;
-  - the YAML header names ``data/train-*.parquet`` only, so ``datasets.load_dataset(folder)`` reads the curated rows
-    and never the dropped ones in ``dropped/`` or the queue in ``disputed/``.
+Invariants: equal `CardFacts` give equal bytes; every row of the funnel adds up, or no card is made; the header names
+``data/train-*.parquet`` only, so that `datasets` never loads dropped rows.
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ SHORT = 500
 
 
 def write_card(facts: CardFacts, folder: Path) -> Path:
-    """Write README.md and, with the extra `plots`, plots/ into the folder of a set; return the path of README.md.
+    """Write README.md and, with the extra `plots`, plots/; return the path of README.md.
 
     Raises:
         StoreError: a row of the funnel does not add up.
@@ -107,7 +104,7 @@ def render(facts: CardFacts) -> str:
 
 
 def _header(facts: CardFacts, height: int) -> dict[str, Any]:
-    """Return the YAML header that the Hugging Face hub and `datasets` read."""
+    """Return the YAML header for the Hugging Face hub and `datasets`."""
     domains = values_of(facts.curated, "domain") or ["code", "math"]
     (config,) = data_files()
     return {
@@ -122,10 +119,7 @@ def _header(facts: CardFacts, height: int) -> dict[str, Any]:
 
 
 def rows_digest(curated: pl.LazyFrame) -> str:
-    """Return a hash of a set's rows, by which `datasets` distinguishes two folders of one name.
-
-    Its cache goes by the folder's name and the card's `configs`, and would give the rows of another run's `curated`.
-    """
+    """Return a hash of a set's rows, which keeps `datasets` from loading another set's cache."""
     digest = hashlib.blake2b(digest_size=8)
     for rows in in_slices(curated.select("id", "statement", "answer", "pass_rate")):
         digest.update(rows.write_ndjson().encode())
@@ -201,7 +195,7 @@ def _funnel(facts: CardFacts) -> Iterator[Block]:
 
 
 def _reasons(facts: CardFacts) -> Iterator[Block]:
-    """Yield the reasons by stage, the most frequent first; a stage is named in its first row."""
+    """Yield the reasons by stage, most frequent first."""
     rows = [
         (
             "" if place else f"**{cell(capital(row.title))}**",
@@ -258,7 +252,7 @@ def _stage_row(stage: StageFacts) -> tuple[str, ...]:
 
 
 def _examples(facts: CardFacts) -> Iterator[Block]:
-    """Yield up to three short problems of the set: a hard, a middling and an easy one by the last stage."""
+    """Yield up to three short problems: hard, middling and easy."""
     places = example_places(facts.curated)
     if places:
         yield "As they are in the set, formulas unrendered."
@@ -273,10 +267,7 @@ def _examples(facts: CardFacts) -> Iterator[Block]:
 
 
 def example_places(curated: pl.LazyFrame) -> list[int]:
-    """Return the places of up to three short problems of different pass rates, in their order.
-
-    They have the pass rates a sixth, half and five sixths through all short problems, and of these the first id.
-    """
+    """Return the positions of up to three short problems of different pass rates."""
     short = curated.with_row_index("at").filter(pl.col("statement").str.len_chars() <= SHORT)
     first = pl.col("at").sort_by("id").first()
     rates = short.group_by("pass_rate").agg(pl.len(), first).collect(engine="streaming").sort("pass_rate")

@@ -1,4 +1,4 @@
-"""What a card is made from, and what follows from it by arithmetic alone."""
+"""The facts of a data card, and what follows from them by arithmetic."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from curation.records import DropReason
 
 @dataclass(frozen=True, slots=True)
 class FunnelRow:
-    """One stage of the funnel; ``rows_in == kept + sum(reasons.values())``.
-
-    Example: ``FunnelRow("exact_dedup", "Duplicates", 700, 688, {"duplicate": 12})``
-    """
+    """One stage of the funnel; ``rows_in == kept + sum(reasons.values())``."""
 
     stage: str
     title: str
@@ -33,11 +30,9 @@ class FunnelRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Where rows came from, how many of them are left, and how many are merged into a row that is left.
+    """Rows of a source, before and after selection and merging.
 
-    ``state`` is the commit or revision and ``digest`` the hash of what was read; ``seen`` counts the rows before
-    `where`, quota and join, which ``which`` describes; ``left_out``: nothing was read at all.
-    ``made`` states generator, levels and rows of a source whose rows are made, and is empty if they are collected.
+    ``digest`` is a hash of the content; ``left_out``: nothing was read; ``made`` is empty for collected rows.
     """
 
     name: str
@@ -56,10 +51,7 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class StageFacts:
-    """A difficulty stage: its band, whose attempts were judged, and how many problems have which pass rate (`RATES`).
-
-    ``max_correct`` is the highest number of correct attempts that the band keeps.
-    """
+    """A difficulty stage: its band, the judge, and the number of problems by pass rate (`RATES`)."""
 
     title: str
     policy: str
@@ -70,19 +62,20 @@ class StageFacts:
 
     @property
     def max_correct(self) -> int:
-        """Return the highest number of correct attempts that the band keeps."""
+        """Return the highest number of correct attempts in the band."""
         return int(self.max_pass_rate * self.attempts + 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
 class StageComparison:
-    """What the second stage changed. ``outcomes`` sums to ``never_solved``; reasons are those of `DropReason`.
+    """What the second stage changed.
 
-    never_solved   problems that the first stage dropped as never solved
-    outcomes       what became of these: stage 2's reasons, "" if they are in the set
-    alone          problems that the first stage alone would have kept
-    both           those of them that are in the set
-    lost           problems of the set that the first stage alone would have lost, by its reason
+    Attributes:
+        never_solved: problems that the first stage dropped as never solved.
+        outcomes: their drop reasons in the second stage; "" if kept.
+        alone: problems that the first stage alone would keep.
+        both: those of them in the set.
+        lost: those of the set that the first stage would lose, by reason.
     """
 
     never_solved: int
@@ -93,12 +86,12 @@ class StageComparison:
 
     @property
     def rescued(self) -> int:
-        """Return how many problems the first stage never solved and are in the set."""
+        """Return how many problems of the set the first stage never solved."""
         return self.outcomes.get("", 0)
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Return why the others that the first stage never solved are not in the set."""
+        """Return why the second stage dropped problems that the first never solved."""
         return {reason: count for reason, count in self.outcomes.items() if reason}
 
 
@@ -106,7 +99,7 @@ def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series
     """Compare the decisions of the first stage with those of the last.
 
     Args:
-        first, last: frames with ``problem``, ``keep`` and ``reason``, one row per problem, the same problems in both.
+        first, last: ``problem``, ``keep`` and ``reason`` of the same problems.
         published: ids of the set.
     """
     stands = pl.col("problem").is_in(published.implode())
@@ -127,7 +120,7 @@ def compare_stages(first: pl.DataFrame, last: pl.DataFrame, published: pl.Series
 
 
 def add_comparisons(shards: Iterable[StageComparison]) -> StageComparison:
-    """Return the comparison of all problems, from those of shards."""
+    """Return the sum of the shards' comparisons."""
     outcomes, lost = Counter[str](), Counter[str]()
     never = alone = both = 0
     for shard in shards:
@@ -157,14 +150,9 @@ class CardFacts:
     """Everything that a card states.
 
     Args:
-        curated: in the columns of a curated set; scanned, for it may be large.
-        stages: difficulty stages, in order.
-        notes: sentences for the section on limits.
-        sections: further sections, after the funnel: decontamination, translations, tests.
-        disputed: counts of disputed labels by what is disputed, in words.
-        suspicion: states when a label is suspected.
-        set_version: the set's own version.
-        changed: counts of the problems that changed against the version before, in words.
+        sections: inserted after the funnel.
+        disputed: numbers of disputed labels, by description.
+        suspicion: when a label is suspected.
         compared: if two stages judged.
     """
 
@@ -189,11 +177,10 @@ class CardFacts:
 
 
 def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
-    """Return how many problems of a stage, or of a shard of it, have which pass rate, in the `RATES` schema.
+    """Return the number of problems by pass rate (`RATES`).
 
     Args:
-        measured: `PASS_RATE` rows; ``foreseen_inside`` states whether a problem is in the band that stopped before all
-            attempts, and is null if all were made.
+        measured: `PASS_RATE` rows; ``foreseen_inside`` is null unless attempts stopped early.
         published: ids of the set.
     """
     if "foreseen_inside" not in measured.columns:
@@ -204,7 +191,7 @@ def as_rates(measured: pl.DataFrame, published: pl.Series) -> pl.DataFrame:
 
 
 def add_rates(shards: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return the pass rates of all problems, from those of shards (`RATES`)."""
+    """Return the sums of pass rate counts over shards (`RATES`)."""
     whole = RATES.to_frame()
     for shard in shards:
         together = pl.concat([whole, shard]).group_by(_SAME_RATE).agg(pl.col("problems").sum())
@@ -213,11 +200,11 @@ def add_rates(shards: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def values_of(curated: pl.LazyFrame, column: str) -> list[str]:
-    """Return the different values of a column, sorted, without null."""
+    """Return the distinct values of a column, sorted, without null."""
     return sorted(curated.select(pl.col(column).drop_nulls().unique()).collect(engine="streaming").to_series())
 
 
 def is_regraded(funnel: Sequence[FunnelRow]) -> list[tuple[FunnelRow, FunnelRow]]:
-    """Return (stage, stage before it) if a stage went back to what the stage before it had read."""
+    """Return (stage, previous stage) if a stage read the same rows as the previous one."""
     pairs = zip(funnel[1:], funnel, strict=False)
     return [(row, before) for row, before in pairs if row.rows_in == before.rows_in != before.kept]

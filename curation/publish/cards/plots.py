@@ -1,10 +1,6 @@
-"""The two plots of a data card: the funnel, and the pass rates with their band.
+"""The two plots of a data card, the funnel and the pass rates.
 
-Invariants: drawn with the Agg renderer and matplotlib's own defaults, whatever the user's settings are; no date and
-no version goes into the file, so the same facts give the same bytes under the same matplotlib. Two colours that
-people with any colour vision distinguish and in grey print: blue is what stays, sand is what goes.
-
-Not here: numbers. `CardFacts` has them.
+Invariant: equal facts give equal bytes, whatever the user's settings and the day.
 """
 
 from __future__ import annotations
@@ -51,7 +47,7 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def draw_funnel(facts: CardFacts, path: Path) -> None:
-    """Draw one bar per stage: what stayed, what went, and the reasons beneath."""
+    """Draw a bar per stage with its drop reasons."""
     notes = [_reason_lines(row) for row in facts.funnel]
     heights = [0.62 + 0.17 * len(lines) for lines in notes]  # inches: title and bar, then the lines of reasons
     top, bottom = 0.62, 0.12
@@ -95,7 +91,7 @@ def _funnel_row(axes: Axes, row: FunnelRow, lines: list[str], y: float, widest: 
 
 
 def _reason_lines(row: FunnelRow) -> list[str]:
-    """Return the reasons with their counts, as lines that fit under the bar; no line ends in a separator."""
+    """Return the reasons with their counts, in lines that fit under the bar."""
     parts = [f"{reason_words(reason)} {count:,}" for reason, count in by_count(row.reasons)]
     lines: list[str] = []
     for part in parts:
@@ -107,7 +103,7 @@ def _reason_lines(row: FunnelRow) -> list[str]:
 
 
 def draw_pass_rates(facts: CardFacts, path: Path) -> None:
-    """Draw how many problems of each stage have 0, 1, … n correct attempts; the band that is kept is shaded."""
+    """Draw each stage's number of problems by correct attempts, with the band shaded."""
     with _canvas(0.25 + 2.75 * len(facts.stages)) as figure:
         panels = figure.subplots(len(facts.stages), 1, squeeze=False)
         for axes, stage in zip(panels[:, 0], facts.stages, strict=True):
@@ -148,7 +144,7 @@ def _pass_rate_panel(axes: Axes, stage: StageFacts) -> None:
 
 
 def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str) -> None:
-    """Write the name and size of a region above its bars; nothing where the region is empty."""
+    """Write the name and size of a non-empty region above its bars."""
     if sum(counts):
         weight = "bold" if colour == STAYS else "normal"
         text = f"{name}\n{sum(counts):,}"
@@ -157,10 +153,7 @@ def _region(axes: Axes, name: str, counts: list[int], centre: float, colour: str
 
 
 def bars(rates: pl.DataFrame, attempts: int) -> list[int]:
-    """Return how many problems have 0, 1, … ``attempts`` correct attempts.
-
-    A problem with fewer judged attempts goes to the nearest bar.
-    """
+    """Return the number of problems by correct attempts; fewer attempts count in the nearest bar."""
     judged = rates.filter(pl.col("judged") > 0)
     places = (judged["correct"] / judged["judged"] * attempts + 0.5).floor().cast(pl.Int64)
     counts = [0] * (attempts + 1)

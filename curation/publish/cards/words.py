@@ -1,7 +1,6 @@
-"""The words of a data card: drop reasons, columns and languages in plain language.
+"""Drop reasons, columns and languages in plain language, for data cards.
 
-Invariants: every `DropReason` has its words (a test holds it).
-Not here: the card's sentences (`curation.publish.cards.card`).
+Invariants: every `DropReason` has its words.
 """
 
 from __future__ import annotations
@@ -107,10 +106,7 @@ def count_phrase(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a percentage with one decimal; a dash where there is nothing to divide by.
-
-    A share is never rounded to all or to none.
-    """
+    """Return a percentage with one decimal, never rounded to 0 or 100; a dash for a total of 0."""
     if whole == 0:
         return "–"
     percent = 100 * part / whole
@@ -127,7 +123,7 @@ def capital(text: str) -> str:
 
 
 def by_count(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the reasons that occurred, the most frequent first, equal ones by name."""
+    """Return the reasons that occurred, by falling count, then by name."""
     return sorted(((r, n) for r, n in reasons.items() if n), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -137,8 +133,5 @@ def reason_words(reason: str) -> str:
 
 
 def by_reason(reasons: Mapping[str, int]) -> str:
-    """Return counts by drop reason in one phrase, the most frequent first: ``5 never solved, 2 too easy``.
-
-    Without any it is ``none``.
-    """
+    """Return counts by drop reason in a phrase, as in ``5 never solved, 2 too easy``."""
     return ", ".join(f"{count:,} {reason_words(reason)}" for reason, count in by_count(reasons)) or "none"

@@ -1,4 +1,4 @@
-"""The README of an exported set: how its trainer uses the judge that measured it."""
+"""The README of an exported set."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ Prefect:
 
 @dataclass(frozen=True, slots=True)
 class SetFacts:
-    """Facts of an exported set for its README: name, folder, licence, domains, and how it was asked."""
+    """Facts of an exported set for its README."""
 
     name: str
     folder: str
@@ -179,7 +179,7 @@ def instructions(form: str, facts: SetFacts) -> str:
 
 
 def _how_asked(asked: Asked) -> str:
-    """Return how problems were asked, and how the records have responses read."""
+    """Return how problems were asked and responses are read."""
     examples = f", with {len(asked.prompt.examples)} worked examples before it" if asked.prompt.examples else ""
     said = f"\nRows ask as the problems were measured: by the prompt `{asked.prompt.version}`{examples}."
     read = {"thinking": (asked.thinking, OPEN), "response_format": (asked.response_format, ANY)}

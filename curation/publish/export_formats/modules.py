@@ -1,4 +1,4 @@
-"""What a trainer imports next to an exported set: a few lines that hand it our judge (`curation.scoring`)."""
+"""Modules next to an exported set that hand its trainer our judge (`curation.scoring`)."""
 
 from __future__ import annotations
 
@@ -133,17 +133,12 @@ _MODULES: Mapping[str, Mapping[str, str]] = {
 
 
 def nemo_gym_license(license: str) -> str:
-    """Return what NeMo Gym's configuration calls a licence, as in `apache-2.0`; `TBD` for one that it does not know."""
+    """Return NeMo Gym's name of a licence, as in `apache-2.0`; `TBD` for unknown ones."""
     return _NEMO_GYM_LICENSES.get(license.lower(), "TBD")
 
 
 def modules_beside(form: str, domains: Set[str] = frozenset({"math"}), license: str = "unknown") -> Mapping[str, str]:
-    """Return the files that a format needs next to its rows, by their paths in its folder.
-
-    Args:
-        domains: of the set's problems.
-        license: of the set, as its card's header names it.
-    """
+    """Return the files that a format needs next to its rows, by relative path."""
     domain = {"math": "math", "code": "coding"}[next(iter(domains))] if len(domains) == 1 else "other"
     filled = {"{domain}": domain, "{license}": nemo_gym_license(license)}
     return {name: _filled(text, filled) for name, text in _MODULES.get(form, {}).items()}

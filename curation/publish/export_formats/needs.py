@@ -1,4 +1,4 @@
-"""What judging a program takes beyond comparing its tokens, and which formats carry it."""
+"""What judging a program takes beyond comparing tokens, and which formats carry it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from curation.verify.programs.problem import CodeProblem
 
 
 class Need(StrEnum):
-    """What judging a program takes beyond comparing its tokens, in words that a sentence can list."""
+    """A need of judging beyond comparing tokens, in words for a sentence."""
 
     UNJUDGED = "no tests that judge them"
     CPP = "C++"
@@ -33,7 +33,7 @@ CARRIES: Mapping[str, frozenset[Need]] = {"open-r1": frozenset({Need.CPP, Need.C
 
 
 def needs_of(program: CodeProblem) -> set[Need]:
-    """Return what judging a program takes beyond comparing tokens with their case."""
+    """Return the needs of a program's judging."""
     needs = {Need.UNJUDGED} if program.refused is not None else set()
     if program.lang is CodeLang.CPP:
         needs.add(Need.CPP)

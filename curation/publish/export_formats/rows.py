@@ -23,7 +23,7 @@ MEASURED = ("pass_rate", "correct", "judged")
 
 @dataclass(frozen=True, slots=True)
 class ExportedProblem:
-    """A row of the set with what all formats need of it; ``program`` and ``tests`` are None for math."""
+    """A row of the set for all formats; ``program`` and ``tests`` are None for math."""
 
     row: Row
     number: int
@@ -44,28 +44,28 @@ class ExportedProblem:
 
     @property
     def about(self) -> Row:
-        """Return where the problem comes from, and its measured pass rate with the counts of its attempts."""
+        """Return the problem's origin, pass rate and counts of attempts."""
         return {name: self.row[name] for name in ("id", "group", "source", "lang", *MEASURED)}
 
     @property
     def columns(self) -> Row:
-        """Return `about` as columns of a table; ``group`` is a keyword in too many places, so it is renamed."""
+        """Return `about` as columns, with ``group`` renamed to ``problem_group``."""
         return {("problem_group" if name == "group" else name): value for name, value in self.about.items()}
 
     @property
     def record(self) -> str:
-        """Return what the problem is judged by, for `curation.scoring`, as JSON."""
+        """Return the problem's record for `curation.scoring`, as JSON."""
         return record_of(self.row, self.program, self.asked)
 
     @property
     def judging(self) -> Row | None:
-        """Return how a program is judged, next to its tests; None for math."""
+        """Return how a program is judged, without tests; None for math."""
         if self.program is None:
             return None
         return {name: value for name, value in row_of_problem(self.program).items() if name not in ("id", "tests")}
 
     def in_and_out(self) -> Row:
-        """Return the tests as the object of two lists that verl's scorers read."""
+        """Return the tests as verl's object of two lists."""
         tests = self.tests or []
         return {"inputs": [test["input"] for test in tests], "outputs": [test["output"] for test in tests]}
 
@@ -240,7 +240,7 @@ TYPES: Mapping[str, Any] = {
 
 
 def tests_of(program: CodeProblem) -> list[dict[str, str]]:
-    """Return inputs and expected outputs; of a function the arguments, one a line, and the value, as JSON."""
+    """Return inputs and expected outputs; those of functions are JSON."""
     if program.function is None:
         return [{"input": test.input.decode(), "output": test.output.decode()} for test in program.tests]
     return [
@@ -254,5 +254,5 @@ def _boxed(answer: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return a value as JSON, without escaping letters."""
+    """Return a value as JSON with unescaped Unicode."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""A curated set read, its problems turned into rows of a format, and the file written."""
+"""Reading a curated set, and writing it in a format."""
 
 from __future__ import annotations
 
@@ -43,11 +43,7 @@ ON_DISK = frozenset({"areal"})
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What was written: rows in ``file``, and ``system_prompt`` if the trainer reads it from a file of its own.
-
-    ``left_out`` counts, by what judging them takes, the problems that the format cannot carry; ``failed`` holds what
-    failed in the proof of a problem, by its id.
-    """
+    """The written files, the numbers of problems left out by need, and failed proofs by id."""
 
     file: Path
     rows: int
@@ -67,13 +63,10 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
     """Write a curated set for another trainer, with a README: ``out/train.parquet``, ``train.jsonl`` or a folder.
 
     Args:
-        curated: folder with ``data/*.parquet`` in the `CURATED` schema.
-        form: one of `FORMATS`.
-        out: folder to write to; made where it is missing.
-        check: the proof of each row; a row that fails it is left out.
+        check: the proof of each row; failing rows are left out.
 
     Raises:
-        SourceError: no such format, no set there, or a problem that the format cannot carry.
+        SourceError: unknown format, no set there, or a problem that the format cannot carry.
     """
     if form not in FORMATS:
         raise SourceError(f"format {form!r} is not known; known are {', '.join(FORMATS)}.")
@@ -118,7 +111,7 @@ def export_set(curated: Path, form: str, out: Path, check: RowCheck | None = Non
 def _proved(
     rows: Iterator[tuple[ExportedProblem, Row]], form: str, check: RowCheck | None, failed: dict[str, str]
 ) -> Iterator[Row]:
-    """Yield the rows that pass the proof, and note in ``failed`` what the others fail on."""
+    """Yield the rows that pass the proof; note the failures of the others in ``failed``."""
     if check is None:
         yield from (row for _, row in rows)
         return
@@ -144,16 +137,16 @@ def failing_rows(curated: Path, check: RowCheck) -> dict[str, str]:
 
 
 def set_records(curated: Path) -> dict[str, str]:
-    """Return what each problem of a curated set is judged by (`curation.scoring`), by its id.
+    """Return the record of each problem of a curated set, by id.
 
     Raises:
-        SourceError: there is no set, or a problem has nothing to be judged by.
+        SourceError: there is no set, or a problem cannot be judged.
     """
     return {str(problem.row["id"]): problem.record for problem in _problems(curated)}
 
 
 def _problems(curated: Path) -> Iterator[ExportedProblem]:
-    """Yield the problems of a set, of which a part is in memory; of programs all tests are."""
+    """Yield the problems of a set in parts; all tests of programs are held in memory."""
     files = sorted((curated / "data").glob("*.parquet"))
     if not files:
         raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
@@ -178,7 +171,7 @@ def _problems(curated: Path) -> Iterator[ExportedProblem]:
 
 
 def card_license(curated: Path) -> str:
-    """Return the licence that the header of a set's card names; `unknown` where there is no card, or it names none."""
+    """Return the licence in a card's header; `unknown` if there is none."""
     try:
         text = (curated / "README.md").read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -190,7 +183,7 @@ def card_license(curated: Path) -> str:
 
 
 def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
-    """Write the rows as their trainer's loader reads them; return the file, or the folder."""
+    """Write the rows for the trainer's loader; return the file or folder."""
     if form in LINES:
         file = out / "train.jsonl"
         with atomic_replace(file) as handle:
@@ -218,7 +211,7 @@ def _write(rows: Iterator[Row], form: str, out: Path) -> Path:
 
 
 def _as_table(rows: Iterator[Row], folder: Path) -> pl.DataFrame | pl.LazyFrame:
-    """Return rows as a table; where it has more rows than are held, it is in a folder."""
+    """Return rows as a table, stored in a folder if they are many."""
     parts = list[pl.LazyFrame]()
     while held := list(islice(rows, ROWS_AT_ONCE)):
         column_types = {name: dtype for name, dtype in TYPES.items() if name in held[0]}
@@ -239,7 +232,7 @@ def _read(file: Path) -> pl.DataFrame:
 
 
 def _languages(frame: pl.DataFrame, curated: Path) -> dict[str, tuple[str, CodeLang]]:
-    """Return the group and the language asked for of each problem of code."""
+    """Return the group and language of each code problem."""
     languages = {}
     code = frame.filter(pl.col("domain") == Domain.CODE)
     for name, group, meta in code.select("id", "group", "meta").iter_rows():

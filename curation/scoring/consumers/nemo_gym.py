@@ -1,4 +1,4 @@
-"""A resources server of NeMo Gym: its `/verify` judges by the record of the row."""
+"""A resources server of NeMo Gym that judges by a row's record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from curation.scoring.scorer import ScoringSettings, shared_scorer
 
 
 class GoldilocksConfig(BaseResourcesServerConfig):
-    """Settings of the server next to NeMo Gym's: the tag that the model thinks in, if the rows do not name it."""
+    """Settings of the server, with a default thinking tag for rows."""
 
     thinking: str | tuple[str, str] | None = None
 
@@ -41,12 +41,12 @@ class GoldilocksVerifyResponse(BaseVerifyResponse):
 
 
 class GoldilocksResourcesServer(SimpleResourcesServer):
-    """Judges the text of a response as its problem was measured."""
+    """Judges a response as its problem was measured."""
 
     config: GoldilocksConfig
 
     async def verify(self, body: GoldilocksVerifyRequest) -> GoldilocksVerifyResponse:
-        """Return the reward of a response: the text of its messages, thoughts apart."""
+        """Return the reward of a response's text without thoughts."""
         texts = [
             content.text
             for item in body.response.output

@@ -1,4 +1,4 @@
-"""An environment of NeMo RL: one turn, judged by the record that its data processor hands on as ``ground_truth``."""
+"""A one-turn environment of NeMo RL, judged by the record in ``ground_truth``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "goldilocks"
 
 @ray.remote
 class GoldilocksEnvironment(EnvironmentInterface):
-    """Judges final responses. Settings are those of `ScoringSettings`, under ``env.goldilocks``."""
+    """Judges final responses; settings are in ``env.goldilocks``."""
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         known = ScoringSettings.__dataclass_fields__
@@ -31,7 +31,7 @@ class GoldilocksEnvironment(EnvironmentInterface):
     def step(
         self, message_log_batch: Sequence[Sequence[Mapping[str, Any]]], metadata: Sequence[Mapping[str, Any]]
     ) -> EnvironmentReturn:
-        """Return the rewards of a batch of conversations; all of them end."""
+        """Return the rewards of a batch of conversations, which all end."""
         texts = ["".join(str(m["content"]) for m in log if m["role"] == "assistant") for log in message_log_batch]
         records = [entry["ground_truth"] for entry in metadata]
         scores = self._scorer.score([(record, without_end(text)) for record, text in zip(records, texts, strict=True)])
@@ -46,13 +46,13 @@ class GoldilocksEnvironment(EnvironmentInterface):
         )
 
     def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, float]]:
-        """Return the batch, in which responses that were cut off are worth nothing, and its accuracy."""
+        """Return the batch, without rewards of truncated responses, and its accuracy."""
         batch["rewards"] = batch["rewards"] * batch["is_end"]
         return batch, {"accuracy": float(batch["rewards"].mean())}
 
 
 def register_goldilocks() -> None:
-    """Register the environment; before NeMo RL sets its data up."""
+    """Register the environment before NeMo RL sets its data up."""
     name = f"{__name__}.GoldilocksEnvironment"
     ACTOR_ENVIRONMENT_REGISTRY.setdefault(name, PY_EXECUTABLES.SYSTEM)
     if NAME not in ENV_REGISTRY:

@@ -1,7 +1,4 @@
-"""A verifier of open-instruct: rows whose ``dataset`` is `goldilocks` are judged by their ground truth, the record.
-
-open-instruct finds it among the subclasses of its `VerifierFunction` as soon as this module was imported.
-"""
+"""A verifier of open-instruct for rows of ``dataset`` `goldilocks`, registered by import."""
 
 from __future__ import annotations
 

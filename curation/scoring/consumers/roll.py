@@ -1,4 +1,4 @@
-"""A reward worker of ROLL's RLVR pipeline: rows of the domain `goldilocks` are judged by their ground truth."""
+"""A reward worker of ROLL for rows of the domain `goldilocks`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GoldilocksRewardWorker(Worker):
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)
     def initialize(self, pipeline_config: Any) -> None:
-        """Do nothing: workers of the judge start with the first batch."""
+        """Do nothing: the judge starts with the first batch."""
 
     @register(dispatch_mode=Dispatch.DP_MP_COMPUTE, clear_cache=False)
     def compute_rewards(self, data: DataProto) -> DataProto:
@@ -43,7 +43,7 @@ class GoldilocksRewardWorker(Worker):
 
 
 def rewards_of(tokenizer: Any, responses: Any, records: Any) -> list[float]:
-    """Return the rewards of responses, given as token ids [B, T], by their records."""
+    """Return the rewards of responses (token ids [B, T]) by their records."""
     texts = tokenizer.batch_decode(responses, skip_special_tokens=False)
     pairs = [(str(record), without_end(text)) for record, text in zip(records, texts, strict=True)]
     return [score.reward or 0.0 for score in shared_scorer(ScoringSettings()).score(pairs)]

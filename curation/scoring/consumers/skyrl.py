@@ -1,4 +1,4 @@
-"""An environment of skyrl_gym: one turn, judged by the record of its row."""
+"""A one-turn environment of skyrl_gym, judged by a row's record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "goldilocks"
 
 
 class GoldilocksEnv(BaseTextEnv):
-    """A problem. ``extras`` are the further columns of its row, of which ``reward_spec.ground_truth`` is the record."""
+    """A problem; ``extras["reward_spec"]["ground_truth"]`` is the record."""
 
     def __init__(self, env_config: Any = None, extras: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         super().__init__()
@@ -35,6 +35,6 @@ class GoldilocksEnv(BaseTextEnv):
 
 
 def register_goldilocks() -> None:
-    """Register the environment; in every process that makes environments."""
+    """Register the environment in every process that makes environments."""
     if NAME not in registry:
         register(id=NAME, entry_point=f"{__name__}:GoldilocksEnv")

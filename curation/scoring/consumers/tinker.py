@@ -1,4 +1,4 @@
-"""A data set of tinker-cookbook: problems as environments of one turn, judged by their records."""
+"""A data set of tinker-cookbook, judged by its rows' records."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class GoldilocksEnv(Env):
 
 
 class GoldilocksDataset(RLDataset):
-    """Batches of groups of one problem each, in an order drawn anew for the run."""
+    """Batches of one group per problem, in random order."""
 
     def __init__(
         self, rows: Sequence[Mapping[str, Any]], batch_size: int, group_size: int, renderer: Any, seed: int

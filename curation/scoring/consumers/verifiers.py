@@ -1,4 +1,4 @@
-"""A `Taskset` of verifiers 0.4 whose reward is ours; prime-rl trains on it."""
+"""A `Taskset` of verifiers 0.4 with our reward; prime-rl trains on it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GoldilocksData(vf.TaskData):
 
 
 class GoldilocksTask(vf.Task[GoldilocksData]):
-    """A problem that is answered in one turn, and judged as it was measured."""
+    """A one-turn problem, judged as it was measured."""
 
     @property
     def key(self) -> str:
@@ -43,19 +43,19 @@ class GoldilocksTask(vf.Task[GoldilocksData]):
 
 
 class GoldilocksConfig(vf.TasksetConfig):
-    """The set's file; next to the module of the taskset by default."""
+    """The set's file; by default next to the taskset's module."""
 
     file: Path | None = None
     """The exported `train.parquet`."""
 
 
 class GoldilocksTaskset(vf.Taskset[GoldilocksTask, GoldilocksConfig]):
-    """An exported set as tasks. The module next to a set subclasses it, and states which file is its own."""
+    """An exported set as tasks; its exported module subclasses it to name the file."""
 
     FILE: Path | None = None
 
     def load(self) -> Iterable[GoldilocksTask]:
-        """Yield the set's tasks, in its order.
+        """Yield the set's tasks in order.
 
         Raises:
             SourceError: no file is named.
