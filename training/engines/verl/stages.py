@@ -1,14 +1,7 @@
-"""The stages of a curriculum as verl can have them: processes one after another over one run folder.
+"""Run the stages of a curriculum as verl processes, one after another, over one run folder.
 
-verl keeps one length, one batch and one number of rollouts in flight as long as it runs. So each stage is a process
-whose configuration has what the stage names; it goes on from the checkpoint that the one before ended with, as a
-killed run would. Which stage that is is in our state next to the checkpoint (`goldilocks.json`): pools, pass rates,
-curves, lengths and sizes, as the embedded engine's curriculum has them.
-
-Invariants: a stage begins at a whole checkpoint, one with our state; verl's own queue of the stage before is not taken
-over, since its rollouts have other lengths; the same folder gives the same stage, however its last process ended.
-
-Not here: when a stage ends (`training.rollouts.curriculum.triggers`, asked by the ledger at each checkpoint).
+Invariants: a stage begins at a checkpoint with our state; verl's queue from the previous stage is dropped,
+since its rollouts have other lengths; the same folder gives the same stage.
 """
 
 from __future__ import annotations

@@ -1,14 +1,6 @@
-"""verl's padded tensors as the arguments of our objectives, and back: advantages, token weights, the loss.
+"""Convert verl's padded tensors into the arguments of our objectives and back, with torch alone.
 
-verl's loss takes one number a token next to log-probabilities and a mask, so the weight that a token has in the
-minibatch's loss is multiplied into its advantage: for a weight w ≥ 0,
-w · min(r A, clip(r) A) = min(r w A, clip(r) w A), and a weighted log-probability is linear in it. Signs stay, so the
-statistics of clipping do.
-
-Here too, and only where the trainer waits for its generators: verl normalises over the whole batch and cuts it into
-minibatches, whose losses have the batch's weights times their number.
-
-Pure, with torch alone: no verl is needed.
+Token weights w ≥ 0 are multiplied into advantages: w · min(r A, clip(r) A) = min(r w A, clip(r) w A).
 """
 
 from __future__ import annotations
