@@ -1,12 +1,7 @@
-"""What is seen of a run: ``metrics.jsonl``, TensorBoard, a line on the terminal, a few rollouts as text, plots.
+"""Log a run's numbers to ``metrics.jsonl``, TensorBoard and the terminal.
 
-A step's row holds one number per name; names have a group before the slash, and the same names are in TensorBoard.
-`STEP_METRICS` lists those that every step has.
-
-Invariants: rows are whole lines, in the order of steps, each step once, also over kills and resumes; a number that is
-not there (no group finished, nothing generated) is left out, never 0.
-
-Not here: computing them, beyond shares of time (`Timer`) and of groups (`SampledGroupStats`).
+Invariants: rows are whole lines in the order of steps, each step once, also over kills and resumes; a missing
+number is left out, never 0.
 """
 
 from __future__ import annotations
