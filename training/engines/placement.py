@@ -24,10 +24,7 @@ from training.workload import Workload, stage_collectors, workload
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """Where the embedded engine trains: so many processes, the GPUs that they see, and those of each generator server.
-
-    No GPU: one process on the CPU. No servers: rank 0 generates, or servers that someone else has started. ``why``
-    explains in a line how GPUs were shared out, and is empty where they were not.
+    """The GPUs of the embedded engine's ranks and of each generator server; no GPU means one process on the CPU.
 
     Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on GPUs 0 and 1, vLLM on each of 2 and 3.
     """
@@ -40,12 +37,9 @@ class EmbeddedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class VerlPlacement:
-    """Where verl trains and generates: nodes, and GPUs of each.
+    """The nodes and GPUs on which verl trains and generates.
 
-    ``rollout_nodes`` is 0 where all GPUs do both in turns; then ``rollout_gpus`` is 0 too. ``why`` says in a line how
-    they were shared out by the recipe's figures, and is empty where they were not.
-
-    Example: ``VerlPlacement(2, 8, 2, 8)``: of four nodes of eight GPUs, two train and two generate.
+    ``rollout_nodes`` and ``rollout_gpus`` are 0 if all GPUs do both in turns.
     """
 
     trainer_nodes: int

@@ -46,11 +46,7 @@ class VerlStage:
 
 
 def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
-    """Return the stage that a run's folder is in; one without stages has one, to the recipe's last step.
-
-    A checkpoint without our state, whose process was killed while it was written, is removed and verl's mark set back;
-    the queue of a stage that has ended is removed, and old checkpoints as far as the next one needs their room.
-    """
+    """Return the stage that a run's folder is in, after removing half-written checkpoints and finished queues."""
     step, state = _newest(out / "verl" / "checkpoints")
     remove_old(out / "verl" / "checkpoints", max(recipe.checkpoints.keep - 1, 1))
     stage = _stage_of(recipe, _restored(recipe, state), step)
@@ -73,10 +69,7 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 
 def remove_old(checkpoints: Path, keep: int) -> None:
-    """Remove all but the newest whole checkpoints up to verl's mark, and what verl left of such that it removed itself.
-
-    verl empties an old checkpoint of its weights alone, and only where the same process wrote it.
-    """
+    """Remove all but the newest whole checkpoints up to verl's mark, and what verl left of older ones."""
     folders = _folders(checkpoints)
     newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
     for step in folders:
@@ -117,7 +110,7 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
 
 
 def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
-    """Return the newest whole checkpoint, and our state there; verl's mark is set back to it, what is newer goes."""
+    """Return the newest whole checkpoint and our state, after removing newer ones and resetting verl's mark."""
     mark, step, state = checkpoints / LATEST, 0, None
     marked, folders = _marked(checkpoints), _folders(checkpoints)
     whole = [one for one, folder in folders.items() if one <= marked and _is_whole(folder)]

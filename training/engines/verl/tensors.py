@@ -26,14 +26,14 @@ def weighted_advantages(
     max_tokens: int,
     minibatches: int = 1,
 ) -> Tensor:
-    """Return [sequences, tokens] each token's advantage times its weight in the minibatch's loss, 0 outside the mask.
+    """Return [sequences, tokens] each token's advantage times its loss weight, 0 outside the mask.
 
     Args:
-        rewards: [sequences, tokens] of which a row's sum is the total reward.
+        rewards: [sequences, tokens]; a row's sum is the total reward.
         mask: [sequences, tokens] 1 for generated tokens; a row without any is padding.
         groups: [sequences] a name per group.
-        max_tokens: a rollout of so many was cut off.
-        minibatches: into how many optimiser steps these sequences are cut.
+        max_tokens: the length at which rollouts are cut off.
+        minibatches: optimiser steps that these sequences are cut into.
     """
     lengths = mask.to(torch.int64).sum(-1).cpu()
     real = (lengths > 0).nonzero().flatten()
