@@ -1,8 +1,6 @@
-"""Publishing a run: the curated set as parquet, next to it the dropped rows and the disputed labels, and the data card.
+"""Publish a run: the curated set, dropped rows, disputed labels and the data card.
 
-The folder is made aside; the one before is renamed away and the new one to its place, so `DIR/curated` is always whole.
-A kill between the two renames leaves no `DIR/curated`: `restore` puts the one before back. Files hold up to
-`FILE_ROWS` rows.
+Invariant: `DIR/curated` is replaced whole; if a kill leaves none, `restore` puts the previous one back.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Debates on the disputed labels of a published set: one model argues, another judges; `goldilocks review --debate`.
+"""Debate the disputed labels of a published set: one model argues, another judges.
 
-Speeches and votes are in the run's attempt store under the version of their prompt: an interrupted command asks nothing
-twice. The results are DIR/debates.jsonl, one line per pair of answers. Only with a minimum score does a score become a
-line of DIR/review.jsonl, and never on a problem on which a person has given a verdict.
+Invariants: an interrupted command asks nothing twice; scores become reviews only with a minimum score, and never replace a person's verdict.
 """
 
 from __future__ import annotations

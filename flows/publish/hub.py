@@ -1,7 +1,6 @@
-"""A published set pushed to a data set hub: card, rows, dropped rows, disputed labels, plots and digests, and a tag.
+"""Push a published set to a data set hub.
 
-Invariants: nothing is sent before it is asked for (`plan_push` only looks at the folder); a push is one commit, after
-which the hub holds what the folder holds; each version of the set has a tag, `v1`, `v2` …, which is never moved.
+Invariants: `plan_push` sends nothing; a push is one commit; a version's tag is never moved.
 """
 
 from __future__ import annotations

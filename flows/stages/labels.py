@@ -1,10 +1,7 @@
-"""Weigh references: the probability that each is wrong, from all policies' answers so far.
+"""Estimate the probability that each reference is wrong, from all policies' answers so far.
 
-The decisions of a difficulty pass learn one model from the verdicts of this and of earlier passes
-(`curation.difficulty.label_trust`), references of conflicting near duplicates and what people accepted, and store what
-it gives for each problem (`weighing`). Of a finished run or version it is read a shard at a time (`label_shards`): from
-there where it was stored, and computed where it was not, as for a refreshed version. Inside `keep_labels` it is
-computed once, however often it is asked for.
+`weighing` learns one model per pass and stores its results; `label_shards` reads them by shard and computes missing
+ones.
 """
 
 from __future__ import annotations
@@ -78,10 +75,7 @@ class Weighing:
 def weighing(
     run: Run, verdicts: Sequence[Path], accepted: Sequence[str], others: pl.DataFrame | None
 ) -> Iterator[Weighing]:
-    """Learn what all answers show about references, and whether that decides; votes are in files until the end.
-
-    By the rule `posterior`, where planted wrong references show that votes do better, those that votes accuse reach
-    `drop_above`, and no other (`curation.difficulty.label_trust`). By `auto` votes themselves decide then.
+    """Learn what all answers show about references, and whether probabilities or votes decide.
 
     Args:
         verdicts: the folders of each stage's verdicts.

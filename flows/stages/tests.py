@@ -1,9 +1,4 @@
-"""The stage that decides on tests and generates missing ones: agreement, generation, agreement again.
-
-For each problem: the matrix's runs → which tests are believed (`curation.programs.tests_agreement`) → if they are too
-few, or a known wrong solution passes them all, new inputs are made in rounds, run through the same matrix, and kept if
-all voting solutions agree (`flows.stages.code_generation`) → the decision on the problem.
-"""
+"""Decide which tests to trust, generate missing ones, and decide on each problem."""
 
 from __future__ import annotations
 
