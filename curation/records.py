@@ -1,20 +1,10 @@
-"""The nouns of Goldilocks and their table schemas.
-
-One noun per thing, from the raw row to the decision:
-
-    Problem → Attempt → Verdict → PassRate → Decision
-
-Each noun is a table: a polars schema, one row a thing. Modules hand each other frames in these schemas,
-so what is on disk, what a function takes and what a person reads in the parquet files are the same.
+"""The nouns of Goldilocks and their table schemas: Problem → Attempt → Verdict → PassRate → Decision.
 
 Invariants:
-  - a problem's ``id`` is a hash of its normalised content (`problem_id`): the same problem has the same id
-    in every run and from every source;
-  - a dropped row keeps every column of `PROBLEM` and gains ``stage``, one `DropReason`, and ``evidence``,
-    the text or the numbers that decided;
-  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers.
-
-This module needs the standard library, polars types and public URLs only. It holds no logic beyond the id.
+  - a problem's ``id`` is a hash of its normalised content (`problem_id`), the same in every run and source;
+  - a dropped row keeps every column of `PROBLEM` and gains ``stage``, one `DropReason`, and ``evidence``;
+  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers;
+  - only the standard library, polars types and public URLs are imported here.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""A published set without the texts that `export.withhold` names, and the same set with its texts restored.
+"""Publish a set without the texts that `export.withhold` names, and restore them.
 
-    DIR/public/                     what `goldilocks publish` sends instead of DIR/curated
-    DIR/public/withheld/pointers.parquet   of each withheld text its digest and its place in its source's row
-    DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks publish DIR --restore` reads the sources again
-
-DIR/curated keeps all texts for training, reviews and refreshes on this machine. Invariants: no withheld text is in
-DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its source's, such as a translation, is
-left out there; a restored text has the digest of the withheld one, or stays empty and is named.
+Invariants: no withheld text is in DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its source's, such as a translation, is left out; a restored text has the digest of the withheld one, or stays empty and is named.
 """
 
 from __future__ import annotations
