@@ -280,16 +280,11 @@ class RolloutOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a policy answered to one request: a row of `ATTEMPT` without its key.
+    """Hold what a policy answered to one request: a row of `ATTEMPT` without its key.
 
-    ``logprobs`` are natural logarithms of the sampled tokens' probabilities under the distribution they were drawn
-    from, one per token of ``token_ids``; both are None unless the policy was asked for them. ``origin`` is None but
-    in a training run.
-
-    ``text`` is in the form of the house: thoughts in ``<think>`` tags, whatever tags the model writes, with the tag in
-    front that the prompt ended in (`curation.thinking`). The tokens are those that were sampled.
-
-    Example: ``Completion("<think>…</think> \\boxed{4}", "stop", 31)``
+    ``text`` has its thoughts in ``<think>`` tags, with the tag that the prompt ended in. ``logprobs`` are natural
+    logarithms under the sampling distribution, one per token of ``token_ids``; both are None unless requested.
+    ``origin`` is set only in training.
     """
 
     text: str | None

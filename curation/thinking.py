@@ -1,6 +1,8 @@
 """Convert the tags of a model's thoughts, and split responses into thoughts and answer.
 
-Invariants: policies return and stores keep responses with `THINK` tags, whatever tags the model writes; `split_response` is the only reader of that form. Tags are set by `thinking`, never guessed from a chat template. Tokens stay as they were sampled.
+Invariants: policies return and stores keep responses with `THINK` tags, whatever tags the model writes;
+`split_response` is the only reader of that form. Tags are set by `thinking`, never guessed from a chat template. Tokens
+stay as they were sampled.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Embed texts with OpenAI-compatible servers (`/embeddings`).
 
-Invariants: vectors are matched to texts by index; an answer with a missing or non-finite vector is requested again; a refused request is split until the refused texts are known.
+Invariants: vectors are matched to texts by index; an answer with a missing or non-finite vector is requested again; a
+refused request is split until the refused texts are known.
 """
 
 from __future__ import annotations

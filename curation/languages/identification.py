@@ -1,6 +1,7 @@
 """Identify a text's language by its script, fastText's lid.176 and the known words of short tasks.
 
-Invariants: `identify` is pure; ``lang`` is None for doubtful texts, and with ``among`` one of them or None; ``anywhere`` ignores ``among``. The model is loaded once a process, never over the network.
+Invariants: `identify` is pure; ``lang`` is None for doubtful texts, and with ``among`` one of them or None;
+``anywhere`` ignores ``among``. The model is loaded once a process, never over the network.
 """
 
 from __future__ import annotations

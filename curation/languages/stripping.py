@@ -1,6 +1,7 @@
 """Reduce a text to its prose, without LaTeX, code, markup, numbers and units.
 
-Invariants: the result holds no backslash, digit or line break; a text without letters gives "". Words inside a formula are taken only on request.
+Invariants: the result holds no backslash, digit or line break; a text without letters gives "". Words inside a formula
+are taken only on request.
 """
 
 from __future__ import annotations

@@ -70,15 +70,13 @@ def _word(token: str) -> str:
 
 
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
-    """Return how many letters of a text are in passages of other languages than its own, by language.
+    """Return how many letters of a text are in passages of other languages, by language.
 
-    Passages in Chinese characters count as zh, in Cyrillic letters as ru, in any further script as ``other``.
+    Passages in scripts without a known language count as ``other``.
 
     Args:
         prose: stripped text.
-        lang: the language of the whole; one that has no file is ignored.
-
-    Example: ``foreign_letters("Nous avons the total number of pommes.", "fr")`` counts ``the total number of`` as en.
+        lang: the language of the whole; one without a file is ignored.
     """
     try:
         script = language(lang).script

@@ -1,6 +1,7 @@
 """Choose which problems are translated, and into what, by a hash per group.
 
-Invariants: the choice depends only on the seed and the group; at most one row of a group is chosen, and none if it has a row in another language.
+Invariants: the choice depends only on the seed and the group; at most one row of a group is chosen, and none if it has
+a row in another language.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Lease disputed labels to reviewers, so that two people do not get the same one at once.
 
-Invariants: ``DIR/review.leases.json`` changes under a lock; a lease ends after `LEASE_S` without activity; no verdict is in it.
+Invariants: ``DIR/review.leases.json`` changes under a lock; a lease ends after `LEASE_S` without activity; no verdict
+is in it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Guard every request of the page.
 
-Invariants: without a token only this machine's ``Host`` names are answered; with a token every request except ``enter`` and static files needs its cookie. Changes need a header derived from the cookie and, if sent, a same-origin ``Sec-Fetch-Site``.
+Invariants: without a token only this machine's ``Host`` names are answered; with a token every request except ``enter``
+and static files needs its cookie. Changes need a header derived from the cookie and, if sent, a same-origin
+``Sec-Fetch-Site``.
 """
 
 from __future__ import annotations

@@ -112,10 +112,9 @@ def _linked(run: Run, folder: Path) -> Path:
 def _verdicts_again(
     run: Run, filters: Results, stored: StageResult, place: Path
 ) -> Iterator[tuple[list[str], int, int]]:
-    """Write the verdicts as they come out as a stage's table into a folder, a shard at a time.
+    """Write new verdicts as a stage's table, by shard.
 
-    Yields, of each shard, a sentence for each verdict that differs, how many verdicts there are, and of how many the
-    verifier failed, which are not compared.
+    Yields per shard the differing verdicts as sentences, the number of verdicts, and how many the verifier failed.
     """
     store, problems = attempt_store(run, stored), filters.problems.folder
     with open_judge(run) as judge:

@@ -101,13 +101,12 @@ class EmptySetError(NotPublishedError):
 
 
 def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
-    """Judge again what has become uncertain, publish the next version, and return what it took and what changed.
+    """Judge uncertain problems again, publish the next version, and return its costs and changes.
 
     Args:
-        folder: of a finished run.
         policy: a checkpoint's folder, or a TOML file with a table ``policy`` as in a recipe.
-        attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
-        accept: publish also by a policy that is far weaker than the one before, and an empty set.
+        attempts: attempts by training since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
+        accept: publish also by a far weaker policy, and an empty set.
 
     Raises:
         NotPublishedError: the policy is far weaker, or leaves nothing in the set; nothing was published.

@@ -1,6 +1,7 @@
 """Debate the disputed labels of a published set: one model argues, another judges.
 
-Invariants: an interrupted command asks nothing twice; scores become reviews only with a minimum score, and never replace a person's verdict.
+Invariants: an interrupted command asks nothing twice; scores become reviews only with a minimum score, and never
+replace a person's verdict.
 """
 
 from __future__ import annotations
@@ -66,19 +67,18 @@ def hold_debates(
     limit: int | None = None,
     overrides: Sequence[str] = (),
 ) -> Debates:
-    """Have the disputed labels of a finished run argued and judged.
+    """Debate and judge the disputed labels of a finished run.
 
     Args:
         judge: name of the recipe's model that judges.
-        debater: name of the one that argues.
-        min_score: probability from which an answer is accepted; no answer is if it is None.
-        limit: most problems; all of them if it is None.
-        overrides: changed settings of `models`.
+        debater: name of the model that argues.
+        min_score: probability from which an answer is accepted; None accepts none.
+        limit: max problems; None for all.
 
     Raises:
         ConfigError: there is no such model, or an override concerns another table.
         StoreError: the folder holds no published set, or a run works in it.
-        PolicyError: a model cannot be asked, or refuses one request after the other.
+        PolicyError: a model cannot be asked, or keeps refusing requests.
     """
     run = _open(folder.absolute(), (judge, debater), overrides)
     published = published_queue(run)

@@ -68,14 +68,12 @@ def plan_push(place: Path, name: str) -> Push:
 
 
 def push(planned: Push, *, private: bool, endpoint: str | None = None, token: str | None = None) -> str:
-    """Push a set as one commit and tag it; return the commit's address.
-
-    A version whose tag is there is not sent again: with the same bytes it was pushed before, with others it is refused.
+    """Push a set as one tagged commit, unless its tag exists; return the commit's address.
 
     Args:
-        private: whether a data set that is made now can be seen by its owners alone.
-        endpoint: the hub's address, the usual one (or that of `HF_ENDPOINT`) if missing.
-        token: of its user, the one that `hf auth login` stored (or `HF_TOKEN`) if missing.
+        private: whether a newly made data set is visible to its owners alone.
+        endpoint: the hub's address; `HF_ENDPOINT` or the usual one if missing.
+        token: of its user; `HF_TOKEN` or the one stored by `hf auth login` if missing.
 
     Raises:
         HubError: the hub cannot be reached or refuses, or has other files under this version's tag.

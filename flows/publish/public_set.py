@@ -1,6 +1,8 @@
 """Publish a set without the texts that `export.withhold` names, and restore them.
 
-Invariants: no withheld text is in DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its source's, such as a translation, is left out; a restored text has the digest of the withheld one, or stays empty and is named.
+Invariants: no withheld text is in DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its
+source's, such as a translation, is left out; a restored text has the digest of the withheld one, or stays empty and is
+named.
 """
 
 from __future__ import annotations

@@ -128,10 +128,7 @@ def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterat
 
 
 def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
-    """Yield each stage's verdicts on the problems of a shard of the first stage; last, those on all other problems.
-
-    One shard of each stage is in memory at a time; what a later stage has in other shards than the first is held.
-    """
+    """Yield each stage's verdicts by shard of the first stage; last, those on all other problems."""
     if not folders:
         return
     first, *after = folders
