@@ -298,11 +298,11 @@ class Completion:
 
 
 class Policy(Protocol):
-    """Whoever answers problems: an engine, a server, or a file of attempts made elsewhere.
+    """Answer problems: an engine, a server, or a file of attempts.
 
-    An asynchronous context manager: engines start and servers are greeted on entering. A policy may be asked many
-    times at once, ``in_flight`` of them with profit. Cancelling a call of ``answer`` aborts its generation. The same
-    (problem, index) draws with the same seed in every run. A policy that cannot answer raises `PolicyError`.
+    An asynchronous context manager. ``answer`` may be called concurrently, up to ``in_flight`` times with profit;
+    cancelling it aborts its generation. The same (problem, index) draws with the same seed in every run. A policy that
+    cannot answer raises `PolicyError`.
     """
 
     key: AttemptKey

@@ -72,7 +72,7 @@ def _word(token: str) -> str:
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
     """Return how many letters of a text are in passages of other languages, by language.
 
-    Passages in scripts without a known language count as ``other``.
+    Chinese characters count as zh, Cyrillic letters as ru, any further script as ``other``.
 
     Args:
         prose: stripped text.

@@ -46,10 +46,9 @@ FILE_ROWS = 50_000
 
 
 def publish(run: Run, results: Results) -> Path:
-    """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, receipt.json, RECEIPT.md.
+    """Write `DIR/curated`, unless the set is unchanged.
 
-    An unchanged set stays as it is. Where the pipeline decides what it did before its set was refreshed, the refreshed
-    version is published. What failed is tried again by the next run (`flows.run.retries`).
+    A refreshed version is published if the pipeline's decisions are those before the refresh.
 
     Raises:
         StoreError: no problem is left, and no label waits for a person who could bring one back.

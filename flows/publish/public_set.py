@@ -91,12 +91,11 @@ def make_public(run: Run) -> Path:
 
 
 def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
-    """Restore the withheld texts of a set, file by file; the same command continues after a kill.
+    """Restore the withheld texts of a set; the same command continues after a kill.
 
     Args:
-        folder: of the set.
         home: what relative paths of its recipe are relative to.
-        places: paths or hub names of sources in the place of the recipe's, by the source's name.
+        places: paths or hub names that replace the recipe's sources, by the source's name.
 
     Raises:
         SourceError: nothing is withheld there, a source is not named in it, or cannot be read.

@@ -289,14 +289,13 @@ def generate_tests(
     vouching: Vouching,
     execute: Execute = execution_matrix.run_execution_matrix,
 ) -> GeneratedTests:
-    """Generate tests in rounds, until there are enough and no new one catches another wrong solution.
+    """Generate tests in rounds, until there are enough and no new test catches another wrong solution.
 
     Args:
         runs, decisions, tests: of the given tests; those of ``tests`` stay.
         limit: the problem's time limit, in seconds.
         responses: of the model that writes generators.
-        vouching: who states which inputs are allowed.
-        execute: runs solutions on tests.
+        vouching: which inputs are allowed, and by what.
     """
     valid_decisions = decisions.filter(pl.col("decision") != "discard")
     before: Counter[int] = Counter()

@@ -225,13 +225,13 @@ def begin_hunt(
     wrong: Sequence[Candidate] = (),
     written: Sequence[str] = (),
 ) -> Hunt:
-    """Return a hunt by the mutants of voting solutions: the longest in Python, where nothing is compiled, first.
+    """Return a hunt by the mutants of voting solutions, the longest in Python first.
 
     Args:
         limit: the problem's time limit, in seconds.
         tests: the given tests that stay, `TEST` rows.
         wrong: solutions known to be wrong.
-        written: programs in Python that a model wrote to be wrong.
+        written: wrong Python programs by a model.
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
     scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))

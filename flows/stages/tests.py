@@ -142,8 +142,8 @@ def _decide_shard(
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of the given inputs, as `tests_agreement.INPUT`.
 
-    If no validator is believed, an input that the source cut off is refused, and one whose output is to be corrected is
-    in doubt if a number in it does not count what it counts in every input that the solutions answer as expected.
+    Without a trusted validator, inputs that the source cut off are refused, and corrected ones with a wrong count are
+    in doubt.
     """
     texts = dict(unit.tests.select("index", "input").iter_rows())
     if vouching.by:
