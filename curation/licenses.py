@@ -1,9 +1,6 @@
-"""Licences as SPDX expressions, and whether rows under one may be in a set whose card names another.
+"""Check whether a set's card may publish rows of a given licence (SPDX expression).
 
-A licence is an SPDX expression (`Apache-2.0`, `MIT OR CC-BY-4.0`), `unknown` where a source does not state it, or
-`other` for a card that makes no promise. `conflict` knows what its classes forbid: rows without a known licence, for
-non-commercial use, without derivatives, or to be shared alike, under a card that grants more. It is no legal advice,
-and does not know the other terms of a licence.
+`unknown` is an unstated licence, and `other` a card that makes no promise. This is no legal advice.
 """
 
 from __future__ import annotations

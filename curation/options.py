@@ -1,14 +1,10 @@
-"""Options inside a statement: found in whatever style they are written, and cut off from the question.
-
-`split_options` finds a run of labels (A, B, C, … or 1, 2, 3, … or ①②③) in one style, in order, each with a text of its
-own, and gives the question before it and the options' texts.
+"""Split a statement into its question and its options.
 
 Invariants:
   - labels are consecutive from the first (A, 1, a or ①), all in the same style;
   - no option is empty, and options taken together with the question are the whole statement, layout aside.
 
-It does not decide whether the run is a multiple choice at all: points named A, B, C and conditions (1), (2), (3) look
-alike. Whoever calls it knows the answer and decides.
+The caller decides whether the labels are a multiple choice at all.
 """
 
 from __future__ import annotations

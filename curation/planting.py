@@ -1,9 +1,6 @@
-"""Known defects planted in copies of good rows, to count how many of them a recipe's filters catch.
+"""Plant known defects in copies of good rows, to count how many a recipe's filters catch.
 
-Defects are worded as real sets have them, not as the filters look for them. A row of the run carries at most one
-defect, so that no planted row is found as the copy of another; a copy that should be found as such comes with its
-original. The same rows, benchmarks and seed give the same planted rows. ``planting.toml`` has the wording by language:
-its forms have the statement as ``{}``, and ``{answer}``.
+Invariants: a row carries at most one defect; the same rows, benchmarks and seed give the same planted rows.
 """
 
 from __future__ import annotations

@@ -1,20 +1,10 @@
-"""The nouns of Goldilocks and their table schemas.
-
-One noun per thing, from the raw row to the decision:
-
-    Problem → Attempt → Verdict → PassRate → Decision
-
-Each noun is a table: a polars schema, one row a thing. Modules hand each other frames in these schemas,
-so what is on disk, what a function takes and what a person reads in the parquet files are the same.
+"""The nouns of Goldilocks and their table schemas: Problem → Attempt → Verdict → PassRate → Decision.
 
 Invariants:
-  - a problem's ``id`` is a hash of its normalised content (`problem_id`): the same problem has the same id
-    in every run and from every source;
-  - a dropped row keeps every column of `PROBLEM` and gains ``stage``, one `DropReason`, and ``evidence``,
-    the text or the numbers that decided;
-  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers.
-
-This module needs the standard library, polars types and public URLs only. It holds no logic beyond the id.
+  - a problem's ``id`` is a hash of its normalised content (`problem_id`), the same in every run and source;
+  - a dropped row keeps every column of `PROBLEM` and gains ``stage``, one `DropReason`, and ``evidence``;
+  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers;
+  - only the standard library, polars types and public URLs are imported here.
 """
 
 from __future__ import annotations
@@ -290,16 +280,11 @@ class RolloutOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a policy answered to one request: a row of `ATTEMPT` without its key.
+    """Hold what a policy answered to one request: a row of `ATTEMPT` without its key.
 
-    ``logprobs`` are natural logarithms of the sampled tokens' probabilities under the distribution they were drawn
-    from, one per token of ``token_ids``; both are None unless the policy was asked for them. ``origin`` is None but
-    in a training run.
-
-    ``text`` is in the form of the house: thoughts in ``<think>`` tags, whatever tags the model writes, with the tag in
-    front that the prompt ended in (`curation.thinking`). The tokens are those that were sampled.
-
-    Example: ``Completion("<think>…</think> \\boxed{4}", "stop", 31)``
+    ``text`` has its thoughts in ``<think>`` tags, with the tag that the prompt ended in. ``logprobs`` are natural
+    logarithms under the sampling distribution, one per token of ``token_ids``; both are None unless requested.
+    ``origin`` is set only in training.
     """
 
     text: str | None
@@ -313,11 +298,11 @@ class Completion:
 
 
 class Policy(Protocol):
-    """Whoever answers problems: an engine, a server, or a file of attempts made elsewhere.
+    """Answer problems: an engine, a server, or a file of attempts.
 
-    An asynchronous context manager: engines start and servers are greeted on entering. A policy may be asked many
-    times at once, ``in_flight`` of them with profit. Cancelling a call of ``answer`` aborts its generation. The same
-    (problem, index) draws with the same seed in every run. A policy that cannot answer raises `PolicyError`.
+    An asynchronous context manager. ``answer`` may be called concurrently, up to ``in_flight`` times with profit;
+    cancelling it aborts its generation. The same (problem, index) draws with the same seed in every run. A policy that
+    cannot answer raises `PolicyError`.
     """
 
     key: AttemptKey

@@ -1,19 +1,8 @@
-"""Thinking aloud: the tags between which a model writes its thoughts, and the parts of a response.
+"""Convert the tags of a model's thoughts, and split responses into thoughts and answer.
 
-A response begins with its thoughts in tags, and the answer follows them. Within the house the tags are ``<think>`` and
-``</think>`` (`THINK`): policies hand texts over, and stores keep them, in that form, whatever tags the model writes.
-So a reader of stored texts needs to know nothing else: `split_response` is the one reader.
-
-Which tags a model writes is a setting, `thinking` of a policy or of a training recipe, and becomes a `ThinkingTags`.
-The form spans prompt and response: if a chat template ends in an open tag, `ThinkingTags.end_of` finds it, and it is
-put in front of the text. The tokens stay those that were sampled.
-
-Servers and files hold a response as text or as a chat message, whose content may be a list of parts and whose thoughts
-may be apart from it: `response_text` reads them all into the one form. What it does not know is refused, as living
-servers' other unusable replies are (`RequestRefused`): an attempt that was not read is not judged.
-
-Not here: tags guessed from a template. It names tags that it takes out of earlier turns as well, and need not name
-those that the model writes.
+Invariants: policies return and stores keep responses with `THINK` tags, whatever tags the model writes;
+`split_response` is the only reader of that form. Tags are set by `thinking`, never guessed from a chat template. Tokens
+stay as they were sampled.
 """
 
 from __future__ import annotations
@@ -98,11 +87,7 @@ class ThinkingTags:
         return self.open + text if closing and self.open not in before else text
 
     def house_form(self, text: str) -> str:
-        """Return a response with `THINK` in the place of these tags, and these in the place of `THINK`.
-
-        For a model that thinks in other tags, ``<think>`` is a word like any other: it opens no thoughts, and a text
-        with it keeps no form, before the exchange and after it. A second exchange gives the text back.
-        """
+        """Return a response with `THINK` and these tags exchanged; a second exchange restores it."""
         if not self.are_used or self == THINK:
             return text
         exchanged = {self.open: OPEN, self.close: CLOSE, OPEN: self.open, CLOSE: self.close}
@@ -140,11 +125,10 @@ def split_response(text: str) -> ResponseParts:
 
 
 def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
-    """Return a response in the house's form.
+    """Return a response with `THINK` tags.
 
     Args:
-        message: text; a list of parts; or a chat message, with its thoughts in `reasoning_content`, in `reasoning`, or
-            among the parts of its content. A refusal is the model's answer, and a message without any text is empty.
+        message: text, a list of parts, or a chat message; a refusal is an answer, and no text is empty.
         tags: those that the model writes in its text.
         place: the server, or the file and row, for the error.
 

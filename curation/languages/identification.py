@@ -1,12 +1,7 @@
-"""Which language a text is in: fastText's lid.176 on its prose, its script, and the known words of short tasks.
+"""Identify a text's language by its script, fastText's lid.176 and the known words of short tasks.
 
-A text's prose (`stripping`) is judged by its script where that settles the matter, by fastText where it is confident,
-and by known words where it is not. What is too short or too doubtful has no language: ``lang`` is None, an answer of
-its own.
-
-Invariants: `identify` is a pure function of text, candidates and settings; with ``among`` the language is one of them
-or None, and ``anywhere`` is what it would be without them. The model is loaded once a process, from a file, never over
-the network. Not here: what follows from a language (filters, reward, translation).
+Invariants: `identify` is pure; ``lang`` is None for doubtful texts, and with ``among`` one of them or None;
+``anywhere`` ignores ``among``. The model is loaded once a process, never over the network.
 """
 
 from __future__ import annotations

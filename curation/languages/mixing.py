@@ -1,13 +1,7 @@
-"""Texts in several languages, noticed by windows of sentences; and whether three texts share one language.
+"""Measure the languages in a text by windows of sentences, and check whether three texts share one.
 
-`language_shares` cuts a text into sentences, and these where the script changes, joins short ones of a kind into
-windows, and asks for each window's language; words of another one inside a sentence are looked up (`switching`).
-`consistent` is the rule of the language bonus: problem, thoughts and
-answer are stripped and identified one by one (Magistral, section 2.2), and must agree.
-
-Invariants: shares are of letters and add up to 1 unless there are none; a window that is in doubt counts as the
-language of the whole, and so does one that has as many words of it as of another. Not here: what the bonus is worth
-(the trainer).
+`consistent` is the rule of the language bonus (Magistral, section 2.2). Invariants: shares are of letters and add up to
+1 unless there are none; a doubtful window counts as the language of the whole text.
 """
 
 from __future__ import annotations
@@ -172,15 +166,9 @@ def consistent(
     settings: ConsistencySettings = _CONSISTENT,
     languages: LanguageSettings = _DEFAULT,
 ) -> MixingResult:
-    """Return whether the three texts are in one language; the trainer adds its bonus where they are.
+    """Return whether problem, thoughts and answer are in one language.
 
-    A part without a language (a formula, a number) is passed over or refused, as ``settings.undetermined`` says; at
-    least two parts must have one. ``settings.most_other`` bounds foreign passages within thoughts and answer.
-
-    Args:
-        problem: the statement as the model was given it.
-        thoughts: what is between the think tags.
-        answer: what follows them.
+    At least two of them must have a language; ``settings`` decides on texts without one and on foreign passages.
     """
     guesses = [_identified(text, settings, languages) for text in (problem, thoughts, answer)]
     langs = [guess.lang for guess in guesses if guess.lang is not None]

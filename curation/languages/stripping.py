@@ -1,11 +1,7 @@
-"""What is left of a text when everything that is the same in every language is taken away.
+"""Reduce a text to its prose, without LaTeX, code, markup, numbers and units.
 
-`strip` removes LaTeX, code, think tags, markup, addresses, numbers, and the names of functions and units; what
-remains is prose, single-spaced. Dollars are distinguished: ``$2 for each egg and $3`` is money, ``$2 + 3$`` a formula.
-
-Invariants: the result holds no backslash, no digit and no line break; a text without letters gives "". Words inside a
-formula (``\\text{…}``) are no prose: `strip` takes them only when asked to, for texts that have nothing else.
-Not here: which language it is (`identification`).
+Invariants: the result holds no backslash, digit or line break; a text without letters gives "". Words inside a formula
+are taken only on request.
 """
 
 from __future__ import annotations

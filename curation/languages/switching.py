@@ -1,11 +1,7 @@
-"""Words of another language inside sentences: where a text switches for less than a sentence.
+"""Find words of another language inside sentences.
 
-Words are looked up in the languages' lists of small ones (`Identification.small_words`). A word that the text's own
-language has is never foreign; a small word of another one is a sign, and two signs of one language in a text are
-believed, with the words between them that no list has. Where the scripts differ, the letters tell.
-
-Invariants: pure functions of prose (`stripping.strip`); names, terms and loan words are in no list of small words, so
-they are no signs. Not here: whole sentences (`mixing`), which fastText tells better.
+Two small words of one foreign language are a switch. Invariants: pure functions of stripped prose; a word that the
+text's own language has is never foreign.
 """
 
 from __future__ import annotations
@@ -74,15 +70,13 @@ def _word(token: str) -> str:
 
 
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
-    """Return how many letters of a text are in passages of other languages than its own, by language.
+    """Return how many letters of a text are in passages of other languages, by language.
 
-    Passages in Chinese characters count as zh, in Cyrillic letters as ru, in any further script as ``other``.
+    Chinese characters count as zh, Cyrillic letters as ru, any further script as ``other``.
 
     Args:
         prose: stripped text.
-        lang: the language of the whole; one that has no file is ignored.
-
-    Example: ``foreign_letters("Nous avons the total number of pommes.", "fr")`` counts ``the total number of`` as en.
+        lang: the language of the whole; one without a file is ignored.
     """
     try:
         script = language(lang).script

@@ -1,8 +1,6 @@
-"""How a published set's problems were asked, and how a trained model is asked, so that others ask the same way.
+"""Record how a set's problems and a trained model are asked, so that users can ask the same way.
 
-`asked.json` holds a live policy's prompt, worked examples, thinking tags and form of answers. A set of recorded
-attempts has no such file, as their prompt is not known; its problems are asked by `SOLVE`. A trained model's chat
-template also adds the system message to a chat without one (`write_asked`), so that other software asks the same way.
+A set of recorded attempts has no `asked.json`; its problems are asked by `SOLVE`.
 """
 
 from __future__ import annotations

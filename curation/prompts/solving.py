@@ -1,10 +1,7 @@
-"""The prompts for solving problems, of math and code; the trainer uses the same ones.
+"""The prompts for solving problems, also used by the trainer.
 
-`SOLVE`: the paper's system prompt (figure 2) in our own words. The paper does not print how a model is asked to write
-its final answer; here a sentence in the language of the problem, at the end of the user's turn, states the form.
-
-`DIRECT`: the same for a model that does not think aloud. `PLAIN`: the statement alone. `solving_prompt` chooses, with
-the model's own thinking tags, and adds worked examples as earlier turns.
+`SOLVE` is the paper's system prompt (figure 2) in our words, `DIRECT` is for models that do not think aloud, and
+`PLAIN` is the statement alone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""Whether a translation has the formulas and code of its original, unchanged.
+r"""Check that a translation has the formulas and code of its original.
 
-A formula is compared by its symbols: spacing, sizes, fonts, the kind of delimiters, words inside ``\\text{…}``, the
-local names of functions (tg, ctg, sen), and the decimal sign may differ. One formula may be written as two, or as
-plain text; none may be missing, come in, or change.
-
-Invariants: pure functions. Not here: the numbers in them (`digits`).
+Formulas are compared by symbols; layout, delimiters, words in ``\text{…}``, local function names and the decimal sign
+may differ. Invariant: pure functions.
 """
 
 from __future__ import annotations

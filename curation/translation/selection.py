@@ -1,8 +1,7 @@
-"""Which problems are translated, and into what: each group is drawn by a hash of its own.
+"""Choose which problems are translated, and into what, by a hash per group.
 
-Invariants: the choice depends on the seed and the group alone, so a problem that joins or leaves the set moves no other
-one; of a group one row at most is chosen, and none if it has a row in another language; another language in the
-settings takes problems over from the others, and moves no other one.
+Invariants: the choice depends only on the seed and the group; at most one row of a group is chosen, and none if it has
+a row in another language.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
-"""`make demo`: the pipelines on the project's own sample data, and what they caught of what was planted there.
+"""`make demo`: run the pipelines on sample data and report the planted defects.
 
-First the math pipeline and the code pipeline on recorded attempts, with a report of every planted defect; then the
-whole recipe at toy size: the embedded model answers, a grader is trained on what it can learn from and re-grades the
-entire set, and the set is refreshed with a newer checkpoint. ``python -m flows.demo math``, ``code`` or ``loop`` runs
-one part.
+``python -m flows.demo math``, ``code`` or ``loop`` runs one part.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ def make_app(root: Path, token: str | None = None, prefix: str = "", only: Seque
     """Return the page of a folder that holds a run, or runs.
 
     Args:
-        token: what visitors must show; None where only this machine can reach the page.
-        only: names of its folders outside of which nothing is shown; empty for all.
-        prefix: before every address, where a proxy hands it on; ``/goldilocks``. One that a proxy takes off needs none.
+        token: what visitors must show; None only if no other machine can reach the page.
+        only: names of the folders that are shown; empty for all.
+        prefix: of every address that a proxy passes on unchanged, such as ``/goldilocks``.
     """
     routes = [
         Route("/", _index, name="index"),

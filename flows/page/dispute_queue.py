@@ -1,8 +1,4 @@
-"""The disputed labels that wait for a person, one per problem, the likeliest to be wrong first.
-
-The queue is the published one; what people have settled is left out, and the verdicts that this reviewer gave already.
-Where the run did not weigh its labels, `weigh` does from the same verdicts; it takes seconds, and no one waits for it.
-"""
+"""The disputed labels that wait for a person, one per problem, the likeliest to be wrong first."""
 
 from __future__ import annotations
 

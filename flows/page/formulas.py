@@ -1,7 +1,6 @@
-"""Formulas of texts as MathML, made here and not in the browser; what cannot be rendered stays text.
+"""Render formulas as MathML; what cannot be rendered stays text.
 
-The renderer (`math_core`) escapes what it is given and knows no links, images or styles. Its result is checked all the
-same: an element or an attribute that is not on the list makes the formula text (`_clean`).
+The renderer's result is checked against a list of elements and attributes (`_clean`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Who holds which disputed label now, so that two people do not get the same one at once.
+"""Lease disputed labels to reviewers, so that two people do not get the same one at once.
 
-``DIR/review.leases.json`` outlives the server and is shared by several: each change is made under a lock that ends with
-its process, and written at once. A lease ends by itself when its holder shows no life for `LEASE_S`. What someone
-skipped comes to that person again when nothing else is left. Nothing of a verdict is in it: without the file, all that
-is lost is who was looking at what.
+Invariants: ``DIR/review.leases.json`` changes under a lock; a lease ends after `LEASE_S` without activity; no verdict
+is in it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""All rows of a run as one table: where each ended, why, and at which pass rate; searched, sorted and counted.
+"""Index all rows of a run by stage, reason and pass rate, for search and sorting.
 
-A row is here once: where a filter dropped it, or as the last finished filter kept it. So rows = dropped + kept, as
-in the funnel. It is read from the stages' parquet in one lazy query when a stage has changed, and then held in memory:
-about 0.9 kB a row, most of it the statement as it is and in small letters.
+Invariant: each row is here once, so rows = dropped + kept. The index is held in memory, about 0.9 kB a row.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Who may ask, and what the browser may do: around every request of the page.
+"""Guard every request of the page.
 
-Without a token only names of this machine are answered (``Host``), so that no other site can reach the page by a name
-that it points here. With one, every request but the door (``enter``) and the static files needs its cookie. What
-changes anything must come from the page itself: by a header that no other site can know, and by the browser's own word
-(``Sec-Fetch-Site``) where it gives one.
-
-The header's value is a hash of the session's cookie: it outlives the server, and nothing is kept here.
+Invariants: without a token only this machine's ``Host`` names are answered; with a token every request except ``enter``
+and static files needs its cookie. Changes need a header derived from the cookie and, if sent, a same-origin
+``Sec-Fetch-Site``.
 """
 
 from __future__ import annotations

@@ -70,11 +70,11 @@ class Analysis:
 
 
 def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -> Analysis:
-    """Analyse a finished training run, or go on with it.
+    """Analyse a finished training run, or resume its analysis.
 
     Args:
         size: points along each direction.
-        problems, attempts: what every point is asked: the first problems of the run's data, so often.
+        problems, attempts: number of the run's first problems asked at every point, and attempts at each.
 
     Raises:
         StoreError: the run kept no trajectory, or is not finished.

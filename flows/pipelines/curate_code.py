@@ -1,8 +1,6 @@
-"""The code pipeline: raw rows or problem packages to a curated set. A new stage is one line here.
+"""The code pipeline: raw rows or problem packages to a curated set.
 
-Solutions run on tests decide which tests are believed and which are made; then each problem is asked for once per
-language. Stage 2 re-grades the entire original set, not the survivors of stage 1. A share of what is kept
-is translated.
+Stage 2 re-grades the entire original set, not the survivors of stage 1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The math pipeline: raw rows to a curated set. Read it from top to bottom; a new stage is one line here.
+"""The math pipeline: raw rows to a curated set.
 
-People's verdicts on disputed labels are applied before references are checked. Where the recipe names a model for it,
-multiple choice is rewritten first, rows with a sign of trouble are voted on, and premises last.
-Stage 2 re-grades the entire original set, not the survivors of stage 1. A share of what is kept is translated.
+Stage 2 re-grades the entire original set, not the survivors of stage 1.
 """
 
 from __future__ import annotations

@@ -89,14 +89,13 @@ def evaluate(
     trained_on: Sequence[Path] = (),
     own_problems: bool = False,
 ) -> Evaluated:
-    """Ask a bench of a policy, or go on with it, and write its figures and its page.
+    """Evaluate a policy on a bench, or resume, and write the figures and the page.
 
     Args:
-        folder: of the evaluation.
         bench_folder, policy_folder: what paths in their settings are relative to.
         against: the folder of another evaluation, to compare with problem by problem.
-        trained_on: sets that the policy was trained on apart from those that its folder names.
-        own_problems: whether the problems are meant to be those that the policy was trained on.
+        trained_on: further sets that the policy was trained on.
+        own_problems: whether the bench may hold problems that the policy was trained on.
 
     Raises:
         ConfigError: the policy was trained on the bench, or k is more than its attempts.

@@ -1,8 +1,6 @@
-"""A run's stored attempts judged and decided on again, next to the run: nothing in its folder is written.
+"""Judge a run's stored attempts again and compare verdicts, labels, decisions and the set.
 
-Every stored verdict is made anew by the run's verifier from the attempt in the store and compared; then labels,
-decisions and the set are made anew from the stored verdicts, in a temporary folder. What a verifier failed on before,
-or fails on now, is counted and not compared. No model is asked: a model's votes are taken as they are there.
+Invariants: nothing is written in the run's folder, and no model is asked. Failed verdicts are counted, not compared.
 """
 
 from __future__ import annotations
@@ -114,10 +112,9 @@ def _linked(run: Run, folder: Path) -> Path:
 def _verdicts_again(
     run: Run, filters: Results, stored: StageResult, place: Path
 ) -> Iterator[tuple[list[str], int, int]]:
-    """Write the verdicts as they come out as a stage's table into a folder, a shard at a time.
+    """Write new verdicts as a stage's table, by shard.
 
-    Yields, of each shard, a sentence for each verdict that differs, how many verdicts there are, and of how many the
-    verifier failed, which are not compared.
+    Yields per shard the differing verdicts as sentences, the number of verdicts, and how many the verifier failed.
     """
     store, problems = attempt_store(run, stored), filters.problems.folder
     with open_judge(run) as judge:

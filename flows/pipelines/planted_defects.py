@@ -1,11 +1,7 @@
-"""Recall of planted defects at a run's own recipe: what its filters, its tests and its rule of labels find of them.
+"""Measure how many planted defects a run's filters, tests and rule of labels find.
 
-Copies of rows that passed are spoilt (`curation.planting`), and the run's own filters go over them in a temporary
-folder, next to rows that were left as they are. Stages that ask a model are left out. Of programs some tests are
-spoilt, too, and decided on by the run's solutions. Wrong references are planted in the run's own votes, as the stage of
-label trust does.
-
-Nothing is written in the run's folder; the same run gives the same figures.
+Stages that ask a model are left out. Invariants: nothing is written in the run's folder; the same run gives the same
+figures.
 """
 
 from __future__ import annotations

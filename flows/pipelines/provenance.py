@@ -1,8 +1,6 @@
-"""Whether a policy was trained on a bench: its training data, found by its folder, against the bench's problems.
+"""Check whether a policy was trained on a bench, by problem ids and overlapping texts.
 
-A model's folder of a training run leads to that run's recipe, and so to the problems that it was trained on, those of
-the model that it began from too. A bench's problem counts as trained on where its id is among them, or a text that
-overlaps with it by the measures of decontamination.
+Training data is found through the model's folder, including that of the models it began from.
 """
 
 from __future__ import annotations

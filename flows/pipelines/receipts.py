@@ -1,12 +1,7 @@
 """`goldilocks verify receipt` and `goldilocks publish DIR --receipt`.
 
-The first computes every figure of a receipt again that needs no GPU, and names what differs. From the set's own files:
-digests of files and columns, licences, precision of the rules. From the run's folder also: every stored attempt judged
-again, decisions and set made anew from the verdicts, the share of wrong labels, the power of tests, the planted defects
-planted again. What could not be computed is named.
-
-The second measures what takes more than publishing: defects are planted once for a recipe and its rows; an ablation's
-figures are taken from its folder, which must have trained an arm on this very set.
+The first computes again every figure that needs no GPU and names what differs or could not be computed. The second
+plants defects and takes an ablation's figures, which must have trained on this set.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The refresh: a new checkpoint judges again what has become uncertain, and the set gets its next version.
+"""Judge uncertain problems again with a new checkpoint and make the set's next version.
 
-First an anchor is judged, which shows how strong the checkpoint is; a far weaker one ends the refresh there. Problems
-are chosen by `curation.difficulty.refresh`; they are sampled, judged and decided on as in the pipeline's last stage,
-with the same band; all others keep their pass rate with its policy and its day. Everything of a refresh is in the
-folder of the version that it makes (`flows.publish.versions`); one that was killed goes on there.
+A far weaker checkpoint ends the refresh after its anchor. Problems not chosen keep their pass rate, policy and day. A
+killed refresh resumes in its version's folder.
 """
 
 from __future__ import annotations
@@ -69,10 +67,10 @@ ANCHOR = "anchor"
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """What a refresh came to. ``chosen`` counts the problems judged again by why; ``version`` is the set's newest.
+    """Hold the result of a refresh.
 
-    ``is_repeated`` states that this very refresh had made the version before, so that nothing was done. ``anchor`` is
-    what a sample of all problems shows of the policy's strength; ``levels`` is what was chosen of levels of made rows.
+    ``chosen`` counts the problems judged again by reason; ``is_repeated`` is true if this refresh had already made the
+    version; ``anchor`` estimates the policy's strength; ``levels`` is the choice of levels of made rows.
     """
 
     version: Version
@@ -103,13 +101,12 @@ class EmptySetError(NotPublishedError):
 
 
 def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
-    """Judge again what has become uncertain, publish the next version, and return what it took and what changed.
+    """Judge uncertain problems again, publish the next version, and return its costs and changes.
 
     Args:
-        folder: of a finished run.
         policy: a checkpoint's folder, or a TOML file with a table ``policy`` as in a recipe.
-        attempts: attempts that training made since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
-        accept: publish also by a policy that is far weaker than the one before, and an empty set.
+        attempts: attempts by training since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
+        accept: publish also by a far weaker policy, and an empty set.
 
     Raises:
         NotPublishedError: the policy is far weaker, or leaves nothing in the set; nothing was published.

@@ -1,9 +1,4 @@
-"""What a refresh knows before it chooses: all attempts so far, its anchor's among them, and what follows from them.
-
-Attempts of the run's stages and versions, of training since, and the anchor's own go into one item response model
-(`curation.difficulty.refresh_forecast`); from it and the anchor's attempts follows how the refresh spends its attempts
-(`curation.difficulty.refresh_forecast`).
-"""
+"""Fit all attempts so far, including the anchor's, and plan how the refresh spends its attempts."""
 
 from __future__ import annotations
 

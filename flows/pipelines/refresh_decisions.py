@@ -1,8 +1,4 @@
-"""The decisions of a refresh, and those of the version that it makes, a shard of the pipeline's problems at a time.
-
-A refresh keeps what it judged in the shards of the pipeline. Old and new decisions of a shard are put together in
-files next to it, so that a version of any size is read and written as one of the pipeline itself.
-"""
+"""Combine a refresh's decisions with the old ones into a version, one shard at a time."""
 
 from __future__ import annotations
 

@@ -51,9 +51,8 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
 def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     """Return a checkpoint's folder as a model's table.
 
-    It is asked as its folder states (`asked.json`, which training writes); a live ``previous`` policy gives prompt,
-    tags and examples if the folder does not state them, and decoding. vLLM samples it if that is installed; else, or
-    if torch did so before, torch does.
+    Prompt, tags and examples come from its `asked.json`, or else from a live ``previous`` policy, which also gives
+    decoding. Its kind is vLLM if that is installed and ``previous`` is not torch.
     """
     home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
     if home is None:

@@ -1,10 +1,7 @@
-"""Level control of a refresh: of which levels of made rows new ones are measured.
+"""Choose the levels of made rows from which a refresh measures new rows.
 
-A level whose expected pass rate for the new policy is in the recipe's band gets new rows from its reserve, the lowest
-seeds first; one above the band is retired, one below it waits. The expected pass rate is the mean over the anchor's
-rows of the level and one further row, whose rate the item response model of the refresh expects: each level is a domain
-in it. Without an anchor it is the mean over all measured rows of the level, by whichever policy. The choice is in the
-version's folder, and depends on what that version is made from alone.
+Levels in the recipe's band get new rows, lowest seeds first; levels above it are retired, and levels below it wait.
+Invariant: the choice depends only on what the version is made from.
 """
 
 from __future__ import annotations

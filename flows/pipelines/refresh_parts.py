@@ -1,8 +1,4 @@
-"""What a refresh reads of a set, a shard of its problems at a time: their decisions, and everyone's counts at them.
-
-Decisions and versions are in the order of the problems, so a shard of each is a slice of its file; a version of which
-that is not so is looked through for the shard's problems. In memory are a shard, and the attempts of training.
-"""
+"""Read decisions and counts of a set, one shard of its problems at a time."""
 
 from __future__ import annotations
 

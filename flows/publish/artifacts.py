@@ -1,8 +1,4 @@
-"""What a run leaves on its page in Prefect: funnel, data card, plots and the set's changelog, as artifacts.
-
-An artifact's key is what it shows and the set's name; Prefect keeps every version of a key, so the page shows how a
-set changed. Plots travel inside the artifact, as a data address, for the page cannot read the run's folder.
-"""
+"""Show a run's funnel, data card, plots and changelog as Prefect artifacts."""
 
 from __future__ import annotations
 

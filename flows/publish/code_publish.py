@@ -1,8 +1,6 @@
-"""What a curated set of code has next to its rows: tests/ and judging/, and the card's figures on tests.
+"""Publish the tests and judging rows of a curated set of code, and the card's figures on tests.
 
-Both hold rows for every problem of the set under the language variant's own id, in the `TEST` and `JUDGING` schemas,
-so that readers of the set (`curation.publish.export_formats`, a trainer) need not know of groups. Time limits are
-the variant's.
+Rows have the language variant's own id and time limits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Publishing a run: the curated set as parquet, next to it the dropped rows and the disputed labels, and the data card.
+"""Publish a run: the curated set, dropped rows, disputed labels and the data card.
 
-The folder is made aside; the one before is renamed away and the new one to its place, so `DIR/curated` is always whole.
-A kill between the two renames leaves no `DIR/curated`: `restore` puts the one before back. Files hold up to
-`FILE_ROWS` rows.
+Invariant: `DIR/curated` is replaced whole; if a kill leaves none, `restore` puts the previous one back.
 """
 
 from __future__ import annotations
@@ -48,10 +46,9 @@ FILE_ROWS = 50_000
 
 
 def publish(run: Run, results: Results) -> Path:
-    """Write `DIR/curated`: data/, dropped/, plots/, README.md, CHANGELOG.md, receipt.json, RECEIPT.md.
+    """Write `DIR/curated`, unless the set is unchanged.
 
-    An unchanged set stays as it is. Where the pipeline decides what it did before its set was refreshed, the refreshed
-    version is published. What failed is tried again by the next run (`flows.run.retries`).
+    A refreshed version is published if the pipeline's decisions are those before the refresh.
 
     Raises:
         StoreError: no problem is left, and no label waits for a person who could bring one back.

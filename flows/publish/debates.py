@@ -1,8 +1,7 @@
-"""Debates on the disputed labels of a published set: one model argues, another judges; `goldilocks review --debate`.
+"""Debate the disputed labels of a published set: one model argues, another judges.
 
-Speeches and votes are in the run's attempt store under the version of their prompt: an interrupted command asks nothing
-twice. The results are DIR/debates.jsonl, one line per pair of answers. Only with a minimum score does a score become a
-line of DIR/review.jsonl, and never on a problem on which a person has given a verdict.
+Invariants: an interrupted command asks nothing twice; scores become reviews only with a minimum score, and never
+replace a person's verdict.
 """
 
 from __future__ import annotations
@@ -68,19 +67,18 @@ def hold_debates(
     limit: int | None = None,
     overrides: Sequence[str] = (),
 ) -> Debates:
-    """Have the disputed labels of a finished run argued and judged.
+    """Debate and judge the disputed labels of a finished run.
 
     Args:
         judge: name of the recipe's model that judges.
-        debater: name of the one that argues.
-        min_score: probability from which an answer is accepted; no answer is if it is None.
-        limit: most problems; all of them if it is None.
-        overrides: changed settings of `models`.
+        debater: name of the model that argues.
+        min_score: probability from which an answer is accepted; None accepts none.
+        limit: max problems; None for all.
 
     Raises:
         ConfigError: there is no such model, or an override concerns another table.
         StoreError: the folder holds no published set, or a run works in it.
-        PolicyError: a model cannot be asked, or refuses one request after the other.
+        PolicyError: a model cannot be asked, or keeps refusing requests.
     """
     run = _open(folder.absolute(), (judge, debater), overrides)
     published = published_queue(run)

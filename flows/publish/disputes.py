@@ -1,7 +1,7 @@
-"""The queue of disputed labels of a run, gathered when the set is published; `goldilocks review` shows and answers it.
+"""Gather the queue of a run's disputed labels when its set is published.
 
-DIR/curated/disputed/ holds the queue as parquet and as JSON lines; DIR/review.jsonl holds people's verdicts, which the
-next run applies. A problem with such a verdict is no longer in the queue.
+The queue is in DIR/curated/disputed/, people's verdicts are in DIR/review.jsonl; a problem with a verdict leaves the
+queue.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A published set pushed to a data set hub: card, rows, dropped rows, disputed labels, plots and digests, and a tag.
+"""Push a published set to a data set hub.
 
-Invariants: nothing is sent before it is asked for (`plan_push` only looks at the folder); a push is one commit, after
-which the hub holds what the folder holds; each version of the set has a tag, `v1`, `v2` …, which is never moved.
+Invariants: `plan_push` sends nothing; a push is one commit; a version's tag is never moved.
 """
 
 from __future__ import annotations
@@ -69,14 +68,12 @@ def plan_push(place: Path, name: str) -> Push:
 
 
 def push(planned: Push, *, private: bool, endpoint: str | None = None, token: str | None = None) -> str:
-    """Push a set as one commit and tag it; return the commit's address.
-
-    A version whose tag is there is not sent again: with the same bytes it was pushed before, with others it is refused.
+    """Push a set as one tagged commit, unless its tag exists; return the commit's address.
 
     Args:
-        private: whether a data set that is made now can be seen by its owners alone.
-        endpoint: the hub's address, the usual one (or that of `HF_ENDPOINT`) if missing.
-        token: of its user, the one that `hf auth login` stored (or `HF_TOKEN`) if missing.
+        private: whether a newly made data set is visible to its owners alone.
+        endpoint: the hub's address; `HF_ENDPOINT` or the usual one if missing.
+        token: of its user; `HF_TOKEN` or the one stored by `hf auth login` if missing.
 
     Raises:
         HubError: the hub cannot be reached or refuses, or has other files under this version's tag.

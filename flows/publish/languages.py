@@ -23,9 +23,8 @@ def detect_language_file(
 
     Args:
         path: .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv, with texts in ``field``.
-        out: JSON lines, one per row, in order. ``lang`` is an ISO 639-1 code or ``undetermined``; a row without text
-            is undetermined.
-        among: codes that a text can only be in; empty for all that the model knows.
+        out: JSON lines, in order; ``lang`` is an ISO 639-1 code or ``undetermined``.
+        among: the possible codes; empty for all that the model knows.
         model: another fastText model's file.
 
     Raises:

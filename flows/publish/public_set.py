@@ -1,13 +1,11 @@
-"""A published set without the texts that `export.withhold` names, and the same set with its texts restored.
+"""Publish a set without the texts that `export.withhold` names, and restore them.
 
-    DIR/public/                     what `goldilocks publish` sends instead of DIR/curated, if they differ
-    DIR/public/withheld/pointers.parquet   of each withheld text its digest and its place in its source's row
-    DIR/public/withheld/recipe.toml     the recipe, by which `goldilocks publish DIR --restore` reads the sources again
+DIR/public is what `goldilocks publish` sends instead of DIR/curated, if they differ: problems that fail their proof
+(`curation.scoring.checking`) are left out, too, and named on its card.
 
-DIR/curated keeps all texts for training, reviews and refreshes on this machine. Problems that fail their proof
-(`curation.scoring.checking`) are left out of DIR/public, too, and named on its card. Invariants: no withheld text is in
-DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its source's, such as a translation, is
-left out there; a restored text has the digest of the withheld one, or stays empty and is named.
+Invariants: no withheld text is in DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its
+source's, such as a translation, is left out; a restored text has the digest of the withheld one, or stays empty and is
+named.
 """
 
 from __future__ import annotations
@@ -136,12 +134,11 @@ def _withhold(aside: Path, run: Run) -> None:
 
 
 def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
-    """Restore the withheld texts of a set, file by file; the same command continues after a kill.
+    """Restore the withheld texts of a set; the same command continues after a kill.
 
     Args:
-        folder: of the set.
         home: what relative paths of its recipe are relative to.
-        places: paths or hub names of sources in the place of the recipe's, by the source's name.
+        places: paths or hub names that replace the recipe's sources, by the source's name.
 
     Raises:
         SourceError: nothing is withheld there, a source is not named in it, or cannot be read.

@@ -1,8 +1,4 @@
-"""The figures of a receipt that a run's folder gives: labels, tests, precision of rules, digests.
-
-`figures_of` is called when a set is published and when its receipt is verified, with the same arguments but for what
-was computed anew; so a figure that is verified is one that was computed by the same lines.
-"""
+"""Compute the figures of a receipt from a run's folder, for publishing and for verification."""
 
 from __future__ import annotations
 

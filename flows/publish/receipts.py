@@ -1,11 +1,6 @@
-"""The receipt of a published set: written when a set is published, renewed when its files change.
+"""Write the receipt of a published set, and renew it when its files change.
 
-    DIR/curated/receipt.json, RECEIPT.md   the receipt (`curation.publish.receipts`), linked from the card
-    DIR/receipt/planted.json               what came of planted defects, by `goldilocks publish DIR --receipt`
-    DIR/receipt/counterfactual.json        the figures of an ablation of the set, by `--ablation FOLDER`
-
-The receipt is written last: it holds the digest of every other file, and no other file names its own; only the
-mark of publication knows its size. Invariant: the same run gives the same bytes.
+Invariants: the same run gives the same bytes; the receipt is written last, as it holds the digest of every other file.
 """
 
 from __future__ import annotations

@@ -1,15 +1,7 @@
-"""Versions of a run's curated set: numbered, kept, compared; and the run as its newest version sees it.
+"""Number, keep and compare the versions of a run's curated set.
 
-    DIR/versions/0001/decisions.parquet   the decisions of the version, in the `curation.publish.versions.KEPT` schema
-    DIR/versions/0001/about.json          its number, day, policy, verifier, cost, and what it was made from
-    DIR/versions/measured_on.json         the day on which each policy's attempts were begun
-    DIR/curated/CHANGELOG.md              all versions, the newest first
-
-A version is made where decisions, pass rates or policies differ from the version before; publishing the same again
-makes none. Its day is that of its first making, in UTC: a run that is resumed or published again keeps it.
-
-A version comes from the pipeline itself (`run`) or from a refresh of it. While the pipeline's own decisions are those
-that a refresh began with, the refreshed version is valid, and `goldilocks run` publishes that one.
+A version is made if decisions, pass rates or policies change; its day (UTC) is that of its first making. A refreshed
+version is valid while the pipeline's decisions are those that the refresh began with.
 """
 
 from __future__ import annotations
@@ -305,12 +297,9 @@ def digest_of(table: pl.LazyFrame) -> str:
 
 
 def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int], pl.DataFrame]:
-    """Return how many problems each class of change has, and the first of each class that moved, as `CHANGES` rows.
+    """Return the number of changes per class, and the first of each as `CHANGES` rows.
 
-    Args:
-        old, new: decisions with their places, ``at``: where the files count them a part of the rows is read at a time.
-
-    The order is that of `versions.changes` over both versions whole: the new one's, then those that are gone.
+    Rows are in the order of `versions.changes`: the new version's, then those that are gone.
     """
     counts, shown = versions.counts(versions.CHANGES.to_frame()), versions.CHANGES.to_frame()
     shown = shown.with_columns(gone=pl.lit(False), at=pl.lit(0, pl.UInt32))

@@ -1,10 +1,7 @@
-"""The first stage of a difficulty pass: its policy answers each problem, and the verifier judges, until it is decided.
+"""The first stage of a difficulty pass: ask its policy for attempts and judge them until each problem is decided.
 
-Attempts are in the run's store, whichever verifier judges them; the stage's folder holds one verifier's verdicts, and
-another version writes its own next to it. Both passes are made by one template, `attempts_of`.
-
-Later runs try again what failed (`flows.run.retries`): problems that the model's servers refused are asked again,
-verdicts on which the verifier failed are made again with higher limits; all other verdicts stay as they are.
+Attempts are in the run's store; verdicts are in the stage's folder, one set per verifier version. Later runs retry only
+refused requests and failed verdicts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The stages of an evaluation: a bench's rows as they are asked, and for programs their tests, taken as they are.
+"""The stages of an evaluation: prepare a bench's rows and, for programs, their tests.
 
-No row is judged: those that occur twice, are outside the bench's window, or have nothing to be judged by leave, with
-their reason. Options in columns of their own are shuffled by the bench's seed, each problem by itself, and asked for by
-their letters.
+Repeated rows, rows outside the bench's window and rows that cannot be judged are dropped with a reason. Options are
+shuffled by the bench's seed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The second stage of a difficulty pass: pass rates, trust in labels, and the decisions.
+"""The second stage of a difficulty pass: pass rates, trust in labels, and decisions.
 
-It drops by the band and by references that are not believed. Whether the probabilities of `flows.stages.labels` decide
-on these, or votes, it finds out on references that it plants, and notes. Both passes are made by one template,
-`decisions_of`.
+References planted as wrong show whether label probabilities or votes decide.
 """
 
 from __future__ import annotations
@@ -130,13 +128,11 @@ def decide_with_reviews(
     *,
     by_votes: bool = True,
 ) -> pl.DataFrame:
-    """Return `DECISION` rows, in which no label is suspected that a person accepted.
-
-    Where sampling stopped at the suspicion, the decision without it is foreseen from the attempts so far.
+    """Return `DECISION` rows that suspect no label a person accepted.
 
     Args:
         rule: by which the attempts stopped.
-        by_votes: whether the band's rule of votes decides; else no label is suspected here.
+        by_votes: whether the band's rule of votes decides; otherwise no label is suspected here.
         failures: `curation.difficulty.pass_rates.failed_verdicts` of the problems.
     """
     decisions = pass_rates.decide(rates, settings.band, part, rule, failures)

@@ -1,7 +1,7 @@
-"""Decontamination: problems that overlap with benchmarks leave; every hit is kept next to them.
+"""Drop problems that overlap with benchmarks, and record every hit.
 
-A problem that an embedder's servers refuse is set aside as `sampling_failed`, under a failure budget, and asked for
-again by later runs, as attempts are. A benchmark's row that they refuse is compared by the other methods alone.
+Problems that an embedder's servers refuse are dropped as `sampling_failed` under a failure budget, and retried by later
+runs.
 """
 
 from __future__ import annotations

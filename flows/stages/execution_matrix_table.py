@@ -1,7 +1,6 @@
-"""The solutions of a problem on its tests as a table in lines, for `goldilocks explain`.
+"""Print a problem's solutions on its tests as a table, for `goldilocks explain`.
 
-It has a line per test and a column per solution: ``=`` the output that the test expects, ``.`` another one,
-and letters for what went wrong; below it is the meaning of those that occur.
+``=`` is the expected output, ``.`` another output; letters for failures are explained below the table.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The grader between the two stages: trained on what stage 1 keeps, published as a folder that stage 2 loads.
+"""Train the grader on what stage 1 keeps, and publish it as a folder that stage 2 loads.
 
-    RUN/grader/set/data/    the survivors of stage 1
-    RUN/grader/training/    the training run; its model is what stage 2 samples
-    RUN/grader/made_from.json
-
-The folder is kept while the survivors and the training recipe are the same; a killed training resumes from its last
-checkpoint. Nothing of Prefect here, and nothing of torch until a model is trained.
+It is trained again only if the survivors or the training recipe change; a killed training resumes from its last
+checkpoint. Invariants: no Prefect here, and no torch until a model is trained.
 """
 
 from __future__ import annotations

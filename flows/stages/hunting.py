@@ -1,13 +1,6 @@
-"""What hunts made tests besides known wrong submissions: mutants of the voting solutions, sweeps, and rare answers.
+"""Hunt for inputs on which mutants of the voting solutions or known wrong submissions fail.
 
-Mutants that pass every given test replace wrong submissions no one has: an input on which one of them fails is
-worth keeping. They show nothing of the problem and are never counted as solutions.
-Once all of them fail on enough tests, others are drawn, of the next voting solution, that pass the tests made so far as
-well: they are nearer to right.
-
-Many small inputs are swept: one voting solution answers them, and the known wrong submissions and mutants that few
-tests fail run on all until one answers otherwise. Inputs on which one does, and those with rare answers, are run by
-everybody.
+Invariant: mutants are never counted as solutions.
 """
 
 from __future__ import annotations
@@ -61,12 +54,11 @@ _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 @dataclass(slots=True)
 class Hunt:
-    """The mutants of one problem that pass its given tests, and the kinds of answers seen.
+    """Hold the mutants of one problem that pass its given tests, and the kinds of answers seen.
 
-    ``voters`` are the solutions whose mutants hunt, in turn; ``scout`` answers many inputs; ``wrong`` are known to be
-    wrong; ``written`` are programs in Python that a model wrote to be wrong. Mutants are made when the first sound
-    tests want them; ``killed`` counts the tests that fail each, ``idle`` the sweeps in which a program failed on
-    nothing, ``slow`` the batches in which one ran out of its limits, ``pace`` the scout's CPU seconds an input.
+    ``voters`` are mutated in turn; ``scout`` answers many inputs; ``wrong`` are known wrong solutions; ``written`` are
+    wrong Python programs by a model. ``killed`` counts failed tests per mutant, ``idle`` sweeps without a failure,
+    ``slow`` batches over their limits; ``pace`` is the scout's CPU seconds per input.
     """
 
     run: Run
@@ -233,13 +225,13 @@ def begin_hunt(
     wrong: Sequence[Candidate] = (),
     written: Sequence[str] = (),
 ) -> Hunt:
-    """Return a hunt by the mutants of voting solutions: the longest in Python, where nothing is compiled, first.
+    """Return a hunt by the mutants of voting solutions, the longest in Python first.
 
     Args:
         limit: the problem's time limit, in seconds.
         tests: the given tests that stay, `TEST` rows.
         wrong: solutions known to be wrong.
-        written: programs in Python that a model wrote to be wrong.
+        written: wrong Python programs by a model.
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
     scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))

@@ -1,10 +1,7 @@
-"""Weigh references: the probability that each is wrong, from all policies' answers so far.
+"""Estimate the probability that each reference is wrong, from all policies' answers so far.
 
-The decisions of a difficulty pass learn one model from the verdicts of this and of earlier passes
-(`curation.difficulty.label_trust`), references of conflicting near duplicates and what people accepted, and store what
-it gives for each problem (`weighing`). Of a finished run or version it is read a shard at a time (`label_shards`): from
-there where it was stored, and computed where it was not, as for a refreshed version. Inside `keep_labels` it is
-computed once, however often it is asked for.
+`weighing` learns one model per pass and stores its results; `label_shards` reads them by shard and computes missing
+ones.
 """
 
 from __future__ import annotations
@@ -78,10 +75,7 @@ class Weighing:
 def weighing(
     run: Run, verdicts: Sequence[Path], accepted: Sequence[str], others: pl.DataFrame | None
 ) -> Iterator[Weighing]:
-    """Learn what all answers show about references, and whether that decides; votes are in files until the end.
-
-    By the rule `posterior`, where planted wrong references show that votes do better, those that votes accuse reach
-    `drop_above`, and no other (`curation.difficulty.label_trust`). By `auto` votes themselves decide then.
+    """Learn what all answers show about references, and whether probabilities or votes decide.
 
     Args:
         verdicts: the folders of each stage's verdicts.
@@ -134,10 +128,7 @@ def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterat
 
 
 def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
-    """Yield each stage's verdicts on the problems of a shard of the first stage; last, those on all other problems.
-
-    One shard of each stage is in memory at a time; what a later stage has in other shards than the first is held.
-    """
+    """Yield each stage's verdicts by shard of the first stage; last, those on all other problems."""
     if not folders:
         return
     first, *after = folders

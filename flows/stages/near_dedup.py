@@ -60,10 +60,7 @@ class StageShards:
 
 
 def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: Sequence[str]) -> pl.DataFrame:
-    """Return all pairs that are similar enough to be kept, measured now or in an earlier run with another threshold.
-
-    They are in a folder of their own next to the stage's. A killed run resumes after the last shard that it sketched.
-    """
+    """Return all pairs similar enough to be kept; a killed run resumes after its last shard."""
     settings, sources = job.recipe.near_dedup, [source.name for source in job.recipe.sources]
     floor = min(settings.threshold, near.FLOOR)
     measured_with = f"{floor} {sources} {sorted(accepted)}"

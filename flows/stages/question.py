@@ -1,8 +1,7 @@
-"""A model that answers one prompt (`PolicySession`), and a question to it as a stage (`question_stage`).
+"""Ask a model one prompt (`PolicySession`), also as a stage (`question_stage`).
 
-Responses are in the run's attempt store under the version of the prompt: a killed run requests nothing twice, and
-another threshold requests nothing. Of a request that the servers refuse the store keeps why; later runs ask it again,
-and too many of them end the run (`curation.policies.failure_budget`). Without a model the stage is left out.
+Responses are stored under the prompt's version, so no request is made twice; refused requests are retried by later
+runs.
 """
 
 from __future__ import annotations
@@ -84,13 +83,13 @@ class ResponseWatch:
 
 
 class PolicySession:
-    """A policy that answers one prompt; its responses are kept in the run's attempt store. A context manager.
+    """Ask a policy one prompt and keep its responses in the run's attempt store.
 
-    The policy is entered with the first request that the store cannot answer; leaving ends it and closes the store.
+    The policy starts with the first request that the store cannot answer.
 
     Args:
         work: the stage or the command that asks, as warnings name it.
-        prompt: what is asked; None for that of the model's settings.
+        prompt: None for that of the model's settings.
         is_readable: returns whether a response holds what is asked for.
     """
 

@@ -95,8 +95,7 @@ def _doubtful_verdicts(job: StageRun) -> Iterator[Inputs]:
 def doubtful_verdicts_of(part: str) -> Stage:
     """Return the stage in which a model votes on the doubtful verdicts of a difficulty stage.
 
-    It hands on verdicts of the same schema. While it is enabled, sampling takes doubtful verdicts for open
-    (`flows.stages.attempts`), so that no problem stops by what the model may decide otherwise.
+    While it is enabled, sampling counts doubtful verdicts as open (`flows.stages.attempts`).
     """
     return question_stage(
         "doubtful_verdicts",

@@ -15,11 +15,9 @@ LARGE_BYTES = 256 << 10
 
 @dataclass(frozen=True, slots=True)
 class SoundTest:
-    """A made input on which all voting solutions agree; ``failing`` are those known to be wrong that fail on it,
-    ``killed`` the mutants.
+    """Hold a made input on which all voting solutions agree, with output, both compressed (zlib).
 
-    Input and output are compressed (zlib), so that large ones of many rounds do not add up in memory. ``size`` is the
-    input's, in bytes.
+    ``failing`` are the wrong solutions that fail on it, ``killed`` the mutants; ``size`` is the input's, in bytes.
     """
 
     index: int

@@ -1,8 +1,4 @@
-"""The question about programs that make and check tests, as a stage: a model is asked for problems that need them.
-
-A problem needs tests if it has too few of them, or if a known wrong solution passes those that stay. It needs a
-validator, which is proved before it counts (`curation.programs.validation`), if its source gives none.
-"""
+"""Ask a model for programs that make and check tests, for problems that lack tests or a validator."""
 
 from __future__ import annotations
 

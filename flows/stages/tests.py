@@ -1,9 +1,4 @@
-"""The stage that decides on tests and generates missing ones: agreement, generation, agreement again.
-
-For each problem: the matrix's runs → which tests are believed (`curation.programs.tests_agreement`) → if they are too
-few, or a known wrong solution passes them all, new inputs are made in rounds, run through the same matrix, and kept if
-all voting solutions agree (`flows.stages.code_generation`) → the decision on the problem.
-"""
+"""Decide which tests to trust, generate missing ones, and decide on each problem."""
 
 from __future__ import annotations
 
@@ -147,8 +142,8 @@ def _decide_shard(
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return what is known of the given inputs, as `tests_agreement.INPUT`.
 
-    If no validator is believed, an input that the source cut off is refused, and one whose output is to be corrected is
-    in doubt if a number in it does not count what it counts in every input that the solutions answer as expected.
+    Without a trusted validator, inputs that the source cut off are refused, and corrected ones with a wrong count are
+    in doubt.
     """
     texts = dict(unit.tests.select("index", "input").iter_rows())
     if vouching.by:

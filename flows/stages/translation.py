@@ -1,7 +1,7 @@
-"""A share of the kept problems, translated by a model and read by one; what it adds, the export takes in.
+"""Translate a share of the kept problems with one model and check them with another.
 
-Translations are asked for many shards at once (`GROUP_ROWS`), so that two models on one machine take turns seldom.
-Answers are kept in the run's attempt store: a run that goes on, a new verifier and a refresh ask for new ones only.
+Answers are kept in the run's attempt store; shards are asked in groups so that two models on one machine rarely
+alternate.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Problems of code, one at a time, with all that judging them takes: what the matrix and the tests' stages work on.
+"""Read problems of code one at a time, with all that judging them takes.
 
-Shards keep their numbers from the sources on, so the tests and solutions of a shard's problems are in the sources'
-shard of the same number.
+Invariant: a shard keeps its number from the sources on.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Variants of the kept problems, written by a model, compared and measured before they enter the set.
+"""Ask a model for variants of the kept problems, and check and measure them (`curation.questions.variants`).
 
-The rules are those of `curation.questions.variants`. Answers of the writer and attempts at the variants are in the
-run's attempt store: a run that goes on, and a refresh, ask for new ones only.
+Answers and attempts are kept in the run's attempt store.
 """
 
 from __future__ import annotations

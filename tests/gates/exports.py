@@ -30,6 +30,7 @@ from tests.consumers.environments import TRAINERS, missing, rewards_inside
 from tests.curation.verify.programs.corpus import responses, write_set
 from tests.gates.base import Limit, Measured, SkippedError, gate, shared, wilson
 from tests.gates.trainer_calls import CALLS, EMULATED, Rewards, row_id
+from tests.places import ROOT
 
 FILES = {"gsm8k": "gsm8k_openai_models.jsonl", "odyssey": "odyssey_models.jsonl"}
 FAILED = (Outcome.TIMEOUT, Outcome.BROKEN)
@@ -204,6 +205,49 @@ def verdicts_many() -> Measured:
         for source, rows in some.items()
     )
     return Measured(measured.value, None, measured.interval, f"{measured.note}; {peers}")
+
+
+@gate("planted-rows-found", Limit("==", 100, "%"), tier="room")
+def planted_rows_found() -> Measured:
+    """Plant bad rows in both demo sets, and prove the exported rows of every format; sound rows must stay."""
+    import datasets
+
+    from curation.scoring.checking import check_rows
+    from flows import run_recipe
+    from tests.curation.publish.test_export_formats import loaded
+
+    datasets.disable_progress_bars()
+    count = missed = lost = sound = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in ("demo_math", "demo_code"):
+            folder = run_recipe(ROOT / "flows" / "recipes" / f"{name}.toml", Path(scratch) / name)
+            planted = _plant(folder)
+            for form in FORMATS:
+                export = export_set(folder, form, Path(scratch) / name / form, check_rows)
+                count += len(planted)
+                missed += sum(row_id(row) in planted for row in loaded(export))
+                lost += len(set(export.failed) - planted)
+                sound += export.rows
+    note = f"{count} planted, in two demo sets and {len(FORMATS)} formats; sound rows lost: {lost} of {sound + lost:,}"
+    return Measured(0 if lost else 100 * (1 - missed / count), note=note)
+
+
+def _plant(folder: Path, count: int = 5) -> set[str]:
+    """Spoil rows of a set: references that cannot be read, accepted near misses, tests that a silent program passes."""
+    (file,) = (folder / "data").glob("*.parquet")
+    rows = pl.read_parquet(file).to_dicts()
+    if rows[0]["domain"] == "math":
+        plain = [row for row in rows if str(row["answer"]).isdigit()][: 2 * count]
+        for at, row in enumerate(plain):
+            row |= {"answer": "\\frac{1}{"} if at % 2 else {"accepted": [str(int(row["answer"]) + 1)]}
+    else:
+        plain = rows[:count]
+        (beside,) = (folder / "tests").glob("*.parquet")
+        is_planted = pl.col("problem").is_in([row["id"] for row in plain])
+        tests = pl.read_parquet(beside)
+        tests.with_columns(output=pl.when(is_planted).then(pl.lit("")).otherwise("output")).write_parquet(beside)
+    pl.DataFrame(rows, schema=CURATED).select(*pl.read_parquet_schema(file)).write_parquet(file)
+    return {row["id"] for row in plain}
 
 
 def _share(rewards: Rewards, asked: Sequence[Sampled]) -> str:

@@ -1,11 +1,7 @@
-"""Run a command that ends with the process that started it: ``python child_process.py [--grace=SECONDS] COMMAND…``.
+"""Run a command that ends with its parent: ``python child_process.py [--grace=SECONDS] COMMAND…``.
 
-This small process is between a run and a server, or training. It reads its standard input, which the run holds
-open and never writes to: at its end, however the run ended, the command and all processes of its group are ended, at
-once or, with a grace, after they were asked to. Where the command ends, what is left of its group is killed, and its
-status is returned. Where this process is killed, the kernel kills the command.
-
-It is started by its path and imports nothing of the project, so that it costs little.
+The command's whole group is ended when standard input, which the parent holds open, ends. Imports nothing of the
+project.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Copies of a training run's checkpoints, model and logs at its mirror, made by a thread during training.
+"""Copy a training run's checkpoints, model and logs to its mirror on a thread.
 
-Invariants: training never waits for a copy; a mirror that cannot be written for a while is a line, and the next copy
-brings what is missing; a run that ends well has everything there, or reports in a sentence why not.
-
-Not here: how copies are made so that nothing half-written counts (`curation.storage.mirror`).
+Invariants: training never waits for a copy; a failed copy is retried with the next; a run that ends well is
+complete there, or reports why not.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""Which GPUs do what, before anything starts: pure functions of a recipe and of what the machines have.
+"""Share out GPUs from a recipe and what the machines have.
 
-On one machine the GPUs are parted where the recipe's generator is vLLM: some train, each of the others (each
-`tensor_parallel` of them) is a generator server's. How many train is what makes the run shortest by the figures of the
-recipe's `[costs]`, of those with memory enough for the model; half of them where it states none. verl's GPUs are shared
-out by the same figures.
-
-Invariants: nothing is asked of a machine here (`curation.policies.vllm.placement.visible_gpus` does, and is called by
-those who start); the same arguments give the same placement; no GPU is given twice, but where trainer and generators
-take turns.
+Invariants: no machine is queried here; the same arguments give the same placement; no GPU is given twice,
+unless trainer and generators take turns.
 """
 
 from __future__ import annotations
@@ -30,10 +24,7 @@ from training.workload import Workload, stage_collectors, workload
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """Where the embedded engine trains: so many processes, the GPUs that they see, and those of each generator server.
-
-    No GPU: one process on the CPU. No servers: rank 0 generates, or servers that someone else has started. ``why``
-    explains in a line how GPUs were shared out, and is empty where they were not.
+    """The GPUs of the embedded engine's ranks and of each generator server; no GPU means one process on the CPU.
 
     Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on GPUs 0 and 1, vLLM on each of 2 and 3.
     """
@@ -46,12 +37,9 @@ class EmbeddedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class VerlPlacement:
-    """Where verl trains and generates: nodes, and GPUs of each.
+    """The nodes and GPUs on which verl trains and generates.
 
-    ``rollout_nodes`` is 0 where all GPUs do both in turns; then ``rollout_gpus`` is 0 too. ``why`` says in a line how
-    they were shared out by the recipe's figures, and is empty where they were not.
-
-    Example: ``VerlPlacement(2, 8, 2, 8)``: of four nodes of eight GPUs, two train and two generate.
+    ``rollout_nodes`` and ``rollout_gpus`` are 0 if all GPUs do both in turns.
     """
 
     trainer_nodes: int
@@ -131,10 +119,10 @@ def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape
 
 
 def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int], *, waits: bool) -> int:
-    """Return which of these numbers of trainers makes a run shortest; of equal ones the one that leaves no GPU idle.
+    """Return the number of trainers that makes a run shortest; on a tie, the one that leaves no GPU idle.
 
     Args:
-        unit: GPUs of one generator; those that are left over and too few for one do nothing.
+        unit: GPUs of one generator.
         waits: whether generating and training wait for each other.
     """
 
@@ -206,12 +194,7 @@ def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
 def place_verl(
     recipe: TrainRecipe, gpus_per_node: int, *, experts: bool, shape: ModelShape | None = None
 ) -> VerlPlacement:
-    """Return where verl trains and generates: what makes the run shortest by its figures, half and half without.
-
-    Args:
-        gpus_per_node: of each node.
-        experts: whether the model is a mixture of experts.
-        shape: the model's sizes, by which memory is estimated; if missing any number of GPUs holds it.
+    """Return where verl trains and generates for the shortest run; half and half without figures.
 
     Raises:
         ConfigError: the GPUs cannot be shared out so.
@@ -272,15 +255,10 @@ def place_verl_by_settings(
 ) -> VerlPlacement:
     """Return where verl trains and generates by its settings alone.
 
-    Several nodes are shared out whole; one node's GPUs are. Both parts are multiples of what one copy of the model is
-    cut over.
-
     Args:
-        gpus_per_node: of each node.
         rollout_unit: GPUs over which one copy of the model is cut for generation.
         synchronous: whether the generators wait for each step; then all GPUs do both.
-        experts: whether the model is a mixture of experts.
-        share: of the GPUs that only generate.
+        share: fraction of the GPUs that only generate.
 
     Raises:
         ConfigError: the GPUs cannot be shared out so.

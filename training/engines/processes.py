@@ -1,9 +1,6 @@
-"""An engine in processes of its own: started, followed while it runs; a failure names the rank that failed first.
+"""Run an engine in processes of its own; an `EngineError` names the rank that failed first.
 
-Invariants: the processes end with the one that started them (`training.engines.child_process`); their output is
-in one log; a failure is an `EngineError` with the rank and its last lines.
-
-Not here: what is started (`training.engines.embedded.ranks`, `training.engines.verl.run`).
+Invariants: the processes end with the one that started them; their output is in one log.
 """
 
 from __future__ import annotations
@@ -115,10 +112,7 @@ def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
 
 
 def first_failure(text: str) -> tuple[str, list[str]]:
-    """Return which process failed first, as far as the text of all shows it, and the last lines of that one.
-
-    Ranks of torchrun are known by its account of the root cause, actors of Ray by the last one that reported an error.
-    """
+    """Return which process failed first, as far as the log shows it, and its last lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     cause = _ROOT_CAUSE.search(text)
     if cause is not None:

@@ -1,10 +1,6 @@
-"""Ablations: axes of changes to one training recipe, crossed with seeds, and what their evaluations show.
+"""Compare the arms of an ablation with the base, which has the first value of every axis.
 
-An arm is one value of each axis; the first value of every axis together is the base, to which all other arms are
-compared: seed by seed and problem by problem, with an interval over both. Invariant: a verdict is given only where the
-interval excludes 0.
-
-Not here: training and evaluating (`flows.pipelines.ablate`).
+Invariant: a verdict is given only if the interval excludes 0.
 """
 
 from __future__ import annotations

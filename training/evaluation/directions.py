@@ -1,11 +1,6 @@
-"""The two principal directions of the way that weights took in training, and models on the plane that they span.
+"""Find the two principal directions of the weights' path in training, tensor by tensor.
 
-With X the states of the weights [states, weights] and Xc without their mean, the directions are the two largest right
-singular vectors of Xc, found as Xc^T u of the eigenvectors u of the small Xc Xc^T [states, states]. All is done tensor
-by tensor: no matrix of [weights, weights], and never more than one tensor of every state in memory.
-
-Source: section 7 of arXiv 2506.10910, after Li et al. 2018 (arXiv 1712.09913). Not here: what the models there are
-worth (`flows.pipelines.analyse`).
+Source: section 7 of arXiv 2506.10910, after Li et al. 2018 (arXiv 1712.09913).
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""What attempts show about a policy: pass@k, maj@k, means with intervals, paired differences. Pure numbers, no tables.
+"""Estimate pass@k, maj@k, means with intervals over problems, and paired differences.
 
-Problems are what a benchmark samples, so intervals are over problems; attempts of one problem are no independent
-evidence. Two policies are compared on the problems that both were asked, by their differences there. Training's own
-evaluation, `goldilocks evaluate` and `goldilocks ablate` take their figures from here.
-
-Sources: pass@k is the unbiased estimator of arXiv 2107.03374; maj@k is counted over all subsets of k
-attempts; the interval over seeds and problems clusters both ways (Cameron, Gelbach and Miller 2011).
+Sources: pass@k is the unbiased estimator of arXiv 2107.03374; the interval over seeds and problems clusters both ways
+(Cameron, Gelbach and Miller 2011).
 """
 
 from __future__ import annotations
@@ -53,11 +49,10 @@ def student(degrees: int) -> float:
 
 
 def mean_interval(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
-    """Return the mean of some values with a 95 % interval, by Student's t, for values may be few.
+    """Return the mean with a 95 % interval by Student's t.
 
-    Where all values are the least or the most, they show no spread; the interval then ends where this many of them
-    would be seen with a chance of 2.5 % (0 of n: 1 - .025^(1/n)). Where all are the same number elsewhere, they tell no
-    interval: two problems that both moved by a half prove nothing.
+    Values that are all ``least`` or all ``most`` get an exact bound (0 of n: 1 - .025^(1/n)); other equal values get no
+    interval.
 
     Args:
         least, most: what the mean can be; the interval ends there.
@@ -85,11 +80,9 @@ def paired_difference(first: Sequence[float | None], second: Sequence[float | No
 
 
 def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
-    """Return the mean of paired differences with a 95 % interval over seeds and problems together.
+    """Return the mean of paired differences with a 95 % interval over seeds and problems (two-way clusters).
 
-    The variance of the mean is that over seeds, plus that over problems, minus that of single values (two-way
-    clusters), and at least the larger of the first two; Student's t has one degree less than the smaller of the counts.
-    Of one seed, the interval is over problems alone. Differences that are all the same give no interval.
+    Of one seed, the interval is over problems alone. Equal differences give no interval.
 
     Args:
         differences: [seeds][problems], each row as long as the first.
@@ -131,10 +124,7 @@ def pass_at_k(attempts: int, correct: int, k: int) -> float:
 
 
 def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> float:
-    """Return the probability that a plurality vote of k attempts, drawn without putting back, is right; ties are split.
-
-    Counted over all subsets: for j votes of the right class, the ways to draw the other k - j attempts with no other
-    class above j, by how many classes are at j too. Attempts without an answer do not vote.
+    """Return the probability that a plurality vote of k attempts, drawn without replacement, is right; ties are split.
 
     Args:
         attempts: all of them, n.
@@ -143,8 +133,6 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
 
     Raises:
         ValueError: k is not between 1 and ``attempts``, or there are more votes than attempts.
-
-    Example: ``majority_at_k(3, 2, [1], 2)`` is (1 + 1/2 + 1/2) / 3.
     """
     _require(attempts, k)
     silent = attempts - votes - sum(rivals)

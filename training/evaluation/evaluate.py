@@ -1,11 +1,7 @@
-"""Pass@1 on problems that are not trained on, by the generators and verifiers of the run.
+"""Measure pass@1 on held-out problems, always under the same seeds.
 
-Every evaluation asks the same problems under the same seeds, so that two of them differ by the policy and not by the
-draw. The interval is over problems: problems are what a benchmark samples, rollouts of one problem are no independent
-evidence. A rollout is what curation calls an attempt.
-
-Invariants: a rollout that the verifier failed on counts neither for nor against; a problem with none judged is left
-out, and counted. So is a problem whose prompt the generators' servers refuse, with all its rollouts.
+Invariants: a rollout that the verifier failed on is not counted; a problem without judged rollouts, or with a
+refused prompt, is left out and counted.
 """
 
 from __future__ import annotations

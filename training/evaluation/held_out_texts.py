@@ -1,8 +1,7 @@
-"""What thoughts make of reference texts that are not trained on: log pi(text | problem, thoughts), a mean per token.
+"""Score held-out reference texts after the policy's thoughts (objective `jepo`): log pi(text | problem, thoughts), mean
+per token.
 
-Of problems that no verifier can judge (objective `jepo`). Thoughts are drawn as in every evaluation, under the same
-seeds; the trainer scores the text after them. Thoughts that never end have no text after them: they are counted, and
-are in no mean. The interval is over problems.
+Thoughts that never end are counted, and are in no mean.
 """
 
 from __future__ import annotations

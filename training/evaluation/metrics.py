@@ -1,12 +1,7 @@
-"""What is seen of a run: ``metrics.jsonl``, TensorBoard, a line on the terminal, a few rollouts as text, plots.
+"""Log a run's numbers to ``metrics.jsonl``, TensorBoard and the terminal.
 
-A step's row holds one number per name; names have a group before the slash, and the same names are in TensorBoard.
-`STEP_METRICS` lists those that every step has.
-
-Invariants: rows are whole lines, in the order of steps, each step once, also over kills and resumes; a number that is
-not there (no group finished, nothing generated) is left out, never 0.
-
-Not here: computing them, beyond shares of time (`Timer`) and of groups (`SampledGroupStats`).
+Invariants: rows are whole lines in the order of steps, each step once, also over kills and resumes; a missing
+number is left out, never 0.
 """
 
 from __future__ import annotations
@@ -71,14 +66,11 @@ class Timer:
         return time.perf_counter() - self._begun
 
     def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
-        """Return the idle shares of the interval so far, of the generators' slots and of the trainer.
-
-        A slot is idle unless it decodes: also while it waits for a request, and while an update holds its engine, whose
-        share is reported too. If ``wanted`` rollouts at once (n_async) are fewer than the slots, the rest do not count.
+        """Return the idle shares of the generators' slots and of the trainer, and the share held by updates.
 
         Args:
             capacity: requests that all generators decode together.
-            wanted: rollouts that may run at once.
+            wanted: rollouts that may run at once; slots beyond them do not count.
         """
         seconds, now = max(self.elapsed_s, 1e-9), self._decoding()
         decoding, held = now.decoding - self._at_begin.decoding, now.held - self._at_begin.held

@@ -1,9 +1,4 @@
-"""A run's numbers in Weights & Biases: a package of the user's, imported only if a recipe names a project.
-
-A run that goes on after a kill goes on under the same name there.
-
-Not here: `metrics.jsonl` and TensorBoard, which every run has (`training.evaluation.metrics`).
-"""
+"""Show a run in Weights & Biases, imported only if a recipe names a project."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Plots of a training run from its metrics.jsonl: reward and pass rate, lengths, the policy, ages, speed.
-
-Not here: the numbers themselves (`training.evaluation.metrics`).
-"""
+"""Plot a training run from its metrics.jsonl."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The page of an evaluation: one HTML file that needs nothing else, and the same table as lines for a terminal.
-
-Not here: the figures (`training.evaluation.scores`).
-"""
+"""Write an evaluation as one HTML file and as lines for a terminal."""
 
 from __future__ import annotations
 

@@ -1,21 +1,11 @@
-"""Batched decoding with a key-value cache in slots: requests join and leave while the others go on.
-
-One `DecodingEngine` holds a causal language model and a cache of ``slots`` rows. `DecodingEngine.step` takes in
-new requests (their prompts run through the model; one that was run lately, for another rollout of its group, is copied)
-and makes one more token for every request.
-A finished request's row goes to the next one; nothing waits for a batch to end.
+"""Decode in batches with a key-value cache in slots; requests join and leave at any step.
 
 Invariants:
-  - a token's log-probability is the natural logarithm of its probability under the distribution it was drawn from:
-    softmax(logits / temperature), cut to the likeliest tokens that hold ``top_p`` and normalised again. At temperature
-    0 the likeliest token is certain: 0.0;
-  - tokens are drawn by one uniform number each, from the request's own generator: its tokens do not depend
-    on what runs next to it, up to rounding of the logits;
-  - weights are exchanged between two steps; each token carries the version that made it, and keys and values made by
-    older weights stay (paper, section 2.3: no recomputation).
-
-No thread and no event loop here: `training.generation.torch_policy` has
-them.
+  - a token's log-probability is that of the distribution it was drawn from, after temperature and ``top_p``;
+    0.0 at temperature 0;
+  - each request draws from its own generator, so its tokens do not depend on other requests, up to rounding;
+  - weights change between two steps; tokens carry their version, and old keys and values stay (paper, section
+    2.3).
 """
 
 from __future__ import annotations

@@ -1,11 +1,4 @@
-"""How much of its time a generator decodes: slots that make tokens, not requests that were handed out.
-
-A request that waits in an engine's queue, and one that an exchange of weights holds, make no token. So an engine that
-knows its steps counts them itself (`training.generation.generators.TorchGenerator`); for vLLM, here or on servers,
-`RequestMeter` counts the requests under way, at most as many as decode together, and none while weights are exchanged.
-
-Not here: shares of a step's time (`training.evaluation.metrics.Timer`).
-"""
+"""Measure how much of its time a generator decodes, without requests that wait for a slot or for weights."""
 
 from __future__ import annotations
 

@@ -1,11 +1,6 @@
-"""Generators on servers: vLLM on this machine or on others, which read new weights in a folder, fetch them by HTTP, or
-are sent them from GPU to GPU.
+"""Generate on vLLM servers, which read new weights in a folder, fetch them by HTTP, or get them from GPU to GPU.
 
-`training.generation.vllm_client.TrainingVllmClient` sends the requests. Here tokens become texts, and each version of
-the weights has a folder (`training.generation.weight_versions`), of which the last two stay; all go on leaving. What a
-killed run left in this machine's memory goes when the next one starts, an hour later at the earliest.
-
-Not here: starting servers (`training.generation.serving`).
+The last two versions' folders are kept, and all are removed on leaving.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""Forward passes for decoding: any causal language model's own, and Llama's in few operations.
+"""Run forward passes for decoding: any causal language model's own, and a faster one for Llama.
 
-`forward_pass_for` picks one. Both write keys and values into a `KVCache` of rows and return logits [row, vocabulary].
-Models that keep something else than all keys and values are run row by row (`training.generation.row_caches`).
-Small models on a CPU spend their time not on arithmetic but on calling operations, so `LlamaForwardPass` joins
-projections that read the same input, and leaves out what decoding does not need.
-
-Invariants: `LlamaForwardPass` computes with the weights of the model it was given: they become views of the joined
-ones, so whoever changes them in place changes both. Its logits are the model's own, up to rounding (a test).
-
-Not here: who is in which row, and drawing tokens (`training.generation.batched_decoding`).
+Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones, so changing them in place
+changes both; its logits are the model's own, up to rounding.
 """
 
 from __future__ import annotations
@@ -296,10 +289,7 @@ class LlamaForwardPass:
         return functional.linear(normed, self._head.weight, self._head.bias)
 
     def _extend_rotary_tables(self, length: int) -> None:
-        """Extend the tables of the rotary embedding to positions below ``length`` at least.
-
-        The half that is subtracted has its sign in ``_sin``: rotated = x cos + (x with its halves exchanged) sin.
-        """
+        """Extend the rotary tables to ``length`` positions; ``_sin`` holds the sign of the subtracted half."""
         if length <= len(self._cos):
             return
         positions = torch.arange(max(length, 2 * len(self._cos), INITIAL_CAPACITY))[None]

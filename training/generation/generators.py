@@ -1,17 +1,11 @@
-"""Generators: engines that go on generating while training runs, and take new weights between two tokens.
-
-The loop needs the methods of `Generator` alone. Here is the one over torch, in this process on a thread of its
-own (`TorchGenerator`), and a pool of several (`GeneratorPool`); the one over vLLM is
-`training.generation.vllm_generators`.
+"""Generate while training runs, and take new weights between two tokens.
 
 Invariants:
-  - every token carries the version of the weights that made it and its log-probability under the distribution it was
-    drawn from; an update keeps requests under way, with their tokens and cache so far;
-  - the same prompt and seed draw with the same random numbers, whatever runs next to them;
-  - requests made in one turn of the event loop reach `TorchGenerator` together: where nothing else is under way, the
-    same requests make the same batches, hence the same rounding.
-
-Not here: prompts, verdicts, and how weights are gathered from the trainer (`training.optimisation.trainer`).
+  - every token carries its weights' version and its log-probability under the distribution it was drawn from;
+  - an update keeps running requests, with their tokens and cache;
+  - a prompt and seed draw the same random numbers, whatever runs next to them;
+  - requests of one turn of the event loop reach `TorchGenerator` together, so equal requests make equal
+    batches.
 """
 
 from __future__ import annotations
@@ -75,10 +69,9 @@ class Generator(Protocol):
         ...
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Exchange the weights between two tokens and return the seconds it took.
+        """Exchange the weights between two tokens and return the seconds; running requests keep their tokens and cache.
 
-        Requests under way are kept, with their tokens and their KV cache, and go on with the new weights. Tokens made
-        from then on carry ``version``. Before the first update they carry 0.
+        Later tokens carry ``version``; before the first update they carry 0.
 
         Raises:
             PolicyError: the weights do not fit the model.

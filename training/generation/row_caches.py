@@ -1,8 +1,6 @@
-"""Decoding with the caches that transformers makes for a model, one of its own for each row: for models whose layers
-keep something else than all keys and values (sliding windows, linear attention, convolutions, state spaces).
+"""Decode row by row with transformers' own caches, for models that keep something else than all keys and values.
 
-Slow: rows are run one after another, not as a batch; for real runs of such models there is the vLLM generator. Exact:
-it is the model's own forward pass, token by token.
+Slow but exact: the model's own forward pass, token by token.
 """
 
 from __future__ import annotations

@@ -1,12 +1,4 @@
-"""The answers of vLLM's interface for tokens, read without a Python object for each field of each token.
-
-vLLM gives a token's log-probability in two nested objects of 140 bytes. Made into dictionaries they cost 3.1 µs of CPU
-time a token, most of it the garbage collector's, which visits them; read into what is wanted alone, .15 µs
-(`tests/benchmarks/bench_client.py --ingest`). Rank 0 reads the tokens of all generators, some 40 million a batch in the
-paper.
-
-Not here: whose tokens they are, and what else a server may answer (`training.generation.vllm_client`).
-"""
+"""Read vLLM's token answers without a Python object for each field of each token."""
 
 from __future__ import annotations
 

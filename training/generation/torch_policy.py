@@ -1,11 +1,4 @@
-"""`TorchPolicy`: sampling with torch alone, for machines without vLLM, under the `Policy` protocol.
-
-Requests join and leave a running batch (`training.generation.batched_decoding`); the model runs on one thread of its
-own, so the event loop stays free. The same (problem, index) draws with the same random numbers in every run, whatever
-runs next to it.
-
-Not here: quantised weights, several devices, prefix caches across batches. That is vLLM's work.
-"""
+"""Sample with torch alone under the `Policy` protocol; the same (problem, index) draws the same random numbers."""
 
 from __future__ import annotations
 
@@ -181,11 +174,12 @@ class TorchPolicy:
     async def load_weights(
         self, weights: Path | Mapping[str, torch.Tensor], *, version: int | None = None, revision: str | None = None
     ) -> None:
-        """Exchange the weights between two tokens; requests under way go on with the new ones.
+        """Exchange the weights between two tokens; running requests go on with the new ones.
 
-        ``weights`` is a folder with safetensors or a state dict. ``version`` marks the tokens made from now on (one
-        more than before if missing). ``revision`` names the weights in ``key``; if missing it is the folder's
-        hash, or for a state dict the hash of the last folder and a count.
+        Args:
+            weights: a folder with safetensors, or a state dict.
+            version: marks later tokens; one more than before if missing.
+            revision: names the weights in ``key``; a hash if missing.
 
         Raises:
             PolicyError: the weights do not fit the model.

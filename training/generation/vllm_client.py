@@ -1,20 +1,10 @@
-"""The trainer's client of vLLM servers: tokens in, tokens with versions out, and new weights while requests run.
-
-Two of vLLM's own interfaces, by HTTP: tokens in and out (``/inference/v1/generate``, which names the version of the
-weights for every token), and the weight update of its development mode (pause, start, update, finish, resume). A server
-is started as `training.generation.serving` starts it, on any machine that sees the folder of the weights, can fetch
-them, or is sent them from GPU to GPU.
+"""Send tokens to vLLM servers, read tokens with versions, and update weights while requests run.
 
 Invariants:
-  - a token's version is the one that the server reports, under a label that only this run gives: an answer with tokens
-    of other weights (a server started anew, an update that failed half-way, another run's) is thrown away and asked
-    again;
-  - a server gets no request before it has the newest weights, when it is met first and whenever it has been away;
-  - a request that a server could not answer goes to another one, with the same seed; an update keeps those in flight;
-  - a server that fails at an update is left alone until it has taken the newest weights; the others go on.
-
-Not here: sending and retrying requests (`curation.policies.client`), writing the folder, texts
-(`training.generation.endpoint_generators`).
+  - tokens made with weights of another version label than this run's are thrown away and requested again;
+  - a server gets no request before it has the newest weights;
+  - a request that one server cannot answer goes to another with the same seed; an update keeps requests in
+    flight.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The generator over vLLM on this machine: `curation.policies.vllm.engine`, with weights that change while it runs.
+"""Generate with vLLM on this machine while its weights change.
 
-Each token carries the version of the weights that made it, and a prompt's cached keys and values are shared by requests
-of one version only. Generation itself is in `curation.policies.vllm.engine`, the exchange of weights in
-`training.generation.weight_updates`.
+Only requests of one weights version share a prompt's cached keys and values.
 """
 
 from __future__ import annotations

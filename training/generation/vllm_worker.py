@@ -1,15 +1,6 @@
-"""New weights in vLLM's workers while requests run.
+"""Load new weights in vLLM's workers while requests run; vLLM imports this module before it loads the model.
 
-Weights come as a folder of safetensors (in memory, on a shared disk, or fetched over HTTP from
-`training.generation.weight_server`) or by broadcast (`training.generation.weight_transfer`). They go layer by layer
-into the tensors in use, by vLLM's own reloading: `begin`, `receive` (a folder) or `receive_tensors`, `finish`. Three
-faults of vLLM 0.32.0, each without an error message, are corrected here:
-  - an output layer tied to the embedding, on a CPU: its packed copy keeps the old weights (`pack_tied`);
-  - experts of a mixture, on a CPU: new weights are stored unpacked, but read packed (`forget_experts`);
-  - weights that a model copies itself (experts and sinks of gpt-oss): the old ones stay (`_receive_again`).
-
-vLLM imports this module in each worker process before the model is loaded. It then registers the transfer
-`FOLDER_TRANSFER`.
+Corrects three silent faults of vLLM 0.32.0: `pack_tied`, `forget_experts` and `_receive_again`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,7 @@
-"""New weights broadcast from the trainer to vLLM's servers: a group for each server, by NCCL between GPUs.
+"""Broadcast new weights from the trainer to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
 
-    GET  /get_world_size                  how many workers the server has
-    POST /init_weight_transfer_engine     they join the group that this end has opened
-    POST /update_weights                  they are told names, types and shapes, and take the tensors as they come
-
-Invariants:
-  - a server has a group of its own, so one that dies breaks no other's; a broken group is closed and opened anew at the
-    next exchange, and a server whose group could not be opened, or broke twice, gets folders from then on: a line has
-    why;
-  - tensors go to one server at a time, each once, in the order that the server was told.
-
-Between GPUs this has not run: no GPU was at hand. With gloo, between CPUs, all but NCCL itself has. Not here: pausing,
-versions and labels (`training.generation.vllm_client`), the servers' end (`training.generation.vllm_worker`).
+Invariants: each server has a group of its own; a server whose group cannot be opened, or broke twice, gets
+folders; tensors go to one server at a time, each once, in the announced order.
 """
 
 from __future__ import annotations

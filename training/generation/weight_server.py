@@ -1,13 +1,6 @@
-"""New weights handed out over HTTP, for vLLM's servers that see no folder of the trainer's.
+"""Serve new weights over HTTP to vLLM servers that cannot see the trainer's folder.
 
-    GET /KEY/v00000012/                       the version's files, a JSON list of names
-    GET /KEY/v00000012/model.safetensors      one of them
-
-Invariants: only files of the folder that is served are handed out, and only to who knows the key, which is another in
-every run; it listens on the one address by which the servers reach this machine.
-
-Not here: asking servers to fetch (`training.generation.vllm_client`), and fetching
-(`training.generation.weight_transfer`).
+Invariants: serves only files of the given folder, only with the run's own key, and on one address.
 """
 
 from __future__ import annotations

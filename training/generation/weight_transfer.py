@@ -1,9 +1,6 @@
-"""How new weights reach the workers of a vLLM server: in a folder, fetched over HTTP, or by broadcast through a group.
+"""Bring new weights to a vLLM server's workers: in a folder, over HTTP, or by broadcast through a group.
 
-The trainer lists the files of a version as JSON and serves each (`training.generation.weight_server`). Of a group the
-trainer is rank 0 and listens; a server's workers follow in order. `nccl` is vLLM's communicator between GPUs, `gloo`
-torch's between CPUs. A group has no key: any process that reaches the port while it opens may join, so use addresses
-of a private network.
+A group has no key: any process that reaches its port while it opens may join, so use a private network.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""One version of the weights as servers get it: a folder of safetensors that is written when it is first asked for, and
-its tensors, for who broadcasts them.
+"""Hold one version of the weights as a folder of safetensors, written when first needed, and as tensors.
 
-Invariants: a folder is whole or not there, and written once; it is named after its version.
+Invariants: a folder is whole or missing, is written once, and is named after its version.
 """
 
 from __future__ import annotations

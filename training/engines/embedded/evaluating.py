@@ -1,18 +1,10 @@
-"""Evaluations of a loop, during training: held-out rollouts are generated and judged while it goes on.
-
-Where generators never stop, an evaluation begins once they have a step's weights, among the rollouts of the next
-batches. In a synchronous run it begins when the next batch is complete, while the trainer computes: nothing else is
-being generated then, so its rollouts are those of an evaluation that stops training, bit by bit, and so is the run.
+"""Evaluate held-out problems during training.
 
 Invariants:
-  - an evaluation's tokens are made by one version of the weights, that of its step: the generators get the next one
-    when it is done, and results name the version;
-  - a step's row is logged once, with its evaluation in it, before the next step's; a checkpoint between the two has the
-    row, and a run that goes on evaluates again, under the same seeds;
-  - with `evaluation.keep_best`, and for texts that the trainer scores, its weights stay those of the step until it is
-    done.
-
-Not here: what is asked and counted (`training.evaluation.evaluate`).
+  - one version of the weights makes all tokens of an evaluation, and results name it;
+  - a step's row is logged once, with its evaluation, before the next step's; a resumed run repeats a waiting
+    evaluation under the same seeds;
+  - with `evaluation.keep_best`, and for texts that the trainer scores, its weights stay until it is done.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""A line for whoever watches a run in which nothing else was printed for a while: what it does, for how long, how far.
-
-A step may take half an hour, an evaluation or an engine's start too, and a generator may never answer; each of them is
-printed, with what is waited for.
-
-Not here: attempts from which nothing can be learned (`training.rollouts.stall_monitor`).
-"""
+"""Print what a run does and waits for, if nothing else was printed for a while."""
 
 from __future__ import annotations
 

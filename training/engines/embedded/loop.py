@@ -1,20 +1,8 @@
-"""The training loop: generators never stop, finished rollouts go to their verifier at once, batches to the trainer.
+"""Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
-One event loop drives everything; a gradient step runs on a thread next to it, its micro-batches are collated on another
-(`training.optimisation.look_ahead`), and meanwhile rollouts go on being generated, judged and admitted. When the step
-is done the generators get the new weights in mid-generation, and the next batch is taken. Evaluations run next to it
-(`training.engines.embedded.evaluating`).
-
-With ``max_staleness = 0`` the loop is synchronous: it opens a whole batch, waits for all of it, trains, and updates.
-Rollouts are then made in waves in a fixed order, and a run on a CPU can be repeated bit by bit. A rollout is curation's
-attempt; the logs and checkpoints keep the name ``attempts``.
-
-Invariants: an admitted rollout is trained on or dropped with a counted reason exactly once (`RolloutScheduler.ledger`,
-checked at the end); the state for a checkpoint is taken between two steps in one go, so that collector, curriculum and
-logs belong to the same moment; a failure in a task ends the run with its own error; a run never waits for what cannot
-come, and never stays silent (`StallMonitor`, `Heartbeat`).
-
-Not here: what a step does (`training.optimisation.trainer`), building the parts (`training.engines.embedded.run`).
+Invariants: an admitted rollout is trained on or dropped with a counted reason exactly once; a checkpoint's
+state is taken between two steps in one go; a failed task ends the run with its own error; a run never waits for
+what cannot come.
 """
 
 from __future__ import annotations

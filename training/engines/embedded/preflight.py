@@ -1,13 +1,6 @@
-"""The checks of a model before a run's first step, and before it goes on; what fails is refused.
+"""Check a model before a run's first step and before a resume, cheap checks first.
 
-In order, the cheap ones first: whether the chat template takes the prompt and what ends a response; whether prompts and
-responses have room; whether packing changes log-probabilities; then, with the generators running, whether they and the
-trainer agree, and whether new weights reach them (`training.checks`). A run that is resumed is checked with the weights
-that it began from, before its own are loaded.
-
-What it costs: some 8 forward passes over about 150 to 300 tokens, three times 16 tokens for 8 prompts, and two updates
-of the generators: seconds for a small model, 42 CPU seconds for one of 135M parameters. Invariant: nothing is different
-afterwards; neither weights nor random numbers of the run.
+Invariant: neither the weights nor the random numbers of the run change.
 """
 
 from __future__ import annotations

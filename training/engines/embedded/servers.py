@@ -1,11 +1,7 @@
-"""vLLM servers on this machine that generate for a training run next to them, each on GPUs of its own.
+"""Run vLLM servers on this machine that generate for a training run.
 
-Invariants:
-  - servers end with this process, however it ends, and with the block that they were started for;
-  - a server that dies is started again and gets the newest weights (`training.generation.vllm_client`).
-
-They live in an event loop on a thread, so that whoever follows the trainer's processes may block. Not here: which GPUs
-they get (`training.engines.placement`), and asking them (`training.generation.endpoint_generators`).
+Invariants: servers end with this process and with their block; a server that dies is started again and gets the
+newest weights.
 """
 
 from __future__ import annotations
@@ -67,10 +63,7 @@ def generator_servers(
 
 
 def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
-    """Return a recipe whose trained model is on these servers, not in an engine of its own; unchanged without servers.
-
-    The run's folder keeps the recipe as it was: the next start has servers of its own, at other addresses.
-    """
+    """Return the recipe with its trained model on these servers; unchanged without servers."""
     own = recipe.trained
     if not urls or not isinstance(own, VllmModel):
         return recipe

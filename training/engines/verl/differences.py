@@ -1,8 +1,4 @@
-"""What of a recipe cannot be had from verl: refused where it would be another recipe, named where it is replaced.
-
-Everything that is not named here is the same: the compiled configuration and our plugin do what the embedded engine
-does, with the same functions (`training.objectives`, `training.rewards`, the verifiers, the curriculum).
-"""
+"""Refuse what verl cannot do of a recipe, and name what it replaces; everything else is the same."""
 
 from __future__ import annotations
 

@@ -57,15 +57,13 @@ def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricsFollower:
-    """Reads what verl's file logger adds, and writes it into the run's `metrics.jsonl` and TensorBoard.
+    """Copy what verl's file logger adds into the run's `metrics.jsonl` and TensorBoard.
 
     Args:
-        source: verl's file; it need not be there yet.
-        begun_at: the checkpoint's step that the process goes on from. Where verl was killed between that checkpoint and
-            its line, which comes after it, the step's figures are those of the evaluation that the process begins with.
+        source: verl's file; it need not exist yet.
+        begun_at: the step of the checkpoint that the process resumes from.
         monitors: show the numbers elsewhere too.
-        earlier: the files of the run's processes before, in order. What verl wrote there after the last look of a
-            process that was killed is taken over first.
+        earlier: files of the run's earlier processes, in order; their unread lines are taken first.
     """
 
     def __init__(

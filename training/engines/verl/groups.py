@@ -1,15 +1,7 @@
-"""Finished groups of verl's rollouts as the embedded loop sees them: decided, counted, logged, shown to the curriculum.
+"""Decide, count and log verl's finished groups, and show them to the curriculum.
 
-One `GroupLedger` a run, in the trainer's process: verl's dataset asks it for the next problem, our replay buffer tells
-it of each finished group, and it states which groups and rollouts are trained on. Its state travels with verl's
-checkpoints.
-
-    OUT/attempts.jsonl, changes.jsonl    as the embedded engine writes them
-
-Invariants: each group is decided once; a rollout that the verifier failed on is never trained on, and never 0; the next
-problem is the curriculum's, in the order in which verl asks.
-
-Not here: verl's own types (`training.engines.verl.plugin`).
+Invariants: each group is decided once; a rollout that the verifier failed on is never trained on, and never 0;
+the next problem is the curriculum's, in the order in which verl asks.
 """
 
 from __future__ import annotations

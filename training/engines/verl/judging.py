@@ -1,7 +1,6 @@
-"""The reward of a rollout of verl's, from its tokens and its row's record: format, verdict, length, language.
+"""Compute the reward of a verl rollout from its tokens and its row's record.
 
-By `training.rollouts.judging`, as in the embedded engine; the judge is asked by the record that travels with the row
-(`curation.scoring`). All rollouts of a group are judged by the same tests.
+All rollouts of a group are judged by the same tests.
 """
 
 from __future__ import annotations

@@ -1,11 +1,6 @@
-"""Processes of a run by verl that outlive the one that started them for a while: waited for, and ended.
+"""Wait for, then end, processes of a killed verl run on this Linux machine.
 
-Where a run is killed, verl's processes and Ray's on this machine are asked to end, and killed after `GRACE_S`
-(`training.engines.processes`). A resume that began in that time would share checkpoints, logs and GPUs with them. They
-are known by their environment, which names the run's folder (`training.engines.verl.run_facts`), so no number of a
-process can be taken for another's. Linux only: elsewhere nothing is found and nothing waited for.
-
-Not here: other machines of a Ray cluster, where Ray itself ends what belonged to a process that is gone.
+They are known by the run's folder in their environment, so a reused process id is never mistaken for one.
 """
 
 from __future__ import annotations

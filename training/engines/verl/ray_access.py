@@ -1,10 +1,6 @@
-"""A Ray cluster that was there before, and the token that it may ask for.
+"""Join an existing Ray cluster that may require a token.
 
-Ray takes a token from ``RAY_AUTH_TOKEN``, the file ``RAY_AUTH_TOKEN_PATH`` or ~/.ray/auth_token, and sends it where
-``RAY_AUTH_MODE`` is ``token``; an explicit address alone never turns that on, and a cluster that gets no token is told
-of as one that cannot be reached. Here a token that is named is to be sent. Seen with Ray 2.60.
-
-Not here: the cluster (`verl.ray_address`), and what verl does on it.
+Ray sends its token only if ``RAY_AUTH_MODE`` is ``token``, so this is set if a token is named.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""The stages of a curriculum as verl can have them: processes one after another over one run folder.
+"""Run the stages of a curriculum as verl processes, one after another, over one run folder.
 
-verl keeps one length, one batch and one number of rollouts in flight as long as it runs. So each stage is a process
-whose configuration has what the stage names; it goes on from the checkpoint that the one before ended with, as a
-killed run would. Which stage that is is in our state next to the checkpoint (`goldilocks.json`): pools, pass rates,
-curves, lengths and sizes, as the embedded engine's curriculum has them.
-
-Invariants: a stage begins at a whole checkpoint, one with our state; verl's own queue of the stage before is not taken
-over, since its rollouts have other lengths; the same folder gives the same stage, however its last process ended.
-
-Not here: when a stage ends (`training.rollouts.curriculum.triggers`, asked by the ledger at each checkpoint).
+Invariants: a stage begins at a checkpoint with our state; verl's queue from the previous stage is dropped,
+since its rollouts have other lengths; the same folder gives the same stage.
 """
 
 from __future__ import annotations
@@ -53,11 +46,7 @@ class VerlStage:
 
 
 def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
-    """Return the stage that a run's folder is in; one without stages has one, to the recipe's last step.
-
-    A checkpoint without our state, whose process was killed while it was written, is removed and verl's mark set back;
-    the queue of a stage that has ended is removed, and old checkpoints as far as the next one needs their room.
-    """
+    """Return the stage that a run's folder is in, after removing half-written checkpoints and finished queues."""
     step, state = _newest(out / "verl" / "checkpoints")
     remove_old(out / "verl" / "checkpoints", max(recipe.checkpoints.keep - 1, 1))
     stage = _stage_of(recipe, _restored(recipe, state), step)
@@ -80,10 +69,7 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 
 def remove_old(checkpoints: Path, keep: int) -> None:
-    """Remove all but the newest whole checkpoints up to verl's mark, and what verl left of such that it removed itself.
-
-    verl empties an old checkpoint of its weights alone, and only where the same process wrote it.
-    """
+    """Remove all but the newest whole checkpoints up to verl's mark, and what verl left of older ones."""
     folders = _folders(checkpoints)
     newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
     for step in folders:
@@ -124,7 +110,7 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
 
 
 def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
-    """Return the newest whole checkpoint, and our state there; verl's mark is set back to it, what is newer goes."""
+    """Return the newest whole checkpoint and our state, after removing newer ones and resetting verl's mark."""
     mark, step, state = checkpoints / LATEST, 0, None
     marked, folders = _marked(checkpoints), _folders(checkpoints)
     whole = [one for one, folder in folders.items() if one <= marked and _is_whole(folder)]

@@ -1,14 +1,6 @@
-"""verl's padded tensors as the arguments of our objectives, and back: advantages, token weights, the loss.
+"""Convert verl's padded tensors into the arguments of our objectives and back, with torch alone.
 
-verl's loss takes one number a token next to log-probabilities and a mask, so the weight that a token has in the
-minibatch's loss is multiplied into its advantage: for a weight w ≥ 0,
-w · min(r A, clip(r) A) = min(r w A, clip(r) w A), and a weighted log-probability is linear in it. Signs stay, so the
-statistics of clipping do.
-
-Here too, and only where the trainer waits for its generators: verl normalises over the whole batch and cuts it into
-minibatches, whose losses have the batch's weights times their number.
-
-Pure, with torch alone: no verl is needed.
+Token weights w ≥ 0 are multiplied into advantages: w · min(r A, clip(r) A) = min(r w A, clip(r) w A).
 """
 
 from __future__ import annotations
@@ -34,14 +26,14 @@ def weighted_advantages(
     max_tokens: int,
     minibatches: int = 1,
 ) -> Tensor:
-    """Return [sequences, tokens] each token's advantage times its weight in the minibatch's loss, 0 outside the mask.
+    """Return [sequences, tokens] each token's advantage times its loss weight, 0 outside the mask.
 
     Args:
-        rewards: [sequences, tokens] of which a row's sum is the total reward.
+        rewards: [sequences, tokens]; a row's sum is the total reward.
         mask: [sequences, tokens] 1 for generated tokens; a row without any is padding.
         groups: [sequences] a name per group.
-        max_tokens: a rollout of so many was cut off.
-        minibatches: into how many optimiser steps these sequences are cut.
+        max_tokens: the length at which rollouts are cut off.
+        minibatches: optimiser steps that these sequences are cut into.
     """
     lengths = mask.to(torch.int64).sum(-1).cpu()
     real = (lengths > 0).nonzero().flatten()

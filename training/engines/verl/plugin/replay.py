@@ -1,9 +1,4 @@
-"""verl's replay buffers with our decision over groups in the place of its filter.
-
-verl's own buffers wait, refill, keep groups from growing too old, and hand a batch over; here it is decided which
-finished groups teach (`training.objectives`), and rollouts without a verdict are taken out of those that do. verl
-fills the batch up with rows that weigh nothing.
-"""
+"""Replace the filter of verl's replay buffers with our decision over groups, and remove rollouts without a verdict."""
 
 from __future__ import annotations
 
