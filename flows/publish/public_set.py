@@ -90,10 +90,10 @@ def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
             if table == "disputed":
                 rows.write_ndjson(path.with_name("disputed.jsonl"))
     card = aside / "README.md"
-    rows = "".join(f"\n- `{name}`: {why}" for name, why in failing.items())
+    named = "".join(f"\n- `{name}`: {why}" for name, why in failing.items())
     section = (
         f"\n## Rows Left Out\n\n{len(failing):,} problems fail their proof and are not here. The reference of a "
-        f"problem must earn a reward; an empty answer and a near miss must not.\n{rows}\n"
+        f"problem must earn a reward; an empty answer and a near miss must not.\n{named}\n"
     )
     atomic_write(card, _other_state(card.read_text(encoding="utf-8"), failing) + section)
 
