@@ -1,1 +1,1 @@
-"""A recipe on the GPUs of a machine, or the files with which a cluster starts it there."""
+"""Run a recipe on a machine's GPUs, or write a cluster's files for it."""

@@ -1,8 +1,4 @@
-"""The files with which a cluster's scheduler starts a run: Slurm's batch script, Kubernetes' manifest.
-
-Both start one command on one node and start it again if the node is lost: a killed run continues where it was. Pure
-text; the user of a cluster changes partition, account, image and volume.
-"""
+"""Write a Slurm batch script or a Kubernetes manifest that starts a run, and restarts it if its node is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ CLAIM = "goldilocks"
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What is started: `goldilocks run` or `train` with a recipe, its folder, and the GPUs of one node.
+    """What is started: `goldilocks run` or `train` with a recipe, its folder, and one node's GPUs.
 
     Example: ``Launch("run", "my-set", Path("my_set.toml"), Path("runs/my-set"), 8, ("seed=1",))``
     """
@@ -51,7 +47,7 @@ class Launch:
 
 
 def slurm_script(launch: Launch) -> str:
-    """Return the batch script of a run: ``sbatch FILE`` starts it, and starts it again when its node was taken away."""
+    """Return a run's batch script for ``sbatch FILE``, restarted after a lost node."""
     return f"""\
 #!/bin/bash
 #SBATCH --job-name=goldilocks-{launch.name}
@@ -72,13 +68,13 @@ srun --kill-on-bad-exit=1 {shlex.join(launch.command)}
 
 
 def kubernetes_manifest(launch: Launch) -> str:
-    """Return the manifest of a run, a JobSet with one pod: ``kubectl apply -f FILE`` starts it.
+    """Return a run's manifest, a JobSet with one pod, for ``kubectl apply -f FILE``.
 
-    Change its `IMAGE`, which holds Goldilocks and vLLM, and its `CLAIM`, the volume with recipe, models and run folder;
-    it is mounted at `MOUNT`, where the command runs.
+    Users change its `IMAGE`, with Goldilocks and vLLM, and its `CLAIM`, the volume with recipe, models and run folder,
+    mounted at `MOUNT`.
 
     Raises:
-        ConfigError: the name makes no name of Kubernetes, or a path is outside the volume.
+        ConfigError: the name is invalid in Kubernetes, or a path is outside the volume.
     """
     import yaml
 
@@ -119,7 +115,7 @@ def kubernetes_manifest(launch: Launch) -> str:
 
 
 def _kubernetes_name(name: str) -> str:
-    """Return a name as Kubernetes takes them: lower-case letters, digits and hyphens, short enough for its pods'."""
+    """Return a name valid in Kubernetes, short enough for its pods' names."""
     words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return f"goldilocks-{words}"[:50].rstrip("-")
 

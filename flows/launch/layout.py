@@ -1,7 +1,6 @@
-"""How many copies of its models a recipe of curation runs with `--gpus`: pure functions of it and of the GPUs.
+"""Choose how many copies of its models a curation recipe runs with `--gpus`.
 
-Its engines run one stage after another, so each policy gets all GPUs. Not here: training, which has trainers and
-generators at once (`training.engines.placement`).
+Engines run one after another, so each policy gets all GPUs.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from curation.records import ConfigError
 
 
 def copies_overrides(recipe: Recipe, gpus: int) -> list[str]:
-    """Return the settings with which every vLLM policy of a recipe uses all GPUs; `data_parallel` that it states stays.
+    """Return the settings with which every vLLM policy uses all GPUs; a given `data_parallel` stays.
 
     Raises:
         ConfigError: a policy needs more GPUs than there are.

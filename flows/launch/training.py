@@ -1,4 +1,4 @@
-"""Which files are recipes of the trainer: `goldilocks plan` takes them as well as those of curation."""
+"""Recognise recipes of the trainer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def is_training_recipe(path: Path) -> bool:
-    """Return whether a file is a recipe of the trainer, by its tables; what is no recipe at all is none."""
+    """Return whether a file is a trainer's recipe, by its tables."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

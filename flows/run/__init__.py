@@ -1,1 +1,1 @@
-"""A run: its recipe, its folder, who computes its shards, and how far it is."""
+"""A run: its recipe, folder, stages, runner and progress."""

@@ -1,4 +1,4 @@
-"""Progress bars for a terminal: what is done in one line of 80 columns, a note in the next."""
+"""Progress bars of one line of 80 columns, with a note below."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class _Count(TextColumn):
 
 
 class _Remaining(TimeRemainingColumn):
-    """The time left at the speed so far, if no note reports a better estimate."""
+    """The time left, by a note's estimate or else the speed so far."""
 
     def render(self, task: Task) -> Text:
         return Text("") if task.fields["note"] else super().render(task)
 
 
 class Bars(Progress):
-    """A bar per task. The field ``note`` of a task is shown below it, cut at the edge of the terminal."""
+    """A bar per task, with the task's field ``note`` below it."""
 
     def __init__(self, console: Console) -> None:
         columns = (TextColumn("{task.description:<24}"), BarColumn(bar_width=16), _Count(), TimeElapsedColumn())

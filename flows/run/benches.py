@@ -1,7 +1,4 @@
-"""Benches: ready ones by name, others by their file; and a bench as the recipe of a run that only measures.
-
-Ready benches are in ``flows/benches``; `goldilocks evaluate aime24` and `decontamination.benches` read the same files.
-"""
+"""Find and read benches, ready ones by name and others by file."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ def ready_benches() -> list[str]:
 
 
 def bench_path(name: str, folder: Path = Path()) -> Path:
-    """Return the file of a bench: a ready one by its name, or a file, relative to a folder.
+    """Return a bench's file, by its name or its path relative to a folder.
 
     Raises:
         ConfigError: there is neither.
@@ -58,14 +55,14 @@ def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) 
     """Read a bench, and the folder that its paths refer to.
 
     Raises:
-        ConfigError: there is none, or it cannot be meant.
+        ConfigError: it is missing or invalid.
     """
     path = bench_path(name, folder)
     return load_settings(Bench, path, overrides), path.parent.absolute()
 
 
 def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:
-    """Return the run of a bench with a model: no problem is filtered, and programs are judged by all of their tests."""
+    """Return the run of a bench: no problem is filtered, and programs run all tests."""
     asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LiveModel) else policy
     dumped = {name: getattr(bench, name).model_dump() for name in ("verify", "code")}
     table: dict[str, Any] = {
@@ -92,7 +89,7 @@ def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: P
 
 
 def as_benchmarks(name: str, folder: Path) -> list[tuple[Source, Path]]:
-    """Return a bench's sources as benchmarks that a set must not overlap with, and the folder of their paths.
+    """Return a bench's sources as benchmarks for decontamination, and the folder of their paths.
 
     Raises:
         ConfigError: there is no such bench, or its statements are no column.

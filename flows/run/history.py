@@ -1,9 +1,7 @@
-"""The history of a run folder: what was done when, how long it took, and how it ended.
+"""Record in `DIR/history.jsonl` when each command and stage ran, how long, and how it ended.
 
-`DIR/history.jsonl` has a line where a command begins and one where it ends, and between them one per stage that worked;
-a stage that was finished before is counted in the last line alone. A command without a last line was killed, or runs
-still. Times are seconds since 1970 and wall seconds; ``cpu_s`` is of this process and of those that it started and that
-have ended, ``peak_mb`` the peak memory of this process so far.
+A command without a last line was killed, or still runs. Times are seconds since 1970 and wall seconds; ``cpu_s``
+includes child processes that have ended, ``peak_mb`` is this process's.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _reused: ContextVar[dict[str, int] | None] = ContextVar("reused", default=None)
 
 @contextmanager
 def recorded(folder: Path, command: str) -> Iterator[None]:
-    """Write down that a command begins in a run folder, and how it ends."""
+    """Record a command's begin and end in a run folder."""
     begun = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, {"command": command, "state": "begun"})
@@ -51,7 +49,7 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
 
 
 def timed(folder: Path, item: Item, work: Work) -> Work:
-    """Return an item's work that writes down how long it took, within `recorded`."""
+    """Return an item's work that also records its time, within `recorded`."""
 
     def run() -> StageResult | None:
         counts, begun, busy = _reused.get(), time.monotonic(), _cpu_s()
@@ -75,7 +73,7 @@ def timed(folder: Path, item: Item, work: Work) -> Work:
 
 
 def last_command(folder: Path) -> str | None:
-    """Return in a sentence how the last command in a run folder went; None where none is written down."""
+    """Return a sentence on the folder's last command, or None."""
     lines = last_lines(folder)
     if not lines:
         return None
@@ -101,7 +99,7 @@ def stage_seconds(folder: Path) -> dict[str, float]:
 
 
 def last_lines(folder: Path) -> list[dict[str, Any]]:
-    """Return the lines of the last command in a run folder, its beginning first."""
+    """Return the lines of the folder's last command, in order."""
     lines = _lines(folder)
     first = next((at for at in reversed(range(len(lines))) if lines[at]["state"] == "begun"), None)
     return lines[first:] if first is not None else []
@@ -134,7 +132,7 @@ def _write(folder: Path, line: dict[str, Any]) -> None:
 
 
 def _lines(folder: Path) -> list[dict[str, Any]]:
-    """Read the history's lines; a line that a kill or a full disk cut off is left out."""
+    """Read the history's complete lines."""
     path = folder / FILE
     if not path.exists():
         return []

@@ -1,7 +1,4 @@
-"""Verdicts that take long, made by a Ray cluster.
-
-Verdicts are tasks, which Ray makes again on another node when a node dies.
-"""
+"""Compute slow verdicts on a Ray cluster, which repeats them if a node dies."""
 
 from __future__ import annotations
 
@@ -26,10 +23,10 @@ from curation.verify.math_judge import (
 
 
 class SpreadJudge:
-    """A verifier whose `submit` goes to the cluster where a verdict takes more than a glance.
+    """A verifier whose `submit` sends slow verdicts to the cluster.
 
     Args:
-        judge: gives the verdicts; its workers here stay unused by `submit`.
+        judge: gives the verdicts; `submit` does not use its workers here.
     """
 
     def __init__(self, judge: Judge, ray: Any) -> None:
@@ -52,19 +49,19 @@ class SpreadJudge:
         return self._judge.final_answer(response)
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Yield the verdicts on each task's responses, in order; made here."""
+        """Yield the verdicts on each task's responses in order, computed locally."""
         return self._judge.judge(tasks)
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
-        """Yield whether each (reference, language) can be verified against; found out here."""
+        """Yield whether each (reference, language) can be verified against, computed locally."""
         return self._judge.check(references)
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield the outcome of comparing each (reference, answer); compared here."""
+        """Yield the outcome of each (reference, answer), computed locally."""
         return self._judge.compare_pairs(pairs)
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return the verdicts on one task's responses, or on these final answers, as a future."""
+        """Return a future with verdicts on one task's responses or final answers."""
         found = [self.final_answer(one) for one in task.responses] if final_answers is None else list(final_answers)
         quick = self._judge.at_once(task, found) if isinstance(self._judge, MathJudge) else None
         if quick is not None or all(answer is None for answer in found):
@@ -88,7 +85,7 @@ class SpreadJudge:
 
 
 class _Shared:
-    """A verifier in Ray's store: equal to itself on every node, and fetched once by each worker process."""
+    """A verifier in Ray's store, fetched once by each worker process."""
 
     def __init__(self, reference: Any) -> None:
         self.reference = reference
@@ -109,5 +106,5 @@ def _fetched(shared: _Shared) -> Judge:
 
 
 def _verdicts(shared: _Shared, task: JudgeTask, final_answers: list[str | None]) -> tuple[Verdict, ...]:
-    """Return the verdicts on final answers, by this worker process's own verifier."""
+    """Return verdicts on final answers by this worker process's verifier."""
     return _fetched(shared).submit(task, final_answers).result()

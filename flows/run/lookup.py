@@ -10,7 +10,7 @@ from curation.storage.stages import damaged, table_files
 
 
 def rows_of(folder: Path, table: str, problem: str, column: str = "id") -> pl.DataFrame:
-    """Return the rows of a stage's table whose ``column`` is the problem's id; none where there is no such table."""
+    """Return a problem's rows in a stage's table, by ``column``; none without the table."""
     files = sorted((folder / table).glob("*.parquet"))
     try:
         parts = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == problem).collect() for file in files]

@@ -1,9 +1,6 @@
-"""Copies of a run's logs and set at its mirror: after each stage, whenever a set was published, and in the end.
+"""Copy a run's logs and set to its mirror after each stage and publication, and in the end.
 
-A mirror that cannot be written for a while stops no run: a line reports it, the next copy brings what is missing, and
-only the end of a run fails where that cannot be done either.
-
-Not here: how copies are made so that nothing half-written counts (`curation.storage.mirror`).
+Only the last copy's failure fails the run; earlier ones print a line.
 """
 
 from __future__ import annotations
@@ -30,10 +27,10 @@ LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 
 
 def claim(run: Run) -> None:
-    """Refuse a mirror that cannot be written, or that holds another run.
+    """Check that the mirror can be written and holds no other run.
 
     Raises:
-        StoreError: it is one of these.
+        StoreError: it cannot, or does.
     """
     if (mirror := _mirror_of(run)) is not None:
         mirror.claim()
@@ -49,10 +46,10 @@ def copy(run: Run) -> None:
 
 @contextmanager
 def completed(run: Run) -> Iterator[None]:
-    """Bring the mirror up to what the run folder holds when the block ends.
+    """Complete the mirror when the block ends.
 
     Raises:
-        StoreError: that cannot be done; not where the block itself fails.
+        StoreError: this fails; not if the block itself fails.
     """
     try:
         yield

@@ -1,7 +1,4 @@
-"""Models that a command names instead of a recipe: `FILE.toml`, or `FILE.toml:NAME` if the file has several.
-
-The file has tables `[models.NAME]`, so a recipe is such a file too; its other tables are not read.
-"""
+"""Read models that a command names: `FILE.toml`, or `FILE.toml:NAME`, with tables `[models.NAME]`."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ from curation.records import ConfigError
 
 
 def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSettings, Path]:
-    """Return the model that an option names, and the folder that its paths are relative to.
+    """Return an option's model, and the folder that its paths are relative to.
 
     Raises:
-        ConfigError: there is no such file or model, or the file has several models and none is named.
+        ConfigError: there is no such file or model, or several and none is named.
     """
     subject = f"{option} {spec}"
     path, name = Path(spec).expanduser(), ""

@@ -1,10 +1,4 @@
-"""A run's numbers in Weights & Biases: how far sampling is, and what each stage kept.
-
-Numbers are those of ``metrics.jsonl`` and of the funnel. A step there is a line of the run's own logs, so a run
-that goes on goes on there too. Offline use is the package's own (`WANDB_MODE=offline`).
-
-Not here: the package (`training.evaluation.monitors`), which training uses as well.
-"""
+"""Show a run's metrics and funnel in Weights & Biases; a resumed run continues its steps."""
 
 from __future__ import annotations
 
@@ -62,7 +56,7 @@ def monitored(run: Run) -> Iterator[None]:
 
 
 def show(group: str, numbers: Mapping[str, Any]) -> None:
-    """Show the numbers of a table, each under the group's name; what is no number is left out."""
+    """Show a table's numbers under the group's name, without other values."""
     if (shown := _shown.get()) is not None:
         shown.show(
             {

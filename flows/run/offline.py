@@ -1,4 +1,4 @@
-"""`goldilocks run --offline`: a run that asks no model, and decides from the attempts that are stored."""
+"""Run from stored attempts alone (`goldilocks run --offline`)."""
 
 from __future__ import annotations
 

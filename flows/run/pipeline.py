@@ -1,4 +1,4 @@
-"""A pipeline: its stages in order, the one function that runs them, and what they left on disk."""
+"""Run a pipeline's stages in order, and read their results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from flows.run.tasks import Item, Work, as_task
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The stages and steps of a pipeline, in order. ``name`` is that of its flow, as a recipe has it.
+    """The stages and steps of a pipeline, in order; ``name`` is its flow's, as recipes have it.
 
     Raises:
-        ValueError: two items have one name, two stages one folder, or one is not made for the domain.
+        ValueError: names or folders are not unique, or an item is not made for the domain.
     """
 
     name: str
@@ -48,18 +48,18 @@ class Pipeline:
         return tuple(stage for stage in self.stages if stage.enabled(run))
 
     def before_attempts(self, run: Run) -> tuple[Stage, ...]:
-        """Return the stages that are enabled for a run and come before any attempt."""
+        """Return a run's enabled stages that come before any attempt."""
         first = next(number for number, stage in enumerate(self.stages) if stage.part)
         return tuple(stage for stage in self.stages[:first] if stage.enabled(run))
 
 
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
-    """Run the items that are enabled, one after the other; what is finished is not run again.
+    """Run the enabled items in order, without those that are finished.
 
-    A model that several of them ask is started once and ended after the last of them, unless a caller keeps it open.
+    A shared model is started once and ends after its last item, unless a caller keeps it open.
 
     Args:
-        results: of the stages before them, if they are not the first.
+        results: of earlier stages.
     """
     results = results or Results()
     enabled, is_outermost = [item for item in items if item.enabled(run)], kept_models() is None
@@ -94,17 +94,17 @@ def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
 
 
 def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
-    """Read a stage's result from disk, whatever settings it was made with; None where it is not finished."""
+    """Read a finished stage's result, made with any settings, or return None."""
     folder = stage.folder_in(run, verifier)
     manifest = read_manifest(folder)
     return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None
 
 
 def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Results:
-    """Read the results of finished stages from disk; one that only came after the run may be missing.
+    """Read the results of finished stages; one added after the run may be missing.
 
     Raises:
-        StoreError: one of the others is not finished.
+        StoreError: another one is not finished.
     """
 
     def read() -> Iterator[StageResult]:

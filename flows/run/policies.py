@@ -1,7 +1,4 @@
-"""Open the models of a recipe, those of curation and the trainer's generator without vLLM, and check them before a run.
-
-A new kind is one file with its class, its settings, and one line in `POLICIES`.
-"""
+"""Open a recipe's models, and check them before a run. Each kind is a class, its settings, and a line in `POLICIES`."""
 
 from __future__ import annotations
 
@@ -33,15 +30,14 @@ POLICIES = {
 
 
 def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
-    """Return the policy that a recipe names. Nothing is started yet: that happens on entering it.
+    """Return the policy that a recipe names; entering it starts it.
 
     Args:
-        recipe_folder: what paths in the settings are relative to; ``model = "embedded"`` is the shipped model, for
-            every kind that loads a folder.
-        prompt: the prompt to use, if not the one that the settings name; recorded attempts have theirs.
+        recipe_folder: base of relative paths; ``model = "embedded"`` is the shipped model.
+        prompt: replaces that of the settings, except for recorded attempts.
 
     Raises:
-        SourceError, PolicyError: what the settings name is not there.
+        SourceError, PolicyError: what the settings name is missing.
     """
     if settings.kind != "recorded" and settings.loads_folder and settings.model == EMBEDDED:
         settings, recipe_folder = settings.model_copy(update={"model": WEIGHTS.name}), WEIGHTS.parent
@@ -53,16 +49,14 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
 def check_models(run: Run, models: Collection[str] | None = None) -> None:
     """Refuse a model that cannot be asked, before anything runs.
 
-    Of recorded attempts some rows are read; servers are asked for their models, with the key; of other models the
-    folder, or the name and revision, must be there. If the run has attempts already, a server's failure is a warning,
-    as it may be asked nothing more.
+    If the run has attempts already, a server's failure is a warning.
 
     Args:
-        models: their names, of which every failure is an error; all that a run asks if it is None.
+        models: names, of which every failure is an error; all that a run asks if None.
 
     Raises:
         ConfigError: there is no table of such a name.
-        GoldilocksError: the first model that cannot be asked, by its name in the recipe.
+        GoldilocksError: the first model that cannot be asked.
     """
     may_ask_nothing = models is None and any((run.folder / "attempts").glob("*"))
     names = dict.fromkeys(run.recipe.asked.values() if models is None else models)
@@ -95,5 +89,5 @@ def model_title(recipe: Recipe, name: str | None) -> str:
 
 
 def policy_name(settings: ModelSettings) -> str:
-    """Return a policy's name as the recipe has it; a live one's revision is known once it has answered."""
+    """Return a policy's name as in the recipe; a live one's revision is known after its first answer."""
     return settings.name if isinstance(settings, RecordedModel) else settings.model

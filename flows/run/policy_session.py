@@ -1,10 +1,8 @@
-"""Models that run, each started once per run however many stages ask it, in one event loop.
+"""Start each model once per run, in one event loop, for all stages in a `keep_open` block.
 
-`model_session` returns a session of a model; it starts the model when it is first asked. Inside `keep_open` the
-sessions of one model share it: the second stage that asks it starts no engine. Two names of one table are one model.
-
-Invariants: at most one model runs on this machine at a time, as two may not fit on a GPU; remote servers do not count.
-A model ends when no later stage asks it (`OpenModels.end_except`), and all end with the block.
+Invariants: at most one model runs on this machine at a time, as two may not fit on a GPU; remote servers do not
+count. A model ends after its last stage (`OpenModels.end_except`), and all end with the block. Names of equal
+tables are one model.
 """
 
 from __future__ import annotations
@@ -34,11 +32,11 @@ class OpenModels:
         self._local: set[str] = set()
 
     def running(self, name: str) -> Policy | None:
-        """Return the policy that started a model; None if it does not run."""
+        """Return the running policy that started a model, or None."""
         return self._running.get(name)
 
     def start(self, name: str, policy: Policy, *, is_local: bool) -> None:
-        """Start a model; one that runs on this machine ends the others that do."""
+        """Start a model; a local one ends the other local ones."""
         if is_local:
             self.end_local()
             self._local.add(name)
@@ -57,7 +55,7 @@ class OpenModels:
             self.run(_leave(self._running.pop(name)))
 
     def end_local(self) -> None:
-        """End the models that run on this machine: training, for one, needs its GPUs."""
+        """End the models on this machine, to free its GPUs."""
         self.end_except([name for name in self._running if name not in self._local])
 
     def close(self) -> None:
@@ -82,8 +80,7 @@ class ModelSession:
     """A model that is asked one prompt, in an event loop.
 
     Attributes:
-        policy: what is asked; it answers once the session is open. A new one after `open`, if the model was shared or
-            had ended.
+        policy: answers once the session is open; `open` may replace it.
     """
 
     def __init__(self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None) -> None:
@@ -97,11 +94,11 @@ class ModelSession:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the model runs, and this session's policy is what asks it."""
+        """Return whether this session's policy asks a running model."""
         return self._started is not None and self._models.running(self._name) is self._started
 
     def open(self) -> None:
-        """Start the model, unless it runs. Another model on this machine may have ended it since it was asked last.
+        """Start the model unless it runs; another local model may have ended it.
 
         Raises:
             ConfigError: no model may be asked.
@@ -137,7 +134,7 @@ _KEPT: ContextVar[OpenModels | None] = ContextVar("kept_models", default=None)
 
 @contextmanager
 def keep_open() -> Iterator[OpenModels]:
-    """Keep models open from their first stage in this block to the end of it; an outer block counts."""
+    """Keep models open to the end of this block, or of an outer one."""
     outer = _KEPT.get()
     if outer is not None:
         yield outer
@@ -152,7 +149,7 @@ def keep_open() -> Iterator[OpenModels]:
 
 
 def kept_models() -> OpenModels | None:
-    """Return the models of the block that is in force; None outside of `keep_open`."""
+    """Return the models of the current `keep_open` block, or None."""
     return _KEPT.get()
 
 
@@ -161,8 +158,8 @@ def model_session(settings: ModelSettings, folder: Path, prompt: Prompt | None =
     """Yield a session of a model, which ends with it outside of `keep_open`.
 
     Args:
-        folder: what paths in the settings are relative to.
-        prompt: what is asked, if it is not the prompt of the settings.
+        folder: base of relative paths in the settings.
+        prompt: replaces that of the settings.
     """
     with keep_open() as models:
         yield ModelSession(models, settings, folder, prompt)

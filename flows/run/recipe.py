@@ -1,4 +1,4 @@
-"""Curation recipes: read, changed, and printed for others. `curation.config.loading` states what is wrong with one."""
+"""Read, change and print curation recipes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def parse_recipe(table: Mapping[str, Any], where: str) -> Recipe:
-    """Read and check a recipe that is a table already; errors name ``where`` it is from."""
+    """Check a recipe that is a table; errors name its origin, ``where``."""
     return parse_settings(Recipe, table, f"recipe {where}")
 
 
@@ -35,10 +35,10 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 
 
 def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
-    """Return a sentence for each hub set that the recipe reads and does not pin by a commit, joined tables too.
+    """Return a sentence for each hub set of the recipe that no commit pins.
 
     Args:
-        folder: what paths of sets on this machine are relative to.
+        folder: base of local sets' paths.
     """
     places = [(f"source {one.name}", one.kind, one.path, one.revision) for one in recipe.read_sources]
     for one in recipe.read_sources:
@@ -54,19 +54,15 @@ def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
 
 
 def unused_lines(recipe: Recipe) -> list[str]:
-    """Return a sentence for each model that no setting names.
-
-    A warning and no error: a recipe may keep a model ready for ``--set stage1.model=NAME`` or ``review --debate NAME``.
-    """
+    """Return a sentence for each unused model, as a warning: an option may use it later."""
     return [f"[models.{name}]: no setting names this model, so a run never asks it." for name in recipe.unused_models]
 
 
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
-    """Return the recipe as TOML for others to read: no path of this machine is in it.
+    """Return the recipe as TOML for others, without secrets or this machine's paths.
 
-    An absolute path in the recipe's folder is written relative to it, as the recipe's own are; one in the run folder
-    begins with `RUN/`; any other keeps its name only, as `…/name`. Empty tables, addresses of servers, names of keys,
-    and where copies go are left out.
+    Absolute paths become relative to the recipe's folder, begin with `RUN/`, or keep their name only (`…/name`).
+    Addresses of servers, names of keys, and mirrors are left out.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 

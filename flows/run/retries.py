@@ -1,19 +1,12 @@
-"""What a stage failed on is tried again by the next run: rounds of retries, the verifier's each with higher limits.
+"""Retry a stage's failures in later runs, in rounds; each of the verifier's has higher limits.
 
-    STAGE/retries.json   {"round": 1}: the round that the next run carries out, or that was carried out last
+    STAGE/retries.json   {"round": 1}: the round that is next, or was carried out last
 
-A shard's mark holds how many failures are left in it, and after which round (`failure_notes`). When a set has been
-published, the next round is planned (`plan_round`); the stage carries it out when it runs again (`retry_failed`): the
-shards with failures are made anew from what they hold, all others keep their bytes. A stage whose rows did not change
-keeps its digest, so that no later stage runs again.
+`plan_round` plans a round after publication; `retry_failed` makes the shards with failures again.
 
-Verdicts on which the verifier failed are one kind of failure, problems that a model's servers refused are the other; a
-stage knows one of them (`Stage.failures`), and how many rounds there are.
-
-Invariants: a round that was killed goes on where it was, with the same limits; there are as many rounds as
-the recipe states, and then no more; a stage that is made anew has the round that was pending, or none.
-A round belongs to the set that it was planned for: a refresh takes it back (`cancel_round`), for the set is then the
-refresh's.
+Invariants: other shards keep their bytes, and an unchanged stage its digest. A killed round continues with the
+same limits. There are at most as many rounds as the recipe states; a stage that is made anew has the pending
+round, or none. A refresh cancels the round of the set before it.
 """
 
 from __future__ import annotations
@@ -35,7 +28,7 @@ Retry = Callable[[int], AbstractContextManager[Callable[[int], Shard]]]
 
 
 def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> dict[str, int]:
-    """Return what a shard notes of the failures that are left in it; nothing where there are none."""
+    """Return a shard's notes on its remaining failures, if any."""
     return {kind: failures, ROUND: round_number} if failures else {}
 
 
@@ -45,20 +38,20 @@ def failures_left(folder: Path) -> int:
 
 
 def pending_round(folder: Path) -> int:
-    """Return the number of the round that a stage is to carry out; 0 where none is planned."""
+    """Return the number of the stage's pending round, or 0."""
     planned = last_round(folder)
     return planned if shards_before(folder, planned) else 0
 
 
 def last_round(folder: Path) -> int:
-    """Return the number of the round that was planned last, carried out or not; 0 where there was none."""
+    """Return the number of the last planned round, carried out or not, or 0."""
     return int((read_json(folder / FILE) or {}).get("round", 0))
 
 
 def plan_round(folder: Path, limit: int) -> int:
-    """Plan the next round where failures are left; return its number, 0 if ``limit`` rounds were carried out.
+    """Plan the next round if failures are left and ``limit`` allows it; return its number, or 0.
 
-    A round that is not finished stays the next one.
+    An unfinished round stays the next one.
     """
     pending, done = pending_round(folder), last_round(folder)
     if pending or done >= limit or not failures_left(folder):
@@ -75,7 +68,7 @@ def cancel_round(folder: Path) -> None:
 
 
 def retry_failed(job: StageRun, folder: StageFolder, first: Callable[[], StageResult], again: Retry) -> StageResult:
-    """Return the result of a stage after the round that is pending, which is carried out here.
+    """Carry out the pending round of a stage, and return its result.
 
     Args:
         first: makes the stage, or finds it finished.

@@ -1,12 +1,12 @@
-"""A run and its folder: the recipe as run, and the folder that its relative paths refer to.
+"""A run and its folder.
 
 DIR/run.json                        the recipe as run, and the folder that its relative paths refer to
 DIR/stages/01-sources … 10-export   what each stage made (`flows.run.stage.Stage.folder_in`)
 DIR/attempts/                       the append-only attempt store
-DIR/verdicts/stage1/<verifier>/     the first stage of a difficulty pass; each verifier version has its own folder
-DIR/decisions/stage1/<verifier>/    the second stage
+DIR/verdicts/stage1/<verifier>/     verdicts of a difficulty stage, by verifier version
+DIR/decisions/stage1/<verifier>/    its decisions
 DIR/curated/                        the curated set: data card, data/, dropped/, disputed/, plots/
-DIR/review.jsonl                    verdicts of people on disputed labels; only appended to
+DIR/review.jsonl                    people's verdicts on disputed labels; append-only
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class Run:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Return the difficulty stages of the recipe, in order; the last one decides what is curated."""
+        """Return the recipe's difficulty stages; the last decides what is curated."""
         return PARTS if self.recipe.stage2 is not None else PARTS[:1]
 
     @property
     def version_folder(self) -> Path | None:
-        """Return where a refreshed version keeps its last difficulty stage and export; None for an ordinary run."""
+        """Return the folder of a refreshed version's last difficulty stage and export, or None."""
         return None
 
     @property
@@ -55,14 +55,14 @@ class Run:
         return [source.name for source in self.recipe.read_sources if source.made is not None]
 
     def without_reserve(self, problems: pl.DataFrame) -> pl.DataFrame:
-        """Return `PROBLEM` rows without those that wait for a refresh; a refresh itself measures what it has drawn."""
+        """Return `PROBLEM` rows that do not wait for a refresh; a refresh gets all."""
         has_reserve = any(made.reserve_per_level for one in self.recipe.read_sources if (made := one.made) is not None)
         if not has_reserve or self.version_folder is not None:
             return problems
         return problems.filter(~made_meta(self.made_sources).struct.field("reserved").fill_null(False))
 
     def check_owner(self) -> None:
-        """Refuse a folder that belongs to another recipe; settings that were renamed since are no obstacle.
+        """Refuse a folder of another recipe; renamed settings are accepted.
 
         Raises:
             StoreError: it holds a run of another recipe, or is damaged.
@@ -84,8 +84,7 @@ class Run:
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
     """Return the recipe's table of a difficulty stage.
 
-    Its rule of votes is off if it can never decide, and so is early stopping for recorded attempts: they cost nothing,
-    and all of them count.
+    A rule of votes that can never decide is off, and so is early stopping for recorded attempts.
     """
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part
@@ -103,7 +102,7 @@ def stage_model(recipe: Recipe, part: str) -> ModelSettings:
 
 
 def verdicts_of_people(run: Run) -> review.ReviewVerdicts:
-    """Return people's verdicts on disputed labels that count in a run, by problem."""
+    """Return people's counting verdicts on disputed labels, by problem."""
     return review.read_verdicts(run.folder, run.recipe.labels.reviewers)
 
 
@@ -113,7 +112,7 @@ def grader_folder(folder: Path) -> Path:
 
 
 def with_grader(recipe: Recipe, folder: Path) -> Recipe:
-    """Return the recipe with the stage 2 that its grader adds: stage 1's model with the trained weights."""
+    """Return the recipe with its grader's stage 2: stage 1's model with trained weights."""
     if recipe.grader is None:
         return recipe
     first, student = recipe.stage1, recipe.models[recipe.stage1.model]
@@ -125,7 +124,7 @@ def with_grader(recipe: Recipe, folder: Path) -> Recipe:
 
 
 def as_written(recipe: Recipe) -> Recipe:
-    """Return the recipe as its author wrote it: without the stage 2 that its grader adds, which names the folder."""
+    """Return the recipe without its grader's stage 2."""
     if recipe.grader is None:
         return recipe
     models = {name: model for name, model in recipe.models.items() if name != GRADER}
@@ -133,7 +132,7 @@ def as_written(recipe: Recipe) -> Recipe:
 
 
 def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
-    """Return the run of a recipe file; in ``runs/NAME`` where no folder is given."""
+    """Return the run of a recipe file, by default in ``runs/NAME``."""
     recipe = load_recipe(path, overrides)
     folder = (out or Path("runs") / recipe.name).absolute()
     return Run(folder, with_grader(recipe, folder), path.parent.absolute())
@@ -144,19 +143,19 @@ def open_run(folder: Path) -> Run:
 
     Raises:
         StoreError: there is none, or it is damaged.
-        ConfigError: its recipe cannot be meant, for instance since settings were renamed.
+        ConfigError: its recipe is invalid, for instance as settings were renamed.
     """
     table, recipe_folder = _read_run_file(folder)
     return Run(folder, with_grader(parse_recipe(table, str(folder / "run.json")), folder), recipe_folder)
 
 
 def code_folder(run: Run) -> Path:
-    """Return the folder of the user's own code: the recipe's, also in a refresh, whose paths are its policy's."""
+    """Return the recipe's folder with the user's code, also in a refresh."""
     return run.recipe_folder if run.version_folder is None else _read_run_file(run.folder)[1]
 
 
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Return the recipe of run.json as a table, and the folder that its relative paths refer to."""
+    """Return run.json's recipe as a table, and the base of its relative paths."""
     path = folder / "run.json"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))

@@ -1,11 +1,7 @@
-"""Who computes the shards of a stage: this process, or the machines of a Ray cluster.
+"""Compute a stage's shards on this machine or a Ray cluster.
 
-A runner maps works to shards and returns them in order; the caller alone writes them. So what is on disk is
-the same, byte by byte, whoever computed, and a machine that dies costs time only.
-
-Only stages whose shards are independent are spread as shards (`Stage.runs_anywhere`): filters, reference checks,
-verdicts, programs on tests. Reading stays with its file. Of sampling, one process asks,
-decides and stores; only verdicts that take long are spread (`spread_judge`).
+Invariant: the caller alone writes shards, in order, so files have the same bytes on every runner. Only independent
+shards are spread (`Stage.runs_anywhere`); in sampling, only slow verdicts are (`spread_judge`).
 """
 
 from __future__ import annotations
@@ -27,18 +23,16 @@ class ShardRunner(Protocol):
     """Computes shards, and verdicts of sampling."""
 
     def spread_judge(self, judge: Judge) -> Judge:
-        """Return a verifier whose `submit` judges where there is room, with the verdicts of this one."""
+        """Return a verifier with the same verdicts, whose `submit` may judge elsewhere."""
         ...
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
-        """Yield what each work makes with its number, in the order given. A work may be called more than once, and on a
-        copy.
-        """
+        """Yield each work's result with its number, in order; a work may run more than once, and as a copy."""
         ...
 
 
 class LocalRunner:
-    """This process, one shard after the other; the verifier spreads over its cores by itself."""
+    """Computes shards in this process, one at a time."""
 
     def spread_judge(self, judge: Judge) -> Judge:
         """Return the verifier as it is."""
@@ -53,7 +47,7 @@ _running: ContextVar[ShardRunner | None] = ContextVar("runner", default=None)
 
 
 def current_runner(runs_anywhere: bool) -> ShardRunner:
-    """Return the runner in force: that of `computing_on` where shards may be computed anywhere, else this process."""
+    """Return the runner of `computing_on` if shards may be computed anywhere, else this process."""
     runner = _running.get()
     return runner if runner is not None and runs_anywhere else LocalRunner()
 

@@ -1,18 +1,10 @@
-"""Shards on a Ray cluster (the extra `ray`).
+"""Compute shards on a Ray cluster (the extra `ray`): RAY_ADDRESS's, or one on this machine.
 
-RAY_ADDRESS names the cluster; without it Ray runs on this machine's cores. The run folder and this package must be on
-every node: works read their input shards from the folder, and send back what they made.
+Invariants: every node has the run folder and this package. A worker or node that dies has its shards computed
+again; an error of the work is raised here.
 
-Sampling is done by one process here, which asks, decides and stores; first verdicts that take a worker are tasks.
-
-A work is sent as it is, its functions by name. What cannot travel is made anew on the other side, once in each worker
-process and from its settings: the verifiers, each with one process or sandbox slot of its own, and the store of
-attempts, for reading. A worker or node that dies has its shards computed again by Ray on another one; an error of the
-work itself is raised here.
-
-A Ray that is started here gives its workers no lower priority than this process has: Ray's own 15 steps leave them next
-to no CPU on a machine with other work, and programs on tests run out of wall time. A cluster is started with
-RAY_worker_niceness=0 for the same.
+Workers here keep this process's priority, as Ray's own 15 steps of niceness make programs run out of wall time; start a
+cluster with RAY_worker_niceness=0.
 """
 
 from __future__ import annotations
@@ -58,10 +50,7 @@ class RayRunner:
         self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
-        """Yield what each work makes with its number, in the order given.
-
-        As many are kept under way as the cluster can take.
-        """
+        """Yield each work's result with its number, in order."""
         sent: deque[tuple[int, Any]] = deque()
         for index, work in works:
             sent.append((index, self._compute.remote(work)))
@@ -94,7 +83,7 @@ def _compute(work: Callable[[], Made]) -> Made:
 
 @contextmanager
 def runner_of(recipe: Recipe) -> Iterator[None]:
-    """Have the recipe's runner compute shards for the length of the block.
+    """Compute shards on the recipe's runner within the block.
 
     Raises:
         ConfigError: the runner is not installed, or cannot be reached.
@@ -108,7 +97,7 @@ def runner_of(recipe: Recipe) -> Iterator[None]:
 
 @contextmanager
 def ray_runner() -> Iterator[RayRunner]:
-    """Run Ray for the length of the block: the cluster of RAY_ADDRESS, one that this process is in, or this machine.
+    """Run Ray within the block: RAY_ADDRESS's cluster, this process's, or a local one.
 
     Raises:
         ConfigError: Ray is not installed, or the cluster does not answer.
@@ -145,13 +134,13 @@ def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
 def _judge(
     limit_s: float, memory_mb: int, engine: str, response_format: str, judges: tuple[PluginRef, ...]
 ) -> MathJudge:
-    """Return the verifier of this worker process; its own process ends with it."""
+    """Return this worker process's verifier, which ends with it."""
     return MathJudge(1, limit_s, memory_mb, engine, response_format, judges)
 
 
 @cache
 def _runner(rung: str | None, allow_none: bool) -> Runner:
-    """Return the sandbox of this worker process, with one slot; closed when the process ends."""
+    """Return this worker process's sandbox of one slot, which ends with it."""
     runner = Runner(1, rung=rung, allow_none=allow_none)
     atexit.register(runner.__exit__, None, None, None)
     return runner
@@ -171,6 +160,6 @@ def _reduce_store(store: AttemptStore) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _store(folder: str, key: AttemptKey, height: int) -> AttemptStore:
-    """Return the store of attempts, for reading; it is opened again once it holds more of them."""
+    """Return the store of attempts for reading, reopened once it has grown."""
     assert height >= 0
     return AttemptStore(Path(folder), key, create=False)

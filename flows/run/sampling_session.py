@@ -1,9 +1,6 @@
-"""Sampling of one stage across its shards: one policy, one event loop, and no pause between the shards.
+"""Sample a stage's shards with one policy and no pause between them.
 
-`SamplingSession.shard` is called once per shard that is not finished, in order; while a shard's last problems are
-waited for, requests of the next ones are under way. The policy is opened with the first shard that needs it, so a
-finished stage starts no engine, nor does one that no problem reached. Progress goes to the bar and, as JSON lines, to
-``metrics.jsonl`` in the run folder.
+Call `SamplingSession.shard` once per unfinished shard, in order. The policy starts when a problem first needs it.
 """
 
 from __future__ import annotations
@@ -51,14 +48,14 @@ LEARNT = "priors.json"
 
 
 def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
-    """Return the `PRIOR` rows of a shard of problems or attempts; None where there are none."""
+    """Return a shard's `PRIOR` rows, or None."""
     return read_shard(folder, "priors", index) if (folder / "priors").is_dir() else None
 
 
 class SamplingSession:
-    """The attempts of a stage, shard by shard. A context manager; leaving it ends sampling and closes the store.
+    """The attempts of a stage; leaving the context ends sampling and closes the store.
 
-    With a ``limit`` of 0 the model is not asked: what the stored attempts do not decide is left open.
+    With a ``limit`` of 0 the model is not asked, and undecided problems stay open.
     """
 
     def __init__(
@@ -101,7 +98,7 @@ class SamplingSession:
             self._store.close()
 
     def shard(self, index: int) -> Shard:
-        """Sample until all problems of the shard are decided; its attempts become a part of the store."""
+        """Sample until all problems of the shard are decided; its attempts become a store part."""
         begun = time.monotonic()
         all_names = read_shard(self._problems.folder, "kept", index)["id"]
         names = self._read(index)["id"].to_list()
@@ -147,11 +144,11 @@ class SamplingSession:
         return Shard(len(all_names), tables, kept_rows=len(all_names), notes=notes)
 
     def _read(self, index: int) -> pl.DataFrame:
-        """Return the problems of a shard that are sampled: those in reserve are not."""
+        """Return the shard's problems that are not in reserve."""
         return self._run.without_reserve(read_shard(self._problems.folder, "kept", index))
 
     def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
-        """Make ready to sample these shards again, which have refused problems, in a round of retries."""
+        """Prepare to sample these shards' refused problems again."""
         self._round = round_number
         if self._sampled is not None:
             self._session.run(self._end())
@@ -160,7 +157,7 @@ class SamplingSession:
             self._begin(shards)
 
     async def _learn(self, learner: PriorLearner) -> None:
-        """Sample the anchor in full, and learn the other problems' priors from it."""
+        """Sample the anchor in full to learn the other problems' priors."""
         self._working = asyncio.current_task()
         wanted, folder = pl.Series(learner.anchor), self._problems.folder
         shards: list[list[str]] = []
@@ -205,7 +202,7 @@ class SamplingSession:
         atomic_write(self._folder.folder / LEARNT, json.dumps(content, indent=1) + "\n")
 
     def _priors_of(self, index: int) -> pl.DataFrame | None:
-        """Return the `PRIOR` rows of a shard: those that its problems came with, or those that were learnt."""
+        """Return a shard's given or learnt `PRIOR` rows."""
         if self._round:  # the shard is made again, by the priors that it was made with
             return read_priors(self._folder.folder, index)
         if self._priors is None:
@@ -222,7 +219,7 @@ class SamplingSession:
         self._sampled = sampler.run(self._feed(shards))
 
     def _expected(self, shards: Sequence[int]) -> float:
-        """Return how many attempts the problems of these shards are expected to need."""
+        """Return how many attempts these shards are expected to need."""
         expected, rows = 0.0, shard_counts(self._problems.folder)
         for index in shards:
             priors = self._priors_of(index)
@@ -237,7 +234,7 @@ class SamplingSession:
         return [index for index in range(count) if not self._folder.is_finished(index)]
 
     def _failure_budget(self) -> FailureBudget:
-        """Return the stage's failure budget, which its finished shards and its anchor have their part in."""
+        """Return the stage's failure budget, with the failures so far."""
         if self._budget is None:
             settings, before = difficulty_stage(self._run.recipe, self._stage.part).sampling, 0
             if not self._round:
@@ -277,10 +274,9 @@ class SamplingSession:
             await self._sampled.aclose()
 
     def _feed(self, shards: Sequence[int]) -> Iterator[SamplingRequest]:
-        """Yield the problems of these shards, each shard read when its turn comes.
+        """Yield these shards' problems, each shard read when its turn comes.
 
-        Where priors are known, those come first at which the most attempts are expected: they are the uncertain ones,
-        and none of them is left for the end, when nothing else fills the policy.
+        With priors, problems that need the most attempts come first.
         """
         for index in shards:
             frame, rule = self._read(index), self._rule
@@ -310,10 +306,10 @@ class SamplingSession:
 
 
 def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
-    """Return which setting to look at if most responses are cut off, or hold no answer that can be read.
+    """Return which setting to check if most responses are cut off or have no readable answer.
 
     Args:
-        name: that of the model in the recipe.
+        name: the model's in the recipe.
     """
     if policy_kind == "recorded":
         return f"look at `models.{name}.columns`, which name where the file has text and answer"
@@ -325,7 +321,7 @@ def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
 def sampling_requests(
     frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge
 ) -> Iterator[SamplingRequest]:
-    """Yield `PROBLEM` rows as the sampler takes them, with the attempts that the store holds."""
+    """Yield `PROBLEM` rows for the sampler, with their stored attempts."""
     stored = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
@@ -334,7 +330,7 @@ def sampling_requests(
 
 
 def request_details(domain: str, meta: str | None) -> dict[str, str]:
-    """Return the details of a prompt: for code, the language that the problem is asked for in."""
+    """Return a prompt's details: for code, the programming language."""
     return {FENCE: str(json.loads(meta or "{}").get(FENCE, "python"))} if domain == Domain.CODE else {}
 
 

@@ -1,10 +1,7 @@
-"""A stage as one object, and its work in a run: read the tables of earlier stages, work shard by shard, keep tables.
+"""A stage as an object: it reads earlier stages' tables, works shard by shard, and keeps tables.
 
-All that there is to know about a stage is in its `Stage`. Pipelines are lists of them (`flows.run.pipeline`); folders,
-titles, Prefect's tasks, the plan, the funnel, `status`, `explain` and `run --dry` derive from the lists.
-
-Invariants: a stage keeps its rows in a `curation.storage.stages.StageFolder`, whose fingerprint states what they were
-made from; shards keep their numbers from the sources on. Not here: any decision on a problem.
+Invariants: everything about a stage is in its `Stage`. Its rows are in a `curation.storage.stages.StageFolder`,
+whose fingerprint states what they were made from; shards keep their numbers from the sources on.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ EVERY_DOMAIN = MATH | CODE
 
 
 class Kind(StrEnum):
-    """What a stage does to the problems, and so who reads what it made."""
+    """What a stage does to the problems."""
 
     FILTER = "filter"  # what it keeps is what later stages read
     MEASURE = "measure"  # drops none; the funnel leaves it out, the status shows it while it runs
@@ -39,9 +36,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """What later runs try again in a stage, in words, and how many runs do (`flows.run.retries`).
+    """What later runs retry in a stage, in words, and how often (`flows.run.retries`).
 
-    Example: ``RetryRule("verdicts on which the verifier failed", "judges", "raise verify.limit_s to judge all anew")``
+    Example: ``RetryRule("verdicts on which the verifier failed", "judges", "raise verify.limit_s to judge all
+    anew")``
     """
 
     what: str
@@ -138,7 +136,7 @@ class Stage:
     """Its task's name in Prefect, where that is not the title."""
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
-        """Return where the stage keeps its tables in a run; a refreshed version keeps its own last difficulty stage."""
+        """Return the stage's folder in a run; a refreshed version has its own last difficulty stage."""
         place = run.folder / self.folder
         is_refreshed = self.kind in (Kind.ADDITION, Kind.EXPORT) or self.part == run.parts[-1]
         if run.version_folder is not None and is_refreshed:
@@ -168,7 +166,7 @@ class Step:
 
     @property
     def task_name(self) -> str:
-        """Return the name of its task in Prefect, and of the task's run."""
+        """Return the Prefect name of its task and of the task's run."""
         return self.name
 
     task_run_name = task_name
@@ -176,7 +174,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """A finished stage: its folder and its numbers. ``reused`` states that nothing had to be computed."""
+    """A finished stage's folder and numbers, ``reused`` if nothing was computed."""
 
     stage: Stage
     folder: Path
@@ -205,10 +203,10 @@ class Results:
         return iter(self.stage_results)
 
     def __getitem__(self, stage: Stage) -> StageResult:
-        """Return the result of a stage that must be finished.
+        """Return a stage's result.
 
         Raises:
-            StoreError: it is not.
+            StoreError: it is not finished.
         """
         result = self.get(stage)
         if result is None:
@@ -216,7 +214,7 @@ class Results:
         return result
 
     def get(self, stage: Stage) -> StageResult | None:
-        """Return the result of a stage; None where there is none so far."""
+        """Return a stage's result, or None so far."""
         return next((result for result in self.stage_results if result.name == stage.name), None)
 
     def plus(self, *results: StageResult) -> Results:
@@ -225,7 +223,7 @@ class Results:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result of the stage whose kept rows are the problems now."""
+        """Return the result whose kept rows are the current problems."""
         return self.filters[-1]
 
     @property
@@ -240,7 +238,7 @@ class Results:
 
     @property
     def funnel(self) -> list[FunnelRow]:
-        """Return the funnel's row of each stage; those that only measure are left out."""
+        """Return each stage's funnel row, without stages that only measure."""
         return [result.funnel_row for result in self.stage_results if result.stage.kind is not Kind.MEASURE]
 
     def _of(self, kind: Kind) -> tuple[StageResult, ...]:
@@ -249,7 +247,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """One stage in one run: the results that it may read, and the folder that it fills."""
+    """One stage in one run, with the results it reads and its folder."""
 
     stage: Stage
     run: Run
@@ -262,7 +260,7 @@ class StageRun:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result of the stage whose kept rows are the problems now; for an addition the last decision."""
+        """Return the result with the current problems; an addition reads the last decision's."""
         return self.results.decisions[-1] if self.stage.kind is Kind.ADDITION else self.results.problems
 
     def open(
@@ -273,28 +271,28 @@ class StageRun:
         verifier: str = "",
         digests: Mapping[str, str] | None = None,
     ) -> StageFolder:
-        """Return the stage's folder under the fingerprint of what it is made from.
+        """Return the stage's folder under the fingerprint of its inputs.
 
         Args:
             version: of the code that decides.
             settings: all settings that it depends on.
             read: the stages that it reads.
-            verifier: whose folder it is, where there is one per verifier.
-            digests: of what else it reads, by name.
+            verifier: whose folder it is, if there is one per verifier.
+            digests: of other inputs, by name.
         """
         made_from = {**{result.name: result.manifest.digest for result in read}, **(digests or {})}
         return StageFolder(self.stage.folder_in(self.run, verifier), self.stage.name, version, settings, made_from)
 
     def finished(self, folder: StageFolder) -> StageResult | None:
-        """Return the stage's result where the folder is finished under this fingerprint, else None."""
+        """Return the stage's result if finished under this fingerprint, else None."""
         manifest = folder.manifest()
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
     def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard], title: str = "") -> StageResult:
-        """Compute a stage whose shards are those of the problems; no row may be lost or added.
+        """Compute a stage with the problems' shards; no row may be lost or added.
 
         Args:
-            title: next to the progress bar; the stage's if missing.
+            title: of the progress bar; the stage's if missing.
         """
         counts = shard_counts(self.problems.folder)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
@@ -307,13 +305,12 @@ class StageRun:
         rows: int,
         rows_in: int | None = None,
     ) -> StageResult:
-        """Compute the same as `shard_by_shard`, with the shards of about ``rows`` problems in one piece of work.
+        """Do as `shard_by_shard`, with shards of about ``rows`` problems per work, if each call is costly.
 
-        That is for work whose every call costs much, however few rows it has, and whose shards do not depend on each
-        other. Only unfinished shards are grouped; a run that is killed loses a group at most.
+        Shards must be independent; a killed run loses at most a group.
 
         Args:
-            rows_in: rows that the shards take in all, if these are not all problems.
+            rows_in: rows of all shards, if these are not all problems.
         """
         if (result := self.finished(folder)) is not None:
             return result
@@ -341,13 +338,13 @@ class StageRun:
         rows_in: int | None = None,
         title: str = "",
     ) -> StageResult:
-        """Compute the stage: skip finished shards, compute and write the others in order, then write the manifest.
+        """Compute unfinished shards in order and write them, then the manifest.
 
         Args:
-            shards: (rows, work) per shard. ``work`` is called only where the shard is not finished.
+            shards: (rows, work) per shard; ``work`` is called only if the shard is unfinished.
             total: rows for the progress bar.
-            rows_in: rows that must go in, checked when the stage closes.
-            title: next to the progress bar; the stage's if missing.
+            rows_in: expected rows, checked at the end.
+            title: of the progress bar; the stage's if missing.
         """
         if (result := self.finished(folder)) is not None:
             return result
@@ -372,7 +369,7 @@ class StageRun:
         return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
 
     def remake(self, folder: StageFolder, shards: Iterable[tuple[int, Work]]) -> StageResult:
-        """Write some shards of a finished stage again; the others stay as they are.
+        """Rewrite some shards of a finished stage.
 
         Args:
             shards: (number, work) of each.
@@ -385,7 +382,7 @@ class StageRun:
 
 
 def _grouped(counts: Sequence[int], rows: int) -> list[list[int]]:
-    """Return the shards' numbers in groups, in order; a group ends with the shard that brings it to ``rows``.
+    """Return the shards' numbers in consecutive groups of at least ``rows``, but the last.
 
     >>> _grouped([3, 3, 3, 9, 1], 6)
     [[0, 1], [2, 3], [4]]
@@ -402,5 +399,5 @@ def _grouped(counts: Sequence[int], rows: int) -> list[list[int]]:
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:
-    """Return the number of rows of each shard of a finished stage's table."""
+    """Return the row count of each shard of a finished table."""
     return [mark["tables"][table]["rows"] for mark in finished_shards(folder)]

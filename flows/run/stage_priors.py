@@ -1,8 +1,6 @@
-"""What a difficulty stage learns before it samples: priors of its problems, from an anchor and all earlier attempts.
+"""Learn the priors of a difficulty stage's problems from an anchor and earlier policies' attempts.
 
-The anchor is a sample of the stage's problems at even distances, by the results of earlier stages and by hash. Its
-problems are sampled first and in full; their attempts count as all others do. The other problems' priors follow from
-them and from the attempts of earlier policies (`curation.difficulty.priors`), never from their own attempts.
+The anchor is sampled first and in full. A problem's prior never uses its own attempts.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ RATES = ("problem", "policy", "correct", "judged", "top_wrong_votes")
 
 @dataclass(frozen=True, slots=True)
 class PriorLearner:
-    """Who learns the priors of a stage.
+    """Learns the priors of a stage.
 
     Args:
         rule: without priors.
@@ -50,8 +48,8 @@ class PriorLearner:
         problems: ids of the stage's problems; ``anchor`` are those sampled first.
         counts: problem, policy, correct, judged of earlier attempts by others.
         rates: `RATES` of earlier attempts by others.
-        doubtful_is_open: a doubtful verdict counts as one that is not there yet.
-        domains: problem, domain of all problems, where they are distinguished.
+        doubtful_is_open: whether a doubtful verdict counts as missing.
+        domains: problem, domain of all problems, if they are distinguished.
     """
 
     rule: StoppingRule
@@ -65,11 +63,11 @@ class PriorLearner:
 
     @property
     def exact(self) -> StoppingRule:
-        """Return the rule of the anchor: attempts end where no outcome could change the decision."""
+        """Return the anchor's rule: attempts end when no outcome could change the decision."""
         return StoppingRule(self.rule.band)
 
     def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
-        """Return the priors of the problems that are not in the anchor, whose attempts are given."""
+        """Return the priors of all problems outside the anchor, from its attempts."""
         attempts = {item.problem: self.outcomes(item.verdicts) for item in sampled}
         own = pl.DataFrame(
             [(name, self.policy, *_counts(rows)) for name, rows in attempts.items()], _RATES, orient="row"
@@ -80,12 +78,12 @@ class PriorLearner:
         return learn_priors(counts, rates, self.policy, self.problems, attempts, self.exact, self.rule.error_rate)
 
     def table(self, learnt: LearntPriors) -> pl.DataFrame:
-        """Return `PRIOR` rows as the stage keeps them: no decision on the anchor is foreseen."""
+        """Return the stage's `PRIOR` rows; the anchor's foresee no decision."""
         of_anchor = exact_priors(self.anchor)
         return pl.concat([of_anchor, learnt.table]) if learnt.hold else of_anchor
 
     def outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
-        """Return a problem's attempts in the order of the index, as the stopping rule takes them."""
+        """Return a problem's attempts for the stopping rule, by index."""
         outcomes: list[AttemptOutcome] = []
         for index in range(max(verdicts, default=-1) + 1):
             verdict = verdicts.get(index)
@@ -98,7 +96,7 @@ class PriorLearner:
 
 
 def wants_learner(rule: StoppingRule) -> bool:
-    """Return whether a stage's priors are to be learnt, where there is enough to learn from."""
+    """Return whether to learn a stage's priors, given enough data."""
     return rule.error_rate != 0
 
 
@@ -112,10 +110,10 @@ def prior_learner(
     doubtful_is_open: bool,
     domains: pl.DataFrame | None = None,
 ) -> PriorLearner | None:
-    """Return who learns the priors of a stage; None where none are wanted, or the anchor would be more than half.
+    """Return the learner of a stage's priors; None if unwanted or the anchor would be more than half.
 
     Args:
-        counts, rates, domains: as `PriorLearner` has them; those of the policy itself are left out.
+        counts, rates, domains: as in `PriorLearner`; the policy's own are left out.
     """
     if not wants_learner(rule):
         return None

@@ -1,4 +1,4 @@
-"""The work of a pipeline's item as a Prefect task, inside a flow run; without one nothing of Prefect is imported."""
+"""Run a pipeline's item as a Prefect task inside a flow run; elsewhere Prefect is not imported."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ def in_flow_run() -> bool:
 
 
 def as_task(item: Item, work: Work) -> Work:
-    """Return an item's work as a task of the current flow run; unchanged if there is none.
-
-    The stage's own folder remembers what is finished, so Prefect's caches and result storage are off.
-    """
+    """Return an item's work as a task of the current flow run, unchanged without one."""
     if not in_flow_run():
         return work
     from prefect import task

@@ -1,4 +1,4 @@
-"""What commands print: texts of rows and files never reach a terminal as commands to it."""
+"""Print texts of rows and files without letting them control the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def echo(text: object) -> None:
 
 
 class SafeConsole(Console):
-    """A console that prints texts as they are: no markup, no colours by content, no wrapping, no control characters."""
+    """A console that prints texts as they are: no markup, colours, wrapping or control characters."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"highlight": False, "markup": False, "soft_wrap": True, **settings})

@@ -1,9 +1,6 @@
-"""A training stage as a bare function: its recipe from TOML, or from the folder of a run that is resumed.
+"""Run a training stage, from a TOML recipe or a run's folder, with either engine.
 
-One seam for both engines: `train` trains where it is called (verl has processes of its own), `train_apart` always in
-other processes, which is how the grader and schedules train.
-
-Nothing of Prefect here (`flows.serve.schedule` makes a flow of it), so that the processes of torchrun start quickly.
+Prefect is not imported here, so that torchrun's processes start quickly.
 """
 
 from __future__ import annotations
@@ -34,14 +31,14 @@ def train(
     resume: bool = False,
     servers: Sequence[str] = (),
 ) -> Path:
-    """Train, or resume training; return the folder of the trained model.
+    """Train, or resume training, in this process; return the trained model's folder.
 
     Args:
-        servers: addresses of vLLM's that generate in place of the recipe's own engine.
+        servers: addresses of vLLM servers that generate.
 
     Raises:
-        ConfigError: the recipe cannot be meant, or is missing where it is needed.
-        StoreError: ``out`` holds no run to resume, or a run that was not to be resumed.
+        ConfigError: the recipe is invalid or missing.
+        StoreError: ``out`` holds no run to resume, or one that was not to be resumed.
     """
     settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
     folder = (out or Path("runs") / settings.name).absolute()
@@ -64,14 +61,14 @@ def train_apart(
     trainers: int | None = None,
     placement: EmbeddedPlacement | None = None,
 ) -> Path:
-    """Train in processes of their own, on the GPUs that `training.engines.placement` gives them; else as `train`.
+    """Train in child processes on the GPUs of `training.engines.placement`; else as `train`.
 
-    They end with this process, however it ends, and so do the servers that generate for them.
+    They and their generator servers end with this process.
 
     Args:
-        gpus: those that may be used, by their names; all that this process sees if missing.
-        trainers: how many of them train, if it is given.
-        placement: who gets which, in place of the two.
+        gpus: names of GPUs that may be used; all visible ones if missing.
+        trainers: how many of them train.
+        placement: replaces the two.
 
     Raises:
         ConfigError, StoreError: as `train`.
@@ -102,10 +99,10 @@ def train_apart(
 def placed(
     settings: TrainRecipe, recipe_folder: Path, gpus: Sequence[str], trainers: int | None = None
 ) -> EmbeddedPlacement:
-    """Return where the embedded engine trains on these GPUs.
+    """Return the embedded engine's placement on these GPUs.
 
     Raises:
-        ConfigError: it cannot, or the sizes of its model, by which memory is estimated, are not to be read.
+        ConfigError: there is none, or the model's sizes cannot be read.
     """
     from training.engines.placement import model_shape, place_embedded
 
@@ -115,10 +112,10 @@ def placed(
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the warnings about a training recipe's collector, in each of its stages.
+    """Return warnings about a recipe's collector in each stage.
 
     Raises:
-        ConfigError: the recipe cannot be meant.
+        ConfigError: the recipe is invalid.
     """
     settings = load_train_recipe(recipe, overrides)
     if settings.engine != "embedded":
@@ -127,7 +124,7 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
-    """Return whether the recipe runs on several GPUs of this machine, and this process is none of torchrun's."""
+    """Return whether the recipe needs several local GPUs, and this is no torchrun process."""
     from curation.policies.vllm.placement import visible_gpus
 
     settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
@@ -138,7 +135,7 @@ def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str],
 
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:
-    """Check the model of a recipe or of a run as training would, train nothing; return the table of the results.
+    """Check a recipe's or run's model without training; return a table of results.
 
     Raises:
         ConfigError, StoreError: as `train`.
@@ -158,7 +155,7 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
 
 
 def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
-    """Have verl compose and check the recipe's configuration; return where it is and what verl does otherwise."""
+    """Check the recipe with verl; return its configuration's path and what verl does otherwise."""
     import tempfile
 
     from training.engines.verl.differences import refuse_what_differs, replacements
@@ -186,7 +183,7 @@ def _say(line: str) -> None:
 def _recipe_of(
     recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool
 ) -> tuple[TrainRecipe, Path]:
-    """Read the recipe, or that of the run to be resumed, and the folder that its paths refer to."""
+    """Read the recipe, or that of the resumed run, and the base of its paths."""
     if resume:
         if out is None:
             raise ConfigError("to resume a run, say which: give its folder")
@@ -197,22 +194,21 @@ def _recipe_of(
 
 
 def default_folder(recipe: Path | None, overrides: Sequence[str] = ()) -> Path:
-    """Return the folder of a run that names none: runs/NAME.
+    """Return the folder runs/NAME.
 
     Raises:
-        ConfigError: the recipe cannot be meant, or is missing.
+        ConfigError: the recipe is invalid or missing.
     """
     return Path("runs") / _recipe_of(recipe, None, overrides, resume=False)[0].name
 
 
 def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str = "attempts") -> list[str]:
-    """Return the overrides with which a recipe starts from the attempts of its sets' runs.
+    """Return the overrides with which a recipe starts from its sets' stored attempts.
 
-    A table `[stored]` of the recipe stays as it is. An objective that needs the probabilities under which attempts were
-    drawn, which few stores keep, gives way to `soft`.
+    The recipe's own `[stored]` stays; an objective that needs the attempts' probabilities becomes `soft`.
 
     Raises:
-        ConfigError: there is no recipe to begin a run by, or ``data`` is something else.
+        ConfigError: there is no recipe, or ``data`` is no curated set.
     """
     from training.objectives.registry import objective_of
 
@@ -228,7 +224,7 @@ def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str 
 
 
 def start_from(recipe: Path, model: Path, overrides: Sequence[str] = ()) -> str:
-    """Return the override by which a recipe starts from the weights of a folder."""
+    """Return the override to start from a folder's weights."""
     return f"models.{load_train_recipe(recipe, overrides).model}.model={json.dumps(str(model))}"
 
 
@@ -240,10 +236,10 @@ def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
 
 
 def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
-    """Check a training recipe by which something is trained later, as far as possible without its data.
+    """Check a recipe for later training, as far as possible without its data.
 
     Raises:
-        ConfigError: it cannot be meant, its engine cannot do it, or is not there.
+        ConfigError: it is invalid, or its engine is missing or cannot run it.
     """
     settings = load_train_recipe(path, overrides)
     if settings.engine == "verl":
@@ -255,10 +251,10 @@ def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
 
 
 def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:
-    """Read the recipe of a training run's folder, and the folder that its paths refer to.
+    """Read a training run's recipe, and the base of its relative paths.
 
     Raises:
-        ConfigError: the recipe cannot be meant, or not with these settings changed.
+        ConfigError: the recipe is invalid, maybe with these settings.
         StoreError: the folder holds no training run, or a damaged one.
     """
     from training.recipe import TrainRecipe

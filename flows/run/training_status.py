@@ -1,4 +1,4 @@
-"""`goldilocks status` of a training run: how far it is, and its last step in numbers."""
+"""Show a training run's progress and last step in `goldilocks status`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_training(folder: Path) -> bool:
 
 
 def training_lines(folder: Path) -> list[str]:
-    """Return the status of a training run, finished or not, in lines of text."""
+    """Return a training run's status as lines."""
     from training.rollouts.attempt_log import count_attempts
     from training.rollouts.stall_monitor import STALLED
 

@@ -1,11 +1,10 @@
-"""Who may ask a service's server: its keys, and a guard around the whole ASGI application.
+"""Guard a service's server with two random keys.
 
-A service makes two random keys. The service key is Prefect's own auth string; only the server, the runner and its
-runs have it, in their environment. The page key is for people: it opens both pages, reads, and starts, cancels, pauses
-and resumes what is served. Everything else in Prefect's API needs the service key.
+The service key is Prefect's auth string, for the server, the runner and its runs. The page key lets people read, and
+start, cancel, pause and resume what is served.
 
-Invariants: no key is an argument of a process; the page key's file is readable by its owner alone; a request needs a
-Host of this machine, no Origin but the server's own, and below /api a key (``/api/health`` excepted).
+Invariants: no key is an argument of a process; only the owner can read the page key's file; a request needs a
+Host of this machine, no Origin but the server's own, and a key below /api (except ``/api/health``).
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def new_keys() -> Keys:
 
 
 def keys_of_environment() -> Keys:
-    """Return the keys this server was started with, new ones if there are none, and set Prefect's variable."""
+    """Return this server's keys, new ones if missing, and set Prefect's variable."""
     made = new_keys()
     keys = Keys(os.environ.get(SERVER_KEY) or made.service, os.environ.get(PAGE_KEY) or made.page)
     os.environ[SERVER_KEY] = keys.service
@@ -84,7 +83,7 @@ def keys_of_environment() -> Keys:
 
 
 def write_key(folder: Path, key: str) -> Path:
-    """Write the page key into a service's folder, for this account only, and return the file.
+    """Write the page key's file for this account only; return the file.
 
     Raises:
         StoreError: the folder belongs to another account.
@@ -101,10 +100,10 @@ def write_key(folder: Path, key: str) -> Path:
 
 
 class Guard:
-    """Wraps Prefect's server and the page: refuses foreign names and origins, and who has no key.
+    """Wraps Prefect's server and the page, and refuses foreign hosts, origins and requests without a key.
 
     Args:
-        origins: addresses at which the server's own pages are opened.
+        origins: addresses of the server's own pages.
     """
 
     def __init__(self, app: ASGIApp, keys: Keys, origins: Iterable[str]) -> None:
@@ -152,7 +151,7 @@ class Guard:
             await self._app(request.scope, request.receive if body is None else _replayed(request, body), send)
 
     def _translated(self, path: str, receive: Receive) -> Receive:
-        """Return the messages of a web socket, with the page key exchanged where it only listens."""
+        """Return a web socket's messages, with the page key exchanged on sockets that only listen."""
 
         async def translated() -> Message:
             message = await receive()
@@ -186,12 +185,12 @@ def visitor_may(method: str, path: str, body: bytes) -> bool:
 
 
 def _settable(state: object) -> bool:
-    """Return whether a state is a retry or a cancellation; data of a state names files to unpickle."""
+    """Return whether a state is a retry or cancellation without data, which could name files to unpickle."""
     return isinstance(state, Mapping) and state.get("type") in _SETTABLE and state.get("data") is None
 
 
 def _refusal(why: str, status: int, headers: Headers) -> Response:
-    """Return a refusal that the server's own page may read under its other name (localhost, 127.0.0.1)."""
+    """Return a refusal that the server's page may read under its other local name."""
     origin = headers.get("origin")
     return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
 

@@ -1,9 +1,7 @@
-"""What the flows share: the name of a flow run, its hold on the GPUs, and the events that start the next flow.
+"""Name flow runs, hold GPUs, and emit the events that start the next flow.
 
-A run emits `goldilocks.curated` only if there is a version of the set that was not announced before, so a cron that
-finds nothing new starts nothing. A version that a run published and was killed before it emitted the event is announced
-by the next run. Locks that end with their holder decide who may run (the folder's, that of its training, the machine's
-GPU slots), never Prefect's own limits, which a killed holder keeps.
+Invariants: a version is announced once (`goldilocks.curated`), also after a kill. Locks that end with their
+holder decide who may run, never Prefect's limits, which a killed holder keeps.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ PATIENT = 40
 
 
 def run_name() -> str:
-    """Return the name of this flow run: of the recipe, and of the set's version that it starts from."""
+    """Return the flow run's name: the recipe's, and the set's newest version."""
     given: dict[str, Any] = flow_run.get_parameters()
     try:
         folder, path = given.get("folder"), given.get("recipe")
@@ -52,14 +50,14 @@ def run_name() -> str:
 
 
 def version_name(name: str, folder: Path) -> str:
-    """Return a set's name with its newest version, as in ``my-math v3``; v0 before the first."""
+    """Return a set's name and newest version, as in ``my-math v3``; v0 at first."""
     newest = latest(folder)
     return f"{name} v{newest.number if newest is not None else 0}"
 
 
 @contextmanager
 def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) -> Iterator[Run | None]:
-    """Open a run for the length of the block; yield None if a deployment's run finds the folder in use."""
+    """Open a run within the block; yield None if a deployment's folder is in use."""
     run = new_run(recipe, overrides or [], out)
     if deployment.id is not None and is_in_use(run.folder):
         yield None
@@ -75,7 +73,7 @@ def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) ->
 
 
 def is_in_use(folder: Path) -> bool:
-    """Return whether another process holds a folder, and log that this run is passed over if so."""
+    """Return whether another process holds a folder, and log it."""
     try:
         with lock_folder(folder):
             return False
@@ -85,20 +83,17 @@ def is_in_use(folder: Path) -> bool:
 
 
 def gpus(run: Run) -> AbstractContextManager[int]:
-    """Hold one of the machine's GPU slots; wait and log who holds them if none is free."""
+    """Hold a GPU slot of the machine, waiting for a free one."""
     return gpu_slot(run.recipe.schedule.gpus, get_run_logger().info)
 
 
 def needs_gpus(run: Run) -> bool:
-    """Return whether a model of the recipe's difficulty stages runs on this machine."""
+    """Return whether a difficulty stage's model runs on this machine."""
     return any(stage_model(run.recipe, part).kind == "vllm" for part in run.parts)
 
 
 def announce_version(run: Run, version: Version) -> bool:
-    """Emit the event of a new version, once, and return whether it was emitted now.
-
-    A mark in the run folder holds the number of the last version that was announced.
-    """
+    """Emit a new version's event once; return whether it was emitted now."""
     if announced_version(run.folder) >= version.number:
         return False
     payload = {"folder": str(run.folder), "version": version.number, "made_on": version.made_on}
@@ -108,10 +103,10 @@ def announce_version(run: Run, version: Version) -> bool:
 
 
 def announce_exhausted(run: Run, version: int, rows: int | None = None) -> bool:
-    """Emit the event of a set that a refresh left with too few rows in the band, and return whether it has too few.
+    """Emit an event if a refresh left too few rows in the band; return whether it did.
 
     Args:
-        rows: in the band now; those of the version if missing.
+        rows: in the band now; the version's if missing.
     """
     first = published_rows(run.folder, stored_versions(run.folder)[0].number)
     now = published_rows(run.folder, version) if rows is None else rows
@@ -135,7 +130,7 @@ def resource(kind: str, name: str) -> dict[str, str]:
 
 
 def _begin_announcing(run: Run) -> None:
-    """Mark what was published before the folder's first flow run as announced: it starts nothing by itself."""
+    """Mark versions from before the folder's first flow run as announced."""
     if not (run.folder / ANNOUNCED).exists():
         newest = latest(run.folder)
         for mark in (FIRST, ANNOUNCED):

@@ -1,7 +1,4 @@
-"""Runs that hold GPUs, one by one: a lock file per slot, free as soon as its holder is gone, however it ended.
-
-The files are in the user's cache folder, so all services and runs of a user on a machine share them.
-"""
+"""Share the machine's GPUs by lock files in the user's cache folder; a slot is free when its holder ends."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ POLL_S = 1.0
 
 @contextmanager
 def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
-    """Hold one of the machine's slots for the length of the block, and yield its number; wait where all are held.
+    """Hold one of the machine's slots within the block and yield its number; wait if all are held.
 
     Args:
         slots: how many runs may hold GPUs at once.

@@ -1,8 +1,7 @@
-"""What a served deployment runs, fixed when the service starts: its flow, and the parameters that it takes.
+"""Pin what a served deployment runs when the service starts: its flow, and its parameters.
 
-Prefect's runner executes a flow that it holds in memory without reading the deployment's entrypoint, pull steps,
-storage or job variables from the API. The pinned flow then checks its parameters and, so that a change is seen,
-compares the deployment in the API with the registered one. A run that is refused ends as cancelled, with the reason.
+Safety: the runner executes the flow in memory and reads no code location from the API. A run with other parameters, or
+whose deployment was changed in the API, ends as cancelled.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_
 class Pins:
     """The parameters that a deployment takes.
 
-    ``fixed`` have one value. ``inside`` name a file or folder below a folder, or nothing. ``version_of`` is the run
-    folder one of whose versions the parameter ``version`` must name.
+    ``fixed`` have one value, ``inside`` name a path in a folder or nothing, and the parameter ``version`` must be one
+    of the run folder ``version_of``.
     """
 
     fixed: Mapping[str, Path | int | None]
@@ -47,7 +46,7 @@ class Pins:
         return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
     def refusal(self, parameters: Mapping[str, Any]) -> str | None:
-        """Return why these parameters are not the service's own; None if they are."""
+        """Return why these parameters are refused, or None."""
         for name, value in parameters.items():
             if name in self.fixed:
                 is_own = value == self.fixed[name]
@@ -62,7 +61,7 @@ class Pins:
 
 @dataclass(frozen=True)
 class PinnedDeployment:
-    """A deployment of the service: a pinned flow, and its settings in Prefect."""
+    """A pinned flow with its settings in Prefect."""
 
     flow: Flow[Any, Any]
     name: str
@@ -75,7 +74,7 @@ class PinnedDeployment:
         return made
 
     def add_to(self, runner: Runner) -> Any:
-        """Register the deployment, have the runner run this flow for it, and return its id."""
+        """Register the deployment with the runner, and return its id."""
         return runner.add_flow(self.flow, **self._arguments())
 
     def _arguments(self) -> dict[str, Any]:
@@ -87,7 +86,7 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
     """Return a flow that runs with pinned parameters only.
 
     Args:
-        run_name: names its runs, without reading any of their parameters.
+        run_name: names its runs, without reading any parameters.
     """
     original = flow.fn
     entrypoint, signature = f"{original.__module__}.{original.__name__}", inspect.signature(original, eval_str=True)
@@ -114,12 +113,12 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
 
 
 def foreign_code(deployment: DeploymentResponse) -> list[str]:
-    """Return the fields of a deployment in the API that name code or an environment, which no registered one does."""
+    """Return the API deployment's fields that name code or an environment; registered ones have none."""
     return [name for name in CODE if getattr(deployment, name, None)]
 
 
 def _changed_code(entrypoint: str) -> str | None:
-    """Return what changed in the API's deployment of this run; None if nothing."""
+    """Return what changed in the API's deployment, or None."""
     from prefect.client.orchestration import get_client
     from prefect.runtime import deployment as current
 
@@ -130,7 +129,7 @@ def _changed_code(entrypoint: str) -> str | None:
 
 
 def _refuse(why: str) -> NoReturn:
-    """End this run as cancelled, which no retry follows.
+    """End this run as cancelled, without a retry.
 
     Raises:
         Abort: always; Prefect's engine ends the process at it.

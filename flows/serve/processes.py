@@ -1,8 +1,6 @@
-"""All processes of a service, found by a mark in their environment: children of children too, whoever their parent is.
+"""Find and end all processes of a service by a token in their environment.
 
-A process that is killed takes none of its children along, and Prefect's engine goes on without the runner that started
-it. So every process of a service carries the service's token in its environment, and whoever sees the service end ends
-all that carry it.
+Killed processes leave their children running, and Prefect's engine outlives its runner.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ REFUSED = 3
 
 
 def processes_of(token: str) -> Iterator[int]:
-    """Yield the ids of the processes that were started with a service's token; this process is left out."""
+    """Yield the ids of a service's processes except this one."""
     mark = f"\0{TOKEN}={token}\0".encode()
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal() or int(folder.name) == os.getpid():
@@ -32,7 +30,7 @@ def processes_of(token: str) -> Iterator[int]:
 
 
 def end_processes(token: str) -> int:
-    """Kill all processes of a service but this one, and those that they start meanwhile; return how many they were."""
+    """Kill a service's processes except this one, and new ones meanwhile; return their number."""
     ended: set[int] = set()
     while alive := [process for process in processes_of(token) if process not in ended]:
         for process in alive:
@@ -43,10 +41,10 @@ def end_processes(token: str) -> int:
 
 
 def end_with_parent(token: str | None) -> None:
-    """Wait until the parent's end of standard input is gone, however it ended; then end the service and this process.
+    """Wait until the parent closes standard input, then end the service and this process.
 
     Args:
-        token: of the service; None where this process is all of it.
+        token: of the service; None if this process is all of it.
     """
     with suppress(OSError):
         while os.read(0, 1):

@@ -1,8 +1,7 @@
-"""The process that registers deployments in Prefect, runs what falls due, and starts again what was lost.
+"""Register deployments in Prefect, run what is due, and restart what was lost.
 
-`flows.serve.serving` starts it and, when it ends, starts it again; it ends with that process. Before it serves, runs
-that an earlier service left as running are marked as crashed. While it serves, it looks every `LOOK_S` at what the
-sets' folders still owe (`flows.serve.unfinished`) and has it run, unless such a run failed by itself.
+`flows.serve.serving` starts this process, which ends with it. It marks an earlier service's runs as crashed, and every
+`LOOK_S` starts the work that sets still owe, unless that failed by itself.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ SEEN_RUNS = 50
 
 @dataclass(frozen=True, slots=True)
 class ServedSet:
-    """A recipe that is served: its name, the folder of its set, and its schedule."""
+    """A served recipe: its name, its set's folder, and its schedule."""
 
     name: str
     folder: Path
@@ -44,7 +43,7 @@ class ServedSet:
 
 
 def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> int:
-    """Mark the deployments' runs that an earlier service left as running as crashed; return how many."""
+    """Mark an earlier service's running runs as crashed; return their number."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId, FlowRunFilterState
     from prefect.client.schemas.objects import StateType
     from prefect.states import Crashed
@@ -62,7 +61,7 @@ def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> in
 
 
 def start_unfinished(client: SyncPrefectClient, served: ServedSet, now: datetime) -> Work | None:
-    """Start the run of what a set still owes, where no such run is on its way; return it, None where none was."""
+    """Start the run that a set still owes; return it, or None if none was started."""
     work = unfinished(served.folder, served.schedule)
     if work is None:
         return None
@@ -74,9 +73,9 @@ def start_unfinished(client: SyncPrefectClient, served: ServedSet, now: datetime
 
 
 def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
-    """Return whether work may be started (again), by the runs of it so far, the newest first.
+    """Return whether to start work, by its runs so far, the newest first.
 
-    Not while one is on its way, not where the newest failed by itself, and later each time it was lost.
+    Not if one is pending, nor if the newest failed by itself; later each time it was lost.
     """
     from prefect.client.schemas.objects import StateType
 
@@ -90,7 +89,7 @@ def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
 
 
 def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[FlowRun]:
-    """Return the newest runs of a deployment that were to do this work, the newest first."""
+    """Return a deployment's newest runs for this work, newest first."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
     from prefect.client.schemas.sorting import FlowRunSort
 
@@ -103,7 +102,7 @@ def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[Flo
 
 
 def _look(sets: Sequence[ServedSet]) -> None:
-    """Start what the sets owe, again and again; what goes wrong is reported once, and tried again at the next look."""
+    """Start what the sets owe, repeatedly; a failure is reported once and retried."""
     import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectException
@@ -125,7 +124,7 @@ def _look(sets: Sequence[ServedSet]) -> None:
 
 
 def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
-    """Delete a deployment of this name that names code, which registering it again would keep."""
+    """Delete this name's deployment if it names code."""
     from prefect.exceptions import ObjectNotFound
 
     from flows.serve.pins import foreign_code
@@ -138,7 +137,7 @@ def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
 
 
 def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, ready: int) -> None:
-    """Register the recipes' deployments, report it on the pipe ``ready``, and run what falls due until ended."""
+    """Register the deployments, report on the pipe ``ready``, and run what is due."""
     import asyncio
 
     from prefect.client.orchestration import get_client
@@ -172,7 +171,7 @@ def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, rea
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve, as a child of `flows.serve.serving`: the address, the pipe, the run folder or "", and the recipes."""
+    """Serve as a child of `flows.serve.serving`: address, pipe, run folder or "", recipes."""
     address, ready, out, *recipes = arguments
     threading.Thread(target=end_with_parent, args=(os.environ.get(TOKEN),), daemon=True).start()
     try:

@@ -4,8 +4,7 @@
     train-stage/NAME   on the event `goldilocks.curated` of the set, if the recipe names a trainer
     refresh/NAME       on the event `goldilocks.checkpoint` of its trainer
 
-A failed run is tried again by Prefect; one that was killed is started again by `flows.serve.runner`, and resumes as
-every pipeline does.
+Prefect retries a failed run; `flows.serve.runner` restarts a killed one.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def set_folder(recipe: Recipe, out: Path | None) -> Path:
-    """Return the run folder of a recipe that is served: ``out``, or runs/NAME."""
+    """Return a served recipe's run folder: ``out``, or runs/NAME."""
     return (out or Path("runs") / recipe.name).absolute()
 
 
@@ -44,7 +43,7 @@ def deployments(path: Path, out: Path | None = None) -> list[PinnedDeployment]:
         out: the run folder; runs/NAME if missing.
 
     Raises:
-        ConfigError: the recipe cannot be meant, or its trainer's recipe is not there or cannot be.
+        ConfigError: the recipe is invalid, or its trainer's is missing or invalid.
     """
     recipe = load_recipe(path)
     folder = set_folder(recipe, out)
@@ -82,7 +81,7 @@ def _cron_deployment(recipe: Recipe, path: Path, folder: Path) -> PinnedDeployme
 def _event_deployment(
     scheduled_flow: Flow[Any, Any], recipe: Recipe, event: str, kind: str, event_parameters: Sequence[str], pins: Pins
 ) -> PinnedDeployment:
-    """Return a deployment that runs on an event; ``event_parameters`` are filled from the event's payload."""
+    """Return a deployment that runs on an event, whose payload fills ``event_parameters``."""
     folder = Path(str(pins.fixed["folder"]))
     values = {
         name: {

@@ -1,9 +1,6 @@
-"""Prefect's server, without an account or a network: a process that ends with the one that started it.
+"""Run a local Prefect server that ends with its parent; PREFECT_API_URL names a server to use instead.
 
-Prefect's own temporary server outlives a parent that is killed; this one reads a pipe that its parent holds open. It
-keeps its records in PREFECT_HOME. Where the user has a Prefect API (PREFECT_API_URL), that one is used.
-
-Settings are environment variables that Prefect reads when it is first imported, so `quiet` must come before that.
+Call `quiet` before Prefect is first imported, as it reads its environment variables then.
 """
 
 from __future__ import annotations
@@ -50,16 +47,16 @@ QUIET = {
 
 
 def quiet() -> None:
-    """Keep Prefect's log noise and telemetry away, unless the user has set these variables."""
+    """Disable Prefect's log noise and telemetry, unless the user set these variables."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
 
 
 def user_api() -> str | None:
-    """Return the address of the user's own Prefect API, where there is one, and make Prefect `quiet`.
+    """Return the address of the user's Prefect API, if any, and make Prefect `quiet`.
 
     Raises:
-        GoldilocksError: no one answers there.
+        GoldilocksError: it does not answer.
     """
     address = os.environ.get("PREFECT_API_URL") or None
     if address is None:
@@ -79,7 +76,7 @@ def user_api() -> str | None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a server that was started here, and wait for it; one that does not end in `STOP_S` is killed."""
+    """End a server that was started here; kill it after `STOP_S`."""
     process.terminate()
     if process.stdin is not None:
         process.stdin.close()
@@ -94,7 +91,7 @@ def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *
     """Wait until the server answers at the address.
 
     Raises:
-        GoldilocksError: it ended (``ended`` states what to do then), or has not answered within `START_S` (``silent``).
+        GoldilocksError: it ended (``ended`` is the advice), or has not answered within `START_S` (``silent``).
     """
     end = time.monotonic() + START_S
     while time.monotonic() < end:
@@ -109,7 +106,7 @@ def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *
 
 
 class ServerWithPage:
-    """Prefect's server, and below `PAGE` the page of the runs that are served, as an ASGI application.
+    """Prefect's server with the page of served runs below `PAGE`, as an ASGI application.
 
     Args:
         token: what visitors of the page must show.

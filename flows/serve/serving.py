@@ -1,13 +1,10 @@
-"""`goldilocks serve`: Prefect's server and the runner of deployments as children, started again whenever one ends.
+"""Run Prefect's server and the runner as children, restarted together when either ends (`goldilocks serve`).
 
-Where PREFECT_API_URL names a server, that one is used. Else one is started on the loopback interface; it keeps its
-records in PREFECT_HOME as SQLite, or in PostgreSQL where PREFECT_API_DATABASE_CONNECTION_URL names one
-(``postgresql+asyncpg://user:password@host:5432/name``).
+PREFECT_API_URL names a server to use instead. A local one keeps its records in PREFECT_HOME as SQLite, or in the
+PostgreSQL of PREFECT_API_DATABASE_CONNECTION_URL (``postgresql+asyncpg://user:password@host:5432/name``).
 
-The service is crash-only: nothing needs a proper end. A child that ends, however it ends, takes all others with it, and
-they are started again; when this process ends, its children see that and end every process of the service
-(`flows.serve.processes`); what they left over is ended by the next service of the same set. A set is served once at a
-time, by a lock that ends with this process.
+Invariants: the service is crash-only. When this process ends, its children end every process of the service;
+the next service of a set ends what is left. A lock that ends with this process allows one service per set.
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ WATCH_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What is served: the recipes, the run folder of a single one, and the port of Prefect's page."""
+    """The served recipes, a single one's run folder, and the page's port."""
 
     paths: tuple[Path, ...]
     out: Path | None
@@ -70,15 +67,15 @@ class Service:
 
 
 def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | None = None) -> None:
-    """Register the recipes' deployments and run what falls due, until interrupted (`goldilocks serve`).
+    """Register the recipes' deployments and run what is due, until interrupted.
 
     Args:
-        out: the run folder, where there is one recipe; runs/NAME if missing.
+        out: the run folder of a single recipe; runs/NAME if missing.
 
     Raises:
-        ConfigError: a recipe cannot be meant, two have one name, or ``out`` is given for several.
+        ConfigError: a recipe is invalid, two have one name, or ``out`` is given for several.
         StoreError: one of the sets is served already.
-        GoldilocksError: the port is taken, or what serves ended before it began.
+        GoldilocksError: the port is taken, or the service ended before it began.
     """
     recipes = [load_recipe(path) for path in paths]
     names = [recipe.name for recipe in recipes]
@@ -117,7 +114,7 @@ def _access_lines(service: Service) -> list[str]:
 
 @contextmanager
 def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
-    """Hold a set's service with the pages' key in its folder, and end what the service before left over."""
+    """Lock a set's service, write the page key, and end an earlier service's processes."""
     mark = folder / "service.json"
     with ExitStack() as stack:
         try:
@@ -138,7 +135,7 @@ def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
 
 @contextmanager
 def _ends_on_sigterm() -> Iterator[None]:
-    """Have SIGTERM end this process as Ctrl-C does: by way of the blocks that are open."""
+    """Let SIGTERM end this process as Ctrl-C does, through its open blocks."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -151,7 +148,7 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 
 def _keep_serving(service: Service) -> None:
-    """Start the children, and start them again when one has ended; the first time, their failure is the command's."""
+    """Start and restart the children; raise their failure the first time."""
     console = SafeConsole()
     wait_s, has_served = 1.0, False
     while True:
@@ -170,7 +167,7 @@ def _keep_serving(service: Service) -> None:
 
 
 def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
-    """Run the children until one of them ends; return whether they served, and which ended how."""
+    """Run the children until one ends; return whether they served, and how it ended."""
     serves = False
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
@@ -192,7 +189,7 @@ def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
 
 
 def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[bytes], int]:
-    """Start `flows.serve.runner`; return it, and the end of a pipe on which it states that it serves."""
+    """Start `flows.serve.runner`; return it and its pipe that reports readiness."""
     ready, said = os.pipe()
     command = [sys.executable, "-m", "flows.serve.runner", address, str(said), str(service.out or "")]
     try:
@@ -209,7 +206,7 @@ def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[byte
 
 
 def _client_environment(service: Service) -> dict[str, str]:
-    """Return the runner's variables: without a server of Prefect's runner, and with the key of a server of ours."""
+    """Return the runner's variables, with the key of our own server."""
     closed = {**os.environ, "PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
     if os.environ.get("PREFECT_API_URL"):
         return closed
@@ -221,17 +218,15 @@ def _client_environment(service: Service) -> dict[str, str]:
 def serving_api(
     port: int, keys: Keys, token: str = "", folders: Sequence[Path] = ()
 ) -> Iterator[tuple[str, subprocess.Popen[bytes] | None]]:
-    """Yield the address of a Prefect API that schedules and triggers, for the length of the block, and its process.
-
-    The process is None where the user's own API is used.
+    """Yield a Prefect API's address and server process, None for the user's own API.
 
     Args:
-        keys: of the server; it answers no one without one.
+        keys: of the server, which refuses requests without one.
         token: of the service that the process belongs to.
-        folders: run folders that the page next to Prefect's shows; they are in one folder.
+        folders: run folders that the page shows; they are in one folder.
 
     Raises:
-        GoldilocksError: the port is taken, or the server does not come up.
+        GoldilocksError: the port is taken, or the server does not start.
     """
     user_api = os.environ.get("PREFECT_API_URL")
     if user_api:

@@ -1,8 +1,4 @@
-"""What a set's schedule still owes, read from its folder alone: the stage of training, or the refresh, that is missing.
-
-Events start them; an event, or a run that it started, may be lost with the process that held it. So the folder is asked
-again and again, and what is missing is started, whatever became of the event.
-"""
+"""Find the training stage or refresh that a set still owes, from its folder alone, as events may be lost."""
 
 from __future__ import annotations
 
@@ -28,14 +24,14 @@ AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A run that is missing: the flow that does it, and the parameters that tell this work from other work."""
+    """A missing run: its flow, and the parameters that identify it."""
 
     flow: str
     parameters: dict[str, Any]
 
 
 def training_folder(folder: Path, version: int) -> Path:
-    """Return where the stage of training on a version of a set is."""
+    """Return the folder of training on a version of a set."""
     return folder / "training" / f"{version:04}"
 
 
@@ -45,18 +41,18 @@ def trained_stages(folder: Path) -> list[Path]:
 
 
 def announced_version(folder: Path) -> int:
-    """Return the number of the newest version that was announced; 0 where none was."""
+    """Return the newest announced version's number, or 0."""
     return _number(folder / ANNOUNCED)
 
 
 def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
-    """Return whether as many stages have been trained as are asked for, and this version's is not among those begun."""
+    """Return whether all requested stages have been trained, and this version's was not begun."""
     enough = rounds is not None and len(trained_stages(folder)) >= rounds
     return enough and not training_folder(folder, version).exists()
 
 
 def checkpoint(folder: Path, version: int) -> dict[str, Any]:
-    """Return the parameters of a refresh by the model that was trained on a version."""
+    """Return a refresh's parameters for the model trained on a version."""
     stage = training_folder(folder, version)
     return {
         "folder": str(folder),
@@ -67,7 +63,7 @@ def checkpoint(folder: Path, version: int) -> dict[str, Any]:
 
 
 def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
-    """Return the work that is missing on the newest announced version and that no one does; None where there is none.
+    """Return the newest announced version's missing work that is not in progress, or None.
 
     Args:
         folder: the run folder of the set.
@@ -91,5 +87,5 @@ def _number(mark: Path) -> int:
 
 
 def wait_before(runs: int) -> float:
-    """Return the seconds between the end of the last of so many runs of the same work and the next."""
+    """Return the seconds to wait after n runs of the same work."""
     return min(AGAIN_S * 2.0 ** (runs - 1), AGAIN_MOST_S)

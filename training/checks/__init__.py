@@ -1,1 +1,1 @@
-"""What is tried of a model before it is trained: seconds that show whether it would be trained wrongly."""
+"""Checks of a model, in seconds, before it is trained."""

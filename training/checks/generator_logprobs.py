@@ -1,13 +1,7 @@
-"""Generator = trainer: the log-probabilities that come with generated tokens are those that the trainer finds.
+"""Check that generators and trainer compute the same log-probabilities, with first and with changed weights.
 
-First with the weights that both loaded from the model's folder. Then *after an update*: some weights of the trainer
-change, the generators get them as they get every step's, and must give what the changed trainer gives; an update that
-does not reach a tensor shows, which it would not with the weights that are there already. At last they get the first
-weights back, and the trainer has them again, to the bit.
-
-Single tokens with an impossible log-probability are left out, as in a run (`training.rollouts.impossible`).
-
-Invariant: while the changed weights are in, tokens carry a version that no step has, so that nothing cached survives.
+Invariants: the trainer ends with its first weights, to the bit. Tokens of changed weights have a version that
+no step has, so nothing cached survives.
 """
 
 from __future__ import annotations
@@ -97,7 +91,7 @@ class GeneratorChecks:
         return "set dtype of the model's table and compute.dtype to one type, and take weights that are not quantised"
 
     async def _after_update(self, before: Sequence[TokenCompletion], scored: Sequence[Tensor]) -> CheckResult:
-        """Return whether changed weights reach the generators, and the first ones again after them."""
+        """Return whether the generators receive changed weights, and the first ones again."""
         await asyncio.to_thread(self.scorer.flip_weights)
         try:
             if refusal := await self._update(CHANGED_VERSION):
@@ -121,7 +115,7 @@ class GeneratorChecks:
         return CheckResult(_ARRIVE, figure, tolerance, detail, self._update_advice())
 
     async def _update(self, version: int) -> CheckResult | None:
-        """Give the trainer's weights to the generators; return a result where they refuse them."""
+        """Send the trainer's weights to the generators; return a result if they refuse."""
         try:
             await self.pool.update_weights(await asyncio.to_thread(self.state), version)
         except PolicyError as error:
@@ -134,7 +128,7 @@ class GeneratorChecks:
         return "the engine does not load this architecture's weights while it runs; set the kind of its table to torch"
 
     async def _sample(self) -> list[TokenCompletion]:
-        """Return a response of every member to every prompt; single ones may fail, as in a run.
+        """Return every member's response to every prompt, without single failures.
 
         Raises:
             PolicyError: all failed.

@@ -1,13 +1,7 @@
-"""Packed = unpacked: a response has the log-probabilities that it has alone, whatever is next to it.
+"""Check that a packed response has the log-probabilities that it has alone.
 
-Two figures. *Packed = unpacked* compares what a step computes with each sequence alone through transformers' own
-forward pass: attention, positions, boundaries and output layer are all in it, and in half precision so is rounding.
-*Sequences apart* packs twice, with other tokens in the other sequences: the same operations on the same shapes, so that
-next to nothing rounds differently and a small leak is seen in half precision too.
-
-Where one fails, one sequence per micro-batch is tried, and is the advice if it passes.
-
-Not here: how sequences are packed (`training.optimisation.packing`).
+*Packed = unpacked* compares with transformers' own forward pass of each sequence. *Sequences apart* packs twice with
+other tokens in the other sequences, which shows small leaks in half precision too.
 """
 
 from __future__ import annotations
@@ -43,9 +37,8 @@ _RANDOM = ("dropout", "pdrop", "jitter")
 def probe_samples(
     prompt: Sequence[int], token_ids: Sequence[int], window: int | None = None, seed: int = 0
 ) -> list[TrainingSample]:
-    """Return samples to pack: three prompts with two responses each, of tokens drawn from ``token_ids``.
-
-    ``prompt`` is a rendered one. With the ``window`` of an attention, one more sample is longer than that.
+    """Return three prompts with two responses each, of tokens drawn from ``token_ids``, and one longer than any
+    ``window``.
     """
     chance = Random(seed)
     samples = []
@@ -65,7 +58,7 @@ def check_packing(
     *,
     rounded: bool,
 ) -> list[CheckResult]:
-    """Return the results of both figures, or the one that the model computes no finite numbers.
+    """Return the results of both checks, or one failure if the model computes no finite numbers.
 
     Args:
         samples: from `probe_samples`.
@@ -122,7 +115,7 @@ def _sample(prompt: Sequence[int], response: Sequence[int]) -> TrainingSample:
 
 
 def _with_other_first_responses(samples: Sequence[TrainingSample], token_ids: Sequence[int]) -> list[TrainingSample]:
-    """Return the samples; the first of each prompt has another response of the same length, the others are the same."""
+    """Return the samples with each prompt's first response replaced by another of its length."""
     chance = Random(len(samples))
     others, prompts = [], set()
     for sample in samples:

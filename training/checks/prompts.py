@@ -1,7 +1,4 @@
-"""The prompt of a recipe under a model's chat template: whether it can be asked, and whether a response has room.
-
-Not here: the token that ends a turn, which every generator adds to its own (`curation.policies.chat_templates`).
-"""
+"""Check a recipe's prompts under the model's chat template, and the room for responses."""
 
 from __future__ import annotations
 
@@ -64,10 +61,7 @@ def without_room(
     tags: ThinkingTags,
     context: int,
 ) -> dict[str, int]:
-    """Return the tokens of each prompt that fills the context alone, by problem.
-
-    A prompt has no more tokens than bytes, so only long ones are rendered.
-    """
+    """Return the tokens of each prompt that fills the context alone, by problem."""
     if not tasks:
         return {}
     first = tasks[0]
@@ -92,7 +86,7 @@ def check_room(
     max_tokens: int,
     packing: PackingSettings,
 ) -> CheckResult:
-    """Return whether prompts and responses fit the context, and a micro-batch. Figure and tolerance are tokens.
+    """Return whether prompts and responses fit the context and a micro-batch, in tokens.
 
     Args:
         context: of model and generator, in tokens of prompt and response.

@@ -1,9 +1,6 @@
-"""What a check of a model found, and how far two computations of one log-probability may be apart.
+"""Results of a model's checks, and how far two computations of one log-probability may differ.
 
-Every figure is a mean of absolute differences of log-probabilities, in nats a token, over some hundred tokens: a mean
-is a steady number where a maximum is chance, and one token that is off by thousands moves it all the same.
-
-Not here: the checks (the other modules of this room), and which are run when (`training.engines.embedded.preflight`).
+Figures are mean absolute differences of log-probabilities, in nats a token.
 """
 
 from __future__ import annotations
@@ -32,16 +29,15 @@ arrive are 0.5 to 5."""
 
 
 class ModelCheckError(GoldilocksError):
-    """A model that would be trained wrongly by the recipe as it is."""
+    """The recipe would train the model wrongly."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One check: what was measured, how much is allowed (both None where there is no number), and the advice.
+    """One check: what was measured and allowed (None without a number), and ``advice`` if it failed.
 
-    ``advice`` states what to set; it is empty where the check passed.
-
-    Example: ``CheckResult("packed = unpacked", 0.43, 1e-3, "they differ by 0.43 nats", "set packing.single = true")``
+    Example: ``CheckResult("packed = unpacked", 0.43, 1e-3, "they differ by 0.43 nats", "set packing.single =
+    true")``
     """
 
     check: str
@@ -93,7 +89,7 @@ def _number(figure: float | None) -> str:
 
 
 def mean_difference(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> float:
-    """Return the mean absolute difference over all tokens; infinite where one of them is no finite number."""
+    """Return the mean absolute difference over all tokens, infinite unless all are finite."""
     differences = [(one - other).abs() for one, other in zip(ours, theirs, strict=True)]
     count = sum(len(difference) for difference in differences)
     total = float(sum(float(difference.double().sum()) for difference in differences))

@@ -1,10 +1,6 @@
-"""The embedded model: a tiny Llama that does short sums, for demos, tests and machines without a GPU.
+"""A tiny Llama that does short sums, for demos, tests and machines without a GPU.
 
-`problems` is its endless supply of problems, `solutions` are the ways of working it is shown, `tokens` its tokenizer.
-Its weights lie in ``weights/``, beside this file; ``python -m tests.embedded_model.make`` in the repository trains it
-from nothing, and states how often it is right.
-
-Nothing heavy is imported here: `problems` needs no torch.
+``python -m tests.embedded_model.make`` trains the weights. Importing this needs no torch.
 """
 
 from pathlib import Path
@@ -17,7 +13,7 @@ EMBEDDED = "embedded"
 
 
 def resolve_model(model: str, recipe_folder: Path) -> Path:
-    """Return the folder that a recipe names: the shipped model's, or one relative to the recipe's."""
+    """Return the folder of the shipped model, or one relative to the recipe's."""
     return WEIGHTS if model == EMBEDDED else recipe_folder / Path(model).expanduser()
 
 

@@ -1,13 +1,10 @@
-"""The embedded model's problems: an endless seeded supply of short sums, graded by level, split by content.
+"""Generate an endless seeded supply of short sums, graded by level.
 
 Invariants:
-  - everything is drawn with ``Random.random`` and ``Random.randrange``: the same seed gives the same problems on every
-    machine and every Python version;
-  - whether a problem is held out is a property of its computation, not of the draw: 47 + 38 is held out in every
-    wording, every language and every run, or in none. So train and held-out problems never meet, whatever the seeds;
-  - one supply never asks the same statement twice unless told to; every answer is a whole number, not negative.
-
-No torch here: the flows may import this module to make a source.
+  - the same seed gives the same problems on every machine and Python version;
+  - whether a problem is held out depends on its computation alone, in every wording, language and run;
+  - a supply repeats no statement unless asked to; every answer is a whole number, not negative;
+  - no torch is imported here.
 """
 
 from __future__ import annotations
@@ -88,8 +85,8 @@ def generate_exercises(
     """Yield exercises without end, no statement twice unless ``repeats``.
 
     Args:
-        split: the part that is drawn from; both where None.
-        kinds: the kinds that are drawn; all where empty.
+        split: both splits if None.
+        kinds: all if empty.
 
     Raises:
         ValueError: no fresh exercise can be found any more.

@@ -1,8 +1,6 @@
-"""How the embedded model's problems are worded, in seven languages, by kind.
+"""Wordings of the embedded model's problems in seven languages; only English has all kinds.
 
-The blanks are filled by `training.embedded_model.problems`. Every text asks for one number and holds no answer. English
-has all kinds; the six other languages of the Magistral paper have the commonest. Some wordings are those of the demo's
-own problems, so that the embedded model can answer part of them.
+Every text asks for one number and holds no answer.
 """
 
 from __future__ import annotations
@@ -130,5 +128,5 @@ GUESSES: Mapping[str, str] = {
 
 
 def wordings(kind: str, lang: str) -> tuple[str, ...]:
-    """Return the texts of this kind in this language; empty where there are none."""
+    """Return the texts of this kind in this language, maybe none."""
     return (ENGLISH if lang == "en" else FOREIGN[lang]).get(kind, ())

@@ -1,1 +1,1 @@
-"""From problems to samples: what is rolled out next, how it is verified, what is trained on."""
+"""Draw problems, roll them out, judge the rollouts, and make training samples."""

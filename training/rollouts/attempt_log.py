@@ -1,21 +1,12 @@
-"""The texts of a training run: every attempt of training and evaluation in an attempt store of the run, with verdicts.
+"""Store every attempt of a training run, with its verdict.
 
     RUN/attempts/<key>/               `curation.storage.attempts.AttemptStore`: key.json, journal, parts in `ATTEMPT`
-    RUN/verdicts/<verifier>/<key>/    `VerdictStore`: the verdict of the verifier that trained, in `VERDICT`
+    RUN/verdicts/<verifier>/<key>/    `VerdictStore`: the verdict of the run's verifier, in `VERDICT`
 
-A key is the model that training began with (``model@revision``) and the run's name, the prompt, and what drawing
-depends on; training and evaluation have one each. Within it an attempt is named by its problem and an index that no
-other has: group times group size plus place for training, step times attempts plus place for evaluation. Its weights
-are named by ``version`` and ``newest_version``, its moment by ``step``, as in ``attempts.jsonl``, whose rows (rewards
-by component) join on ``rollout_group`` and ``index`` modulo the group size.
+An attempt's index is rollout_group * group size + index in training, and step * attempts + index in evaluation.
 
-`attempt_tables` and `read_attempts` read all of it, `verdict_tables` the verdicts; also while the run goes on.
-
-Invariants: a store holds each finished attempt once, also over kill -9 and resume. For that a checkpoint names the
-parts there are at its moment, and resuming removes every part that it does not name, and the journals. All writing is
-done by one thread, in the order of recording: the loop never waits for a disk.
-
-Not here: rewards.
+Invariants: a store holds each finished attempt once, also after kill -9 and resume, as resuming removes the
+journals and all parts that the checkpoint does not name. One thread writes, in the order of recording.
 """
 
 from __future__ import annotations
@@ -50,10 +41,7 @@ KIND = "training"
 
 @dataclass(frozen=True, slots=True)
 class AttemptPurpose:
-    """What attempts are made for, and all that drawing them depends on.
-
-    Example: ``AttemptPurpose("evaluation", 4, {"temperature": 1.0, "max_tokens": 112, "seed": 1})``
-    """
+    """What attempts are made for, and all that drawing them depends on."""
 
     name: str  # training or evaluation
     per_problem: int  # rollouts of a group, or of a problem in an evaluation
@@ -71,21 +59,19 @@ class AttemptPurpose:
 
 
 def rollout_origin(purpose: str, step: int, version: int, rollout: Rollout, group: int) -> RolloutOrigin:
-    """Return where a finished rollout comes from; ``version`` is the policy's at admission."""
+    """Return a rollout's origin; ``version`` is the policy's at admission."""
     return RolloutOrigin(purpose, step, version, max(rollout.completion.versions, default=version), group)
 
 
 class AttemptLog:
-    """Writes the attempts of a run. A context manager; leaving it flushes what was recorded.
+    """Writes the attempts of a run; leaving the context flushes them.
 
     Args:
-        run: the run's folder.
-        purposes: training, and evaluation.
-        policy: returns the name that attempts are filed under; called on the writing thread, for it may hash weights.
+        policy: returns the policy's name; called on the writing thread, as it may hash weights.
         prompt: the version of the prompt.
         verifiers: those of the run, open.
-        kept_parts: the parts that the checkpoint names which the run goes on from; all others are removed.
-        tags: those that the model thinks in; the store has the form of the house.
+        kept_parts: the parts that the checkpoint names; all others are removed.
+        tags: the model's thinking tags; stored texts have the default ones.
     """
 
     def __init__(
@@ -122,7 +108,7 @@ class AttemptLog:
             self._raise_failure()
 
     def record(self, task: TrainingTask, rollout: Rollout, index: int, origin: RolloutOrigin) -> None:
-        """Keep a finished rollout; ``index`` counts within its group, or within its problem's evaluation.
+        """Store a rollout; ``index`` counts within its group, or its problem's evaluation.
 
         Raises:
             StoreError: an earlier one could not be written.
@@ -133,7 +119,7 @@ class AttemptLog:
         self._pending.append(self._thread.submit(self._write, task, rollout, index, origin))
 
     def checkpoint(self) -> Future[list[str]]:
-        """Make parts of all that was recorded until now; return the names of all parts, for the checkpoint."""
+        """Flush all recorded attempts into parts; return the names of all parts."""
         self._raise_failure()
         return self._thread.submit(self._compact_all)
 
@@ -203,13 +189,13 @@ class AttemptLog:
 
 
 def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterator[pl.DataFrame]:
-    """Yield the attempts of a training run in tables of some ten megabytes, each attempt once.
+    """Yield each attempt of a training run once, in tables of some ten megabytes.
 
     Args:
-        columns: of `ATTEMPT`; must name problem and index.
+        columns: of `ATTEMPT`; must contain problem and index.
 
     Raises:
-        StoreError: the run keeps no attempts, or a part of them is damaged.
+        StoreError: there are no attempts, or they are damaged.
     """
     folders = list(_folders(run, ATTEMPTS))
     if not folders:
@@ -225,7 +211,7 @@ def read_attempts(
     purpose: str | None = None,
     problems: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return attempts of a training run, in the order of step, purpose, problem and index.
+    """Return a training run's attempts, sorted by step, purpose, problem and index.
 
     Args:
         columns: of `ATTEMPT`.
@@ -233,7 +219,7 @@ def read_attempts(
         problems: ids; all if missing.
 
     Raises:
-        StoreError: the run keeps no attempts, or a part of them is damaged.
+        StoreError: there are no attempts, or they are damaged.
     """
     needed = list(dict.fromkeys([*columns, "problem", "index", "step", "purpose"]))
     frames = []
@@ -244,17 +230,14 @@ def read_attempts(
 
 
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
-    """Yield the verdicts that the run was trained on, in the `VERDICT` schema, each once.
-
-    ``outcome`` is null where the format was broken and the verifier was not asked; ``method`` states how.
-    """
+    """Yield each verdict of the run once, in the `VERDICT` schema; ``outcome`` is null if the format was broken."""
     for folder in _folders(run, VERDICTS):
         verifier = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["verifier"])
         yield from VerdictStore(folder.parent, _read_key(folder), verifier, create=False).tables()
 
 
 def count_attempts(run: Path) -> dict[str, int]:
-    """Return how many attempts a run keeps, by purpose; empty where it keeps none."""
+    """Return how many attempts a run keeps, by purpose."""
     counts: dict[str, int] = {}
     for folder in _folders(run, ATTEMPTS):
         purpose = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["purpose"])
@@ -264,7 +247,7 @@ def count_attempts(run: Path) -> dict[str, int]:
 
 
 def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:
-    """Return a verdict as a line of the journal; judged one by one, answers have no class but the reference's."""
+    """Return a verdict as a line of the journal."""
     line = {
         "reference": task.reference_answer,
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
@@ -293,7 +276,7 @@ def _read_key(folder: Path) -> AttemptKey:
 
 
 def _cut_back(run: Path, kept_parts: frozenset[str]) -> None:
-    """Remove what was written after the checkpoint that names these parts; a store that had nothing then goes."""
+    """Remove what was written after the checkpoint that names these parts."""
     for folder in list(_folders(run)):
         for path in _parts(folder):
             if str(path.relative_to(run)) not in kept_parts:

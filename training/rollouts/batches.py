@@ -1,7 +1,7 @@
-"""From groups of judged rollouts to the trainer's samples, and what a batch looks like in numbers.
+"""Make the trainer's samples and a batch's metrics from groups of judged rollouts.
 
-Invariants: advantages and weights are made once for the whole minibatch, over all ranks' samples. Tokens with an
-impossible log-probability (`training.rollouts.impossible`) are not trained on, and weigh nothing.
+Invariants: advantages and weights are computed once for the whole minibatch, over all ranks' samples. Tokens
+with an impossible log-probability are not trained on, and weigh nothing.
 """
 
 from __future__ import annotations
@@ -48,13 +48,11 @@ def build_samples(
     max_tokens: int | None = None,
     teacher_prompt: TeacherPrompt = student_prompt,
 ) -> list[TrainingSample]:
-    """Return a sample for each rollout of a minibatch, with its advantage and token weight, in their order.
+    """Return a sample for each rollout of a minibatch, with its advantage and token weight, in order.
 
-    ``version`` is that of the trainer's weights; None where no generator has had them: after a batch's first minibatch.
-    A rollout's tokens are on-policy where all of them were made by that version: later tokens of one that began with
-    older weights see keys and values of those. ``max_distance`` is that of stored rollouts; ``value_of`` gives a
-    problem's value, None where there is none; ``max_tokens`` are the most of a rollout of the run; ``teacher_prompt``
-    is asked for the samples that the objective wants a teacher's scores of.
+    ``version`` is that of the trainer's weights, None after a batch's first minibatch. A rollout's tokens are on-policy
+    only if all of them were made by that version. ``max_distance`` is that of stored rollouts; ``max_tokens`` limits a
+    rollout of the run.
     """
     numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     rollouts = [rollout for _, rollout in numbered]
@@ -107,7 +105,7 @@ def build_minibatches(
     max_tokens: int | None = None,
     teacher_prompt: TeacherPrompt = student_prompt,
 ) -> list[list[TrainingSample]]:
-    """Return the batch's samples by optimiser step, with all that must be known before the first of them."""
+    """Return the batch's samples by optimiser step."""
     return [
         build_samples(
             groups, settings, batch.number if place == 0 else None, max_distance, value_of, max_tokens, teacher_prompt
@@ -117,7 +115,7 @@ def build_minibatches(
 
 
 def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> dict[str, list[float]]:
-    """Return the estimates of a batch's problems' values, one per group, in the groups' order."""
+    """Return the estimated values of a batch's problems, one per group, in order."""
     found = {number: value for result in results for number, value in result.estimates.items()}
     estimates: dict[str, list[float]] = {}
     for group in batch.groups:
@@ -132,7 +130,7 @@ def check_logprobs(
     """Return how many tokens of a batch have an impossible log-probability.
 
     Raises:
-        PolicyError: they are a larger share than ``max_share`` of the tokens.
+        PolicyError: they exceed ``max_share`` of the tokens.
     """
     impossible = _count_impossible(groups)
     impossible.require_at_most(max_share)
@@ -155,8 +153,7 @@ def _count_impossible(groups: Sequence[RolloutGroup[Rollout]]) -> ImpossibleToke
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
     """Return mean rewards, lengths and ages of a batch that policy version ``version`` trains on.
 
-    ``age`` is in versions, per token; that of stored rollouts is not known, and there is none where all are stored.
-    ``advantage_std`` is the standard deviation of the group-centred rewards.
+    ``age`` is in versions per token, without stored rollouts; ``advantage_std`` is of group-centred rewards.
     """
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
@@ -184,7 +181,7 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
 
 
 def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
-    """Reduce the optimiser steps of a batch: statistics by their own reductions, the sum of losses, the last rate."""
+    """Reduce the optimiser steps of a batch to one row of metrics."""
     reduced = over_steps([result.statistics for result in results])
     return {
         "policy/loss": sum(result.loss for result in results),
@@ -197,7 +194,7 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
 def speed_metrics(
     results: Sequence[StepResult], timer: Timer, sampled_tokens: int, capacity: int, wanted: int
 ) -> dict[str, float]:
-    """Return times and speeds of the interval that a step ends; ``capacity``, ``wanted``: see `Timer.idle_shares`."""
+    """Return times and speeds of a step; for ``capacity`` and ``wanted`` see `Timer.idle_shares`."""
     seconds = max(timer.elapsed_s, 1e-9)
     return {
         **timer.idle_shares(capacity, wanted),
@@ -212,7 +209,7 @@ def speed_metrics(
 
 
 def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rollout]) -> dict[str, Any]:
-    """Return a step's row of ``batches.jsonl``: [group, index] of each rollout, [problem, index] of stored ones."""
+    """Return a row of ``batches.jsonl``: [group, index] of each rollout, [problem, index] if stored."""
     fresh = {group.number for group in sampled.groups}
     stored = [group for group in whole.groups if group.number not in fresh]
     rows = [[request.group, request.index] for group in sampled.groups for request, _ in group.rollouts]
@@ -222,7 +219,7 @@ def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rol
 
 
 def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
-    """Return where the rollouts of a run are: counts by place, and the dropped ones by reason."""
+    """Return the counts of a run's rollouts by state, and of dropped ones by reason."""
     names = ("running", "judging", "waiting", "ready", "admitted", "trained")
     dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
     queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
@@ -230,7 +227,7 @@ def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
 
 
 def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
-    """Return the first rollout of each of the first ``count`` groups as Markdown text."""
+    """Return the first rollout of each of ``count`` groups as Markdown."""
     texts = []
     for group in groups[:count]:
         request, rollout = group.rollouts[0]

@@ -1,11 +1,7 @@
-"""Doubtful verdicts put to a model while training, by curation's question about them (`verify.model`).
+"""Ask a model about doubtful verdicts while training; answers are kept in RUN/asked.jsonl.
 
-Each pair of reference and answer of a problem is one question, asked once in a run and kept in RUN/asked.jsonl, so that
-a resumed run does not ask again. Invariants: only a verdict that is wrong and doubtful is asked about; it becomes
-correct if all readable votes, more than half, are "same"; a question that fails, or is over the limit, leaves the
-verdict as it is and is counted.
-
-Not here: the question (`curation.questions.doubtful_verdicts`).
+Invariants: a pair of reference and answer is asked about once in a run. Only a wrong and doubtful verdict is
+asked about; it becomes correct if more than half the votes are readable and all of them are "same".
 """
 
 from __future__ import annotations
@@ -54,7 +50,7 @@ class DoubtfulVerdicts:
                 self._kept[row["problem"], row["answer"]] = row["decision"]
 
     async def decide(self, task: TrainingTask, verdict: Verdict) -> Verdict:
-        """Return the verdict, correct if it was doubtful and the model takes the answer for the reference."""
+        """Return the verdict, correct if it was doubtful and the model accepts the answer."""
         if verdict.outcome is not Outcome.WRONG or not verdict.is_doubtful or verdict.answer is None:
             return verdict
         decision = await self._decision(task, verdict.answer)

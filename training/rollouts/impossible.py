@@ -1,16 +1,7 @@
-"""Log-probabilities with which no token can have been drawn: found, left out, counted.
+"""Find log-probabilities with which no token can have been drawn, such as NaN or vLLM's -9999.0.
 
-A token that was drawn had a probability: one that is not 0 in fp32, in which engines draw, and not above 1. Impossible
-are NaN, infinities, -9999.0 (vLLM's floor, which represents -inf, NaN, or nothing known of the token), any other floor
-below the logarithm of fp32's smallest number, and what is above 0 beyond rounding.
-
-Such a token's ratio means nothing, so the token is left out of the loss and of its denominators. The rollout stays: its
-reward is the verdict on its text, which is as it is; the group's mean needs it; and the other tokens' probabilities are
-given those before them, whatever became of one number. To drop whole rollouts would leave out just those that hold
-unlikely tokens. Where many are impossible, the engine's numbers are broken as a whole, and the run ends.
-
-Not here: probabilities that are possible, but not the trainer's (`training.objectives.step_statistics`); which
-rollouts are looked through (`training.rollouts.batches`).
+Such a token is left out of the loss and its denominators; its rollout stays, because dropping it would bias the data
+towards likely tokens. A run with too many of them ends.
 """
 
 from __future__ import annotations
@@ -37,7 +28,7 @@ paper."""
 
 
 def float_array(values: Sequence[float]) -> NDArray[np.float64]:
-    """Return floats as an array, in two fifths of the time that `numpy.asarray` takes."""
+    """Return floats as an array, faster than `numpy.asarray`."""
     return np.frombuffer(struct.pack(f"{len(values)}d", *values))
 
 
@@ -52,17 +43,14 @@ def impossible_positions(logprobs: Sequence[float]) -> list[int]:
 
 
 def possible_mask(logprobs: Sequence[float]) -> list[bool] | None:
-    """Return False for tokens with an impossible log-probability, True for others; None where there is none such."""
+    """Return False for tokens with an impossible log-probability; None if there are none."""
     impossible = set(impossible_positions(logprobs))
     return [place not in impossible for place in range(len(logprobs))] if impossible else None
 
 
 @dataclass(frozen=True, slots=True)
 class ImpossibleTokens:
-    """How many of a batch's tokens have an impossible log-probability; ``value`` is the first, in ``problem``.
-
-    Example: ``ImpossibleTokens(3, 51_200, -9999.0, "aime-7")``
-    """
+    """How many of a batch's tokens have an impossible log-probability; ``value`` is the first, in ``problem``."""
 
     count: int
     tokens: int
@@ -76,7 +64,7 @@ class ImpossibleTokens:
         )
 
     def require_at_most(self, share: float) -> None:
-        """Raise PolicyError if more than this share of the batch's tokens is impossible."""
+        """Raise PolicyError if more than this share of the tokens is impossible."""
         if self.count > share * self.tokens:
             raise PolicyError(
                 f"{self}, more than {100 * share:g} %: the generator's numbers are "

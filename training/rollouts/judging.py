@@ -1,7 +1,6 @@
-"""From a response to its reward, for the rollouts of both engines: format, then verdict, then components.
+"""Compute a response's reward for both engines: format, then verdict, then components.
 
-A response that breaks the format is never judged and is worth 0. The caller passes its judge: the embedded engine asks
-by the problem (`training.rollouts.verifiers`), verl by the record that travels with the row (`curation.scoring`).
+A response that breaks the format is never judged and is worth 0.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Ask = Callable[[str], Awaitable[Verdict]]
 
 @dataclass(frozen=True, slots=True)
 class Assessed:
-    """A reward with what led to it; ``outcome`` is None if the format was broken, and ``method`` then states how."""
+    """A reward and its reason; ``outcome`` is None if the format was broken."""
 
     reward: Reward
     outcome: Outcome | None
@@ -36,7 +35,7 @@ async def assess(
 
     Args:
         inputs: the response, without an outcome.
-        check_language: states whether texts share a language; needed if languages are rewarded.
+        check_language: whether texts share a language; needed if languages are rewarded.
     """
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     verdict = await ask(inputs.tags.house_form(inputs.text)) if failure is None else None

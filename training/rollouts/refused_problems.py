@@ -1,8 +1,6 @@
-"""Problems whose prompts the generators' servers refuse: left out of a training run, and counted.
+"""Leave out problems whose prompts the generators' servers refuse, and end the run if they are too many.
 
-A refused rollout leaves its whole group out (`training.rollouts.rollout_scheduler`): a group that lacks some of its
-rollouts has another mean. The problem is not drawn again in this run; a run that is resumed asks it once more. Too many
-of them end the run (`curation.policies.failure_budget`).
+A resumed run asks each of them once more.
 """
 
 from __future__ import annotations
@@ -23,9 +21,9 @@ class RefusedProblems:
     """The refused problems of a run.
 
     Args:
-        problems: how many there are.
+        problems: how many the run has.
         draw: draws the next problem.
-        say: prints a line; called once for each of them.
+        say: prints a line for each refused problem.
     """
 
     def __init__(self, problems: int, draw: Callable[[], str], say: Callable[[str], None]) -> None:
@@ -34,7 +32,7 @@ class RefusedProblems:
         self.ids: set[str] = set()
 
     def draw(self) -> str | None:
-        """Return the next problem that was not refused; None where there is none."""
+        """Return the next problem that was not refused, or None."""
         for _ in range(_MOST_DRAWS):
             problem = self._draw()
             if problem not in self.ids:

@@ -1,27 +1,17 @@
-"""The asynchronous collector's bookkeeping: who is admitted, what makes a batch, what became of every rollout.
-
-No engine, no clock and no tasks: the training loop starts what `admit` hands out and reports what happened::
+"""Track every rollout of the asynchronous collector. The training loop starts what `admit` returns::
 
     admit → (generation) → mark_generated → (verifier) → mark_judged → … all of a group judged … → next_batch
         → (optimiser steps) → mark_trained → (weights handed over) → mark_updated
 
-A rollout's place among the n_async is free as soon as its last token is there, and the next one takes it: a group's
-rollouts start one by one, so that no place waits for a group. Groups are trained on in the order they finish.
-
 Invariants:
   - every admitted rollout is trained on, or dropped with a counted reason, exactly once: `RolloutLedger.balanced`;
-  - nothing is dropped for its length or its age, so rollouts are trained on as they were sampled. Age is bounded by
-    admission: a group opened under policy version v is in batch v + max_staleness or earlier (batch b is trained by
-    version b). Where a slow group is due, the batch waits for it;
-  - admitted and not yet handed out rollouts never exceed `max_outstanding`: the queue cannot overflow, and when it
-    is full generators stop getting work;
-  - batches have n_batch rollouts: what is dropped (no diversity) makes room for new groups, a batch never shrinks.
-    Rollouts that the verifier could not judge leave their group, and count as dropped. Where one of a group failed as
-    `REFUSED`, the whole group is dropped.
+  - nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
+  - admitted rollouts that are not handed out never exceed `max_outstanding`;
+  - batches have n_batch rollouts: dropped groups are replaced; rollouts without a verdict leave their group;
+  - one `REFUSED` rollout drops its whole group;
+  - a `state` between two batches can be restored without losing a rollout or training on it twice.
 
-A `state` between two batches can be restored: no rollout is lost or trained on twice.
-Not here: what a group's rewards mean (the `decide_group` that is passed in), weights, generation. A rollout is what
-`curation` calls an attempt; checkpoints keep the key ``attempts``.
+In checkpoints, rollouts have the key ``attempts``.
 """
 
 from __future__ import annotations
@@ -39,10 +29,7 @@ REFUSED = "refused"  # why a rollout failed whose prompt no server answers: so w
 
 @dataclass(frozen=True, slots=True)
 class RolloutRequest:
-    """A rollout to generate: ``index`` counts within the group, ``version`` is the policy's at admission.
-
-    Example: ``RolloutRequest(group=12, index=3, problem="5f0c2ab19e7d00112233", version=4)``
-    """
+    """A rollout to generate: ``index`` counts within the group, ``version`` is the policy's at admission."""
 
     group: int
     index: int
@@ -52,10 +39,9 @@ class RolloutRequest:
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """What becomes of a finished group.
+    """What happens to a finished group.
 
-    ``drop_reason`` states why none of it is trained on, or is None; ``exclusion_reasons`` says for each rollout, in the
-    order of the call, why it alone is left out, or None.
+    ``drop_reason`` is why none of it is trained on; ``exclusion_reasons`` is why each rollout alone is left out.
     """
 
     drop_reason: str | None
@@ -64,10 +50,7 @@ class GroupDecision:
 
 @dataclass(frozen=True, slots=True)
 class RolloutGroup(Generic[T]):
-    """A finished group to train on: ``rollouts`` with their requests, and the reasons for those that were left out.
-
-    ``version`` is the policy's when the group was opened.
-    """
+    """A finished group to train on; ``version`` is the policy's when the group was opened."""
 
     number: int
     problem: str
@@ -78,20 +61,20 @@ class RolloutGroup(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class RolloutBatch(Generic[T]):
-    """The groups between two updates: batch ``number`` is trained by policy version ``number``."""
+    """The groups that policy version ``number`` trains on."""
 
     number: int
     groups: tuple[RolloutGroup[T], ...]
 
     def minibatches(self, settings: CollectorSettings) -> tuple[tuple[RolloutGroup[T], ...], ...]:
-        """Split the batch, groups whole, into optimiser steps of n_minibatch rollouts; the last may have fewer."""
+        """Split the batch into optimiser steps of whole groups; the last may be smaller."""
         size = settings.minibatch_size // settings.group_size
         return tuple(self.groups[start : start + size] for start in range(0, len(self.groups), size))
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutLedger:
-    """Counts of all admitted rollouts by where they are. ``dropped`` counts by reason."""
+    """Counts of all admitted rollouts by state; ``dropped`` counts by reason."""
 
     admitted: int
     running: int
@@ -111,7 +94,7 @@ class RolloutLedger:
 
 @dataclass(slots=True)
 class _PendingGroup(Generic[T]):
-    """A group under way: ``judged`` holds results by index, ``failed`` why a rollout will never have one."""
+    """An unfinished group: results and failure reasons by index."""
 
     number: int
     problem: str
@@ -122,12 +105,12 @@ class _PendingGroup(Generic[T]):
 
 
 class RolloutScheduler(Generic[T]):
-    """The collector. Calls are cheap, synchronous and not thread-safe; drive it from one task.
+    """The collector. It is not thread-safe; drive it from one task.
 
     Args:
         settings: sizes and bounds.
-        decide_group: decides over a finished group from the results of its judged rollouts, by index.
-        draw_problem: returns the next problem's id, or None while there is none; called once per group.
+        decide_group: decides on a finished group from the results of its judged rollouts, by index.
+        draw_problem: returns the next problem's id, or None; called once per group.
     """
 
     def __init__(
@@ -153,7 +136,7 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def outstanding_rollouts(self) -> int:
-        """Return the rollouts of groups that are opened and neither handed out nor dropped."""
+        """Return the rollouts of open and ready groups, in full groups."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     @property
@@ -162,7 +145,7 @@ class RolloutScheduler(Generic[T]):
         return self.settings.n_async - len(self._running)
 
     def admit(self) -> RolloutRequest | None:
-        """Return the next rollout to start, or None: no place is free, a bound is reached, or there is no problem."""
+        """Return the next rollout to start, or None at a bound or without a problem."""
         if self.idle_slots <= 0:
             return None
         if self._requeued:
@@ -182,14 +165,14 @@ class RolloutScheduler(Generic[T]):
         return request
 
     def mark_generated(self, request: RolloutRequest) -> None:
-        """Record that the rollout is complete and on its way to the verifier; its place is free."""
+        """Record that the rollout is complete; its slot is free."""
         if request not in self._running:
             raise ValueError(f"{request} is not being generated")
         self._running.remove(request)
         self._judging.add(request)
 
     def mark_judged(self, request: RolloutRequest, result: T) -> None:
-        """Record the rollout's result; its group is closed if it was the last."""
+        """Record the rollout's result, and close its group after the last one."""
         if request not in self._judging:
             raise ValueError(f"{request} is not being judged")
         self._judging.remove(request)
@@ -198,7 +181,7 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def mark_failed(self, request: RolloutRequest, reason: str) -> None:
-        """Drop a rollout that will never have a verdict, for example because its engine died."""
+        """Drop a rollout that will never have a verdict."""
         if request not in self._running and request not in self._judging:
             raise ValueError(f"{request} is neither being generated nor judged")
         self._running.discard(request)
@@ -209,10 +192,10 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def next_batch(self, *, partial: bool = False) -> RolloutBatch[T] | None:
-        """Return the next batch, or None while it is not complete or must wait for a group that is due.
+        """Return the next batch, or None while it is incomplete or must wait for a group that is due.
 
         Args:
-            partial: at the end of the data: take what is ready, even if it is less than a batch.
+            partial: take what is ready, at the end of the data.
         """
         room = self.settings.n_batch // self.settings.group_size
         groups = self._ready[:room] if partial else self._select_groups(room)
@@ -226,7 +209,7 @@ class RolloutScheduler(Generic[T]):
         return batch
 
     def empty_batch(self) -> RolloutBatch[T]:
-        """Return a batch of nothing, for a step that trains on something else; the next one has the next number."""
+        """Return a numbered batch without rollouts, for a step that trains on other data."""
         self.batches_taken += 1
         return self._training.setdefault(self.batches_taken - 1, RolloutBatch(self.batches_taken - 1, ()))
 
@@ -244,7 +227,7 @@ class RolloutScheduler(Generic[T]):
         self.version += 1
 
     def drop_outstanding(self, reason: str) -> tuple[RolloutRequest, ...]:
-        """Drop, at the end of the run, all that is not in a batch; return the requests to abort."""
+        """Drop all that is not in a batch; return the requests to abort."""
         aborted = tuple(sorted(self._running, key=lambda request: (request.group, request.index)))
         for group in self._groups.values():
             self._dropped[reason] += group.issued - len(group.failed)
@@ -257,10 +240,10 @@ class RolloutScheduler(Generic[T]):
         return aborted
 
     def state(self, encode: Callable[[T], Any]) -> dict[str, Any]:
-        """Return the state between two batches as JSON can hold it; ``encode`` turns one result.
+        """Return the state between two batches as JSON; ``encode`` converts one result.
 
         Raises:
-            ValueError: a batch is in training; its rollouts would be lost or trained on twice.
+            ValueError: a batch is in training.
         """
         if self._training:
             raise ValueError(f"batches {sorted(self._training)} are in training; take the state after `mark_trained`")
@@ -284,9 +267,9 @@ class RolloutScheduler(Generic[T]):
         return {**counts, "trained": self._trained, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
 
     def restore(self, state: Mapping[str, Any], decode: Callable[[Any], T]) -> None:
-        """Go on from a `state`: what was being generated or judged is handed out again, under the same index.
+        """Continue from a `state`; unfinished rollouts are handed out again, under the same index.
 
-        The generators are taken to have the newest weights.
+        The generators must have the newest weights.
 
         Raises:
             ValueError: this scheduler has admitted rollouts already.
@@ -310,7 +293,7 @@ class RolloutScheduler(Generic[T]):
             self._ready.append(RolloutGroup(row["number"], row["problem"], row["version"], pairs, left_out))
 
     def ledger(self) -> RolloutLedger:
-        """Count all admitted rollouts by where they are; those to generate again after a resume are running."""
+        """Count all admitted rollouts by state; those to generate again count as running."""
         in_batches = [group for batch in self._training.values() for group in batch.groups]
         return RolloutLedger(
             admitted=self._admitted,
@@ -324,7 +307,7 @@ class RolloutScheduler(Generic[T]):
         )
 
     def _open_group(self) -> _PendingGroup[T] | None:
-        """Open a group if the bounds leave room for all of it and there is a problem; otherwise return None."""
+        """Open a group if the bounds allow all of it and there is a problem."""
         settings = self.settings
         by_age = (self.version + settings.max_staleness + 1 - self.batches_taken) * settings.n_batch
         has_room = self.outstanding_rollouts + settings.group_size <= min(by_age, settings.max_outstanding)
@@ -336,7 +319,7 @@ class RolloutScheduler(Generic[T]):
         return group
 
     def _close_if_complete(self, group: _PendingGroup[T]) -> None:
-        """Close the group if all its rollouts have a result or have failed."""
+        """Close the group if every rollout has a result or has failed."""
         if len(group.judged) + len(group.failed) < self.settings.group_size:
             return
         del self._groups[group.number]
@@ -355,7 +338,7 @@ class RolloutScheduler(Generic[T]):
         self._dropped.update([decision.drop_reason] * len(trainable) if decision.drop_reason is not None else [])
 
     def _select_groups(self, room: int) -> list[RolloutGroup[T]] | None:
-        """Select ready groups for the next batch: those that must not wait any longer, then in the order they finished.
+        """Select ready groups for the next batch: urgent ones, then the rest as they finished.
 
         Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left over.
         """

@@ -1,14 +1,9 @@
-"""A rollout's way: problem → prompt → generation → format check → verifier → reward → sample.
+"""Generate and judge rollouts: problem → prompt → generation → format check → verifier → reward → sample.
 
-A rollout is one generated response to one problem, what `curation` calls an attempt.
-
-Invariants: a rollout that breaks the format never reaches the verifier and is worth 0; a verdict TIMEOUT or BROKEN
-excludes the rollout, whose reward has no total. What a rollout draws depends on the run's seed, its group and its
-index only. A finished rollout (`Rollout`) holds all that training needs, and can be written into a checkpoint. Its text
-is in the model's own tags, with those in front that the prompt ended in; the verifier gets it in the house's form
-(`curation.thinking`). Its tokens are those that were sampled.
-
-Not here: who is admitted when (`training.rollouts.rollout_scheduler`), and the advantages (`training.objectives`).
+Invariants: a rollout that breaks the format is not verified and is worth 0; a verdict TIMEOUT or BROKEN
+excludes it. What a rollout draws depends only on the run's seed, its group and its index. Its text has the
+model's thinking tags, also those that the prompt ended in; the verifier gets the default ones
+(`curation.thinking`).
 """
 
 from __future__ import annotations
@@ -49,10 +44,10 @@ class RolloutGenerator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A judged rollout. ``outcome`` is None where the format was broken and the verifier was not asked.
+    """A judged rollout; ``outcome`` is None if the format was broken, ``answer`` is the judged final answer.
 
-    ``answer`` is the final answer that was judged, None where there is none. Of a problem that has a reference text and
-    no verifier, the completion ends with its thoughts, and ``reference_ids`` are the text's tokens after them.
+    For a problem with a reference text and no verifier, the completion ends with its thoughts, and ``reference_ids``
+    are the text's tokens after them.
     """
 
     problem: str
@@ -113,11 +108,11 @@ class RolloutRunner:
     Args:
         prompt: how problems are asked.
         seed: the run's.
-        rewards: amounts; `RolloutRunner.rewards` may be changed while it runs, for rollouts judged from then on.
-        check_language: states whether texts share a language; needed where languages are rewarded.
-        tags: those that the model thinks in.
+        rewards: amounts; may be changed for rollouts judged from then on.
+        check_language: whether texts share a language; needed if languages are rewarded.
+        tags: the model's thinking tags.
 
-    ``generated`` counts the responses so far, ``last_generated_at`` is when the last one came, by the monotonic clock.
+    ``generated`` counts responses; ``last_generated_at`` is on the monotonic clock.
     """
 
     def __init__(
@@ -138,18 +133,18 @@ class RolloutRunner:
         self.generated, self.last_generated_at = 0, time.monotonic()
 
     def verdict_metrics(self) -> dict[str, float]:
-        """Return the metrics of doubtful verdicts since the last call; empty if no model is asked about them."""
+        """Return the metrics of doubtful verdicts since the last call."""
         return self._verifiers.questions.numbers() if self._verifiers.questions is not None else {}
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of the task's prompt, through the chat template where the tokenizer has one."""
+        """Return the token ids of the task's prompt, through any chat template."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
             token_ids = self._prompts[task.id] = self.render(task)
         return token_ids
 
     def render(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of a task's prompt, which is not kept: the task may be a changed copy."""
+        """Return the token ids of a task's prompt without caching them, for a changed task."""
         return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
@@ -158,7 +153,7 @@ class RolloutRunner:
         """Generate the rollout number ``index`` of a group.
 
         Raises:
-            PolicyError: the generator failed, gave no token, or computes no finite numbers.
+            PolicyError: the generator failed, or returned no token or no finite numbers.
         """
         completion = await generator.generate(
             self.prompt_ids(task), seed=derive_seed(self._seed, f"{group}:{index}"), max_tokens=max_tokens
@@ -177,7 +172,7 @@ class RolloutRunner:
         return replace(completion, text=text)
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
-        """Check the format, ask the verifier unless the format is broken, and return the rollout with its reward."""
+        """Return the rollout with its reward; a broken format is not verified."""
         if task.reference_text is not None:
             return self._before_reference(task, task.reference_text, completion)
         seed = derive_seed(self._seed, f"tests:{group}")
@@ -199,10 +194,7 @@ class RolloutRunner:
         return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
-        """Return the thoughts of a completion with the reference text after them; no verifier is asked.
-
-        Thoughts that never end have no text after them, and break the form.
-        """
+        """Return a completion's thoughts with the reference text after them; endless thoughts break the format."""
         count = self._thought_tokens(completion)
         if count is None:
             failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"
@@ -214,7 +206,7 @@ class RolloutRunner:
         return Rollout(task.id, chain, Reward(format=FORMAT), None, "reference", None, (*ids, *end))
 
     def _thought_tokens(self, completion: TokenCompletion) -> int | None:
-        """Return how many tokens it takes until the thoughts have ended; None where they do not."""
+        """Return the number of tokens until the thoughts end, or None."""
         if not self.tags.are_used or self.tags.close not in completion.text:
             return None
         low, high = 1, len(completion.token_ids)
@@ -241,7 +233,7 @@ def _first_tokens(completion: TokenCompletion, count: int, text: str) -> TokenCo
 def render_prompt(
     tokenizer: PreTrainedTokenizerBase, prompt: Prompt, task: TrainingTask, tags: ThinkingTags = THINK
 ) -> tuple[int, ...]:
-    """Return the token ids of the task's prompt, through the chat template where the tokenizer has one.
+    """Return the token ids of the task's prompt, through any chat template.
 
     Raises:
         PolicyError: the template refuses the prompt.
@@ -252,7 +244,7 @@ def render_prompt(
 def chat_ids(
     tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], tags: ThinkingTags = THINK
 ) -> tuple[int, ...]:
-    """Return the token ids of a chat that a response follows; see `render_prompt`."""
+    """Return the token ids of a chat, ready for a response."""
     if tokenizer.chat_template is None:
         return tuple(tokenizer(plain_text(messages))["input_ids"])
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **tags.template_arguments}
@@ -261,5 +253,5 @@ def chat_ids(
 
 
 def derive_seed(seed: int, name: str) -> int:
-    """Return a seed of 63 bits for one named use of the run's seed."""
+    """Return a 63-bit seed for a named use of the run's seed."""
     return int.from_bytes(hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).digest()) >> 1

@@ -1,13 +1,6 @@
-"""What became of the attempts since there was last a group to train on: a run that learns nothing reports it, and ends.
+"""Report a run that gets no group to train on, and why; `is_stalled` then ends it.
 
-Every finished attempt has one fate: its generation failed, its verdict excluded it, it was cut off, it broke the
-format (in one of several ways), it was wrong, or it was correct. `StallMonitor` counts fates until a group can be
-trained on, and then begins anew. It speaks once, and `is_stalled` holds later (`stall_thresholds`).
-
-Attempts count when their group is finished: a group that waits for one long answer may still be trained on. Failed
-generations count at once.
-
-Not here: the time that passes without any attempt (`training.engines.embedded.heartbeat`), ending the run.
+Attempts count when their group is finished, failed generations at once.
 """
 
 from __future__ import annotations
@@ -40,16 +33,13 @@ _ADVICE = (
 
 
 def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
-    """Return after how many attempts without a group to train on a run warns, and after how many it ends.
-
-    All that are generated at once, 16 groups at least, and four times as many; not in the paper.
-    """
+    """Return after how many attempts without a trainable group a run warns, and ends; not in the paper."""
     warn = max(collector.n_async, 16 * collector.group_size)
     return warn, 4 * warn
 
 
 def fate_of(rollout: Rollout) -> str:
-    """Return what became of a finished rollout, in a few words; those of one kind begin alike."""
+    """Return a finished rollout's fate in a few words; those of one kind begin alike."""
     reward = rollout.reward
     if reward.excluded_by is not None:
         return f"{EXCLUDED}{reward.excluded_by}"
@@ -61,11 +51,11 @@ def fate_of(rollout: Rollout) -> str:
 
 
 class StallMonitor:
-    """Counts fates since the last group to train on.
+    """Counts fates since the last trainable group.
 
     Args:
         thresholds: attempts after which it warns, and after which the run should end.
-        say: prints a line for the user; called once between two trainable groups.
+        say: prints the warning, once between two trainable groups.
     """
 
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
@@ -83,7 +73,7 @@ class StallMonitor:
 
     @property
     def attempts(self) -> int:
-        """Return how many attempts finished since there was a group to train on."""
+        """Return the number of attempts since the last trainable group."""
         return self._fates.total()
 
     def record_failure(self, problem: str, error: str) -> None:
@@ -93,7 +83,7 @@ class StallMonitor:
         self._speak_if_due()
 
     def record_group(self, rollouts: Sequence[Rollout], decision: GroupDecision) -> None:
-        """Count the judged rollouts of a finished group, or begin anew where it can be trained on."""
+        """Count the rollouts of a finished group, or reset if it is trainable."""
         if decision.drop_reason is None and None in decision.exclusion_reasons:
             self._clear()
             return
@@ -107,7 +97,7 @@ class StallMonitor:
         self._speak_if_due()
 
     def report(self) -> str:
-        """Return the counts by fate, the commonest one with what to do about it, and one response of its kind."""
+        """Return the counts by fate, advice on the most common one, and an example."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
         commonest, count = self._commonest()
@@ -124,7 +114,7 @@ class StallMonitor:
         )
 
     def _commonest(self) -> tuple[str, int]:
-        """Return the most frequent fate of the commonest kind, and how many attempts that kind has."""
+        """Return the most frequent fate of the commonest kind, and that kind's count."""
         kinds: Counter[str] = Counter()
         for fate, number in self._fates.items():
             kinds[next(beginning for beginning, _ in _ADVICE if fate.startswith(beginning))] += number

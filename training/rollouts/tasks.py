@@ -1,9 +1,6 @@
-"""What is trained on: problems with what their verifier needs, from a curated set or from the embedded supply.
+"""Load problems to train on, from a curated set or the embedded supply.
 
-Invariant: a problem's id names it everywhere; a set that holds one twice is refused.
-
-Not here: which problem comes next (`training.rollouts.curriculum.controller`), and judging
-(`training.rollouts.verifiers`).
+Invariant: a problem's id is unique in a set.
 """
 
 from __future__ import annotations
@@ -39,10 +36,9 @@ LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
 class TrainingTask:
     """A problem to train on: its statement, and the reference answer or the program's tests.
 
-    ``correct`` of ``judged`` attempts of ``policy`` are what its set measured; ``deferred``: its set dropped it as too
-    hard. ``raw_answer`` is the source's reference, and ``accepted`` are answers that a model took for the reference as
-    the set was made; ``judges`` are the labels of the user's own judges that it was measured with.
-    A problem that no rule can judge has a ``reference_text``, a proof or an answer in words, and no verifier.
+    ``correct`` of ``judged`` attempts of ``policy`` were measured by its set, which dropped it as too hard if
+    ``deferred``. ``accepted`` are answers that a model took for the reference; ``judges`` label the user's own judges.
+    A problem that no rule can judge has a ``reference_text`` and no verifier.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -70,11 +66,11 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
 
     Args:
         data: a recipe's table.
-        split: which part of the embedded problems, or of latent ones; a curated set is taken as it is.
-        folder: what relative paths refer to.
+        split: of the embedded or latent problems; a curated set is not split.
+        folder: base of relative paths.
 
     Raises:
-        SourceError: there is no such set, it is empty, or a row has no reference to judge by.
+        SourceError: the set is missing or empty, or a row has no reference.
     """
     if isinstance(data, EmbeddedData):
         source = _embedded_tasks(data, split)
@@ -121,10 +117,7 @@ def _curated_tasks(data: CuratedData, split: Split, folder: Path) -> Iterator[Tr
 
 
 def _refuse_prefixes(files: Sequence[Path]) -> None:
-    """Refuse a set of before whose problems were measured with the begin of a solution, which no one is given any more.
-
-    Evaluated they were without it, and are.
-    """
+    """Refuse an old set whose problems were measured with the start of a solution."""
     for file in files:
         frame = _read(file, ("id",), ("prefix",))
         if "prefix" in frame.columns and (count := frame["prefix"].drop_nulls().len()):
@@ -145,7 +138,7 @@ def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
 
 
 def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
-    """Yield the problems dropped for these reasons, with their solutions, else their answers; each id once."""
+    """Yield the problems dropped for these reasons, with their solutions or answers; each id once."""
     seen: set[str] = set()
     for name in data.folders:
         curated = folder / Path(name).expanduser()
@@ -165,7 +158,7 @@ def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
 
 
 def _code_problems(curated: Path, rows: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, CodeProblem]:
-    """Read what the code verifier needs, by problem, in the language that each one asks for."""
+    """Read what the code verifier needs, by problem."""
     from curation.verify.programs.extraction import CodeLang
     from curation.verify.programs.tables import set_problems
 
@@ -204,10 +197,10 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
 
 
 def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
-    """Return the rows, all of which have statements.
+    """Return the rows.
 
     Raises:
-        SourceError: one has none.
+        SourceError: a row has no statement.
     """
     absent = rows.filter(pl.col("statement").is_null())["id"]
     if absent.len():
@@ -219,7 +212,7 @@ def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:
 
 
 def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> pl.DataFrame:
-    """Read a table's columns; of the ``optional`` ones those that it has.
+    """Read a table's columns, and those of ``optional`` that it has.
 
     Raises:
         StoreError: the file is not what was published.
@@ -233,7 +226,7 @@ def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> p
 
 
 def _published_hash(file: Path) -> str | None:
-    """Return the hash that the mark of a set gives for a file of it; None if it gives none."""
+    """Return the published hash of a set's file, or None."""
     mark = read_json(file.parents[1] / ".published.json") or {}
     stated = mark.get("files", {}).get(f"{file.parent.name}/{file.name}")
     return stated if isinstance(stated, str) else None  # a mark of before gives sizes

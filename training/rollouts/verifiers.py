@@ -1,13 +1,7 @@
-"""Verifiers as the loop calls them: a rollout's text in, a verdict out, without holding up the event loop.
+"""Judge rollouts without blocking the event loop, with the judges that measure difficulty.
 
-The judges are those that measure difficulty, `MathJudge` and `ProgramJudge`, with their common interface
-(`curation.verify.math_judge.Judge`); this module only waits for them. A rollout is curation's attempt.
-
-Invariants: a verifier's own failure is a verdict of its own (TIMEOUT, BROKEN), never "wrong"; all rollouts of a group
-are judged under the same seed, hence by the same tests.
-
-Not here: how answers are compared or programs run (`curation.verify`), and what a verdict is worth
-(`training.rewards`).
+Invariants: a verifier's own failure is TIMEOUT or BROKEN, never "wrong"; all rollouts of a group are judged
+with the same seed, hence by the same tests.
 """
 
 from __future__ import annotations
@@ -42,18 +36,16 @@ def verifier_workers() -> int:
 
 
 class Verifiers:
-    """The verifiers that the tasks need, by domain. A context manager; the code verifier's boxes open on entering.
+    """The verifiers that the tasks need, by domain; entering the context opens the sandboxes.
 
     Args:
         tasks: what will be judged.
         workers: processes for each domain.
         rewards: whether programs are worth the share of tests they pass.
-        judges: the user's own; each problem is judged with those that its set was measured with.
+        judges: the user's own; each problem is judged with those of its set.
 
     Raises:
-        SourceError: two tasks have the same id but other tests, or a task needs a judge that is not given.
-
-    ``questions`` decides doubtful verdicts, if a run asks a model about them.
+        SourceError: two tasks have one id but other tests, or a task needs a judge that is not given.
     """
 
     def __init__(
@@ -110,10 +102,7 @@ class Verifiers:
         return self._math[task.judges]
 
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
-        """Judge one rollout, in the house's form; ``seed`` is that of its group and draws a program's tests.
-
-        ``finish`` states how it ended, as of a `TokenCompletion`.
-        """
+        """Judge one rollout with the default thinking tags; its group's ``seed`` draws a program's tests."""
         request, reference = task.request, task.reference_answer or ""
         judge_task = JudgeTask(
             task.id,

@@ -1,7 +1,6 @@
-"""Which part of each step's batch is stored: all of it at first, then a share that may shrink.
+"""Choose the stored share of each step's batch.
 
-Invariants: what a step gets follows from the seed and the step alone. Without stored attempts every batch is as it was
-sampled.
+Invariant: what a step gets depends only on the seed and the step.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ class StoredPlan:
     Args:
         epoch_groups: stored groups of an epoch.
 
-    Example: with batches of 16 groups, 40 groups an epoch, 1 epoch and a share of .25, steps 1 to 3 train on 16 stored
-    groups each, and all others on 4.
+    Example: with batches of 16 groups, 40 groups an epoch, 1 epoch and a share of .25, steps 1 to 3 train on 16
+    stored groups each, and all others on 4.
     """
 
     settings: StoredSettings
@@ -59,10 +58,10 @@ class StoredPlan:
 
 
 class StoredBatches:
-    """The stored part of a run's batches.
+    """The stored groups of a run's batches.
 
     Args:
-        supply: None for a run that trains on what it samples alone.
+        supply: None for a run without stored attempts.
         general: instruction data for the steps that sample nothing.
     """
 
@@ -81,13 +80,13 @@ class StoredBatches:
         return self.plan is not None and step <= self.plan.offline_steps
 
     def collector(self, step: int, present: CollectorSettings) -> CollectorSettings:
-        """Return the collector's settings for what a step samples, given those of its whole batch."""
+        """Return the collector's settings for what a step samples."""
         stored = 0 if self.plan is None or self.is_offline(step) else self.plan.count(step)
         size = present.n_batch - stored * present.group_size
         return present.model_copy(update={"n_batch": size}) if stored else present
 
     def joined(self, batch: RolloutBatch[Rollout], step: int) -> RolloutBatch[Rollout]:
-        """Return the step's whole batch: what was sampled, and the stored groups spread evenly among them."""
+        """Return the step's whole batch, with stored groups spread evenly."""
         if self.plan is None or self._supply is None:
             return batch
         if self.is_offline(step) and self._general is not None:
@@ -102,7 +101,7 @@ class StoredBatches:
         return RolloutBatch(batch.number, tuple(group for _, group in placed))
 
     def _with_general(self, general: GeneralRows, step: int, version: int) -> list[RolloutGroup[Rollout]]:
-        """Return the groups of a step of a cold start: in each minibatch the last one is instruction data."""
+        """Return a cold start's groups; the last of each minibatch is instruction data."""
         assert self.plan is not None
         assert self._supply is not None
         parts = self._collector.n_batch // self._collector.minibatch_size

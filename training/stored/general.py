@@ -1,6 +1,6 @@
-"""Instruction data next to the traces of a cold start: rows of a file as rollouts that teach by being there.
+"""Instruction data for a cold start, as rollouts.
 
-Invariant: they are judged by no one, so they count in no reward and no pass rate of a run.
+Invariant: these are not judged and count in no reward or pass rate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class GeneralRows:
 
     Args:
         path: a .jsonl or .parquet file.
-        seed: of the order in which rows come.
+        seed: of the order of rows.
 
     Raises:
         SourceError: it cannot be read, or a row has no chat.
@@ -49,7 +49,7 @@ class GeneralRows:
         return len(self._chats)
 
     def rollouts(self, start: int, count: int) -> list[Rollout]:
-        """Return rows number ``start`` … of an endless walk through them, each pass in an order of its own."""
+        """Return rows from number ``start`` of an endless series, shuffled anew in each pass."""
         return [self._rollout(self._row(number)) for number in range(start, start + count)]
 
     def _row(self, number: int) -> int:
@@ -72,10 +72,10 @@ class GeneralRows:
 
 
 def read_chats(path: Path, tags: ThinkingTags = THINK) -> list[list[Message]]:
-    """Return the chats of a file of instruction data; each ends with the answer, in the house's form.
+    """Return a file's chats; each ends with the answer, in the default thinking tags.
 
     Args:
-        tags: those in which the answers have their thoughts.
+        tags: the thinking tags of the file's answers.
 
     Raises:
         SourceError: it cannot be read, holds no row, or a row has no chat.

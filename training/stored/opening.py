@@ -1,4 +1,4 @@
-"""A run's stored attempts, from its recipe to the parts of its batches."""
+"""Open a run's stored attempts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ async def open_stored(
     writer: TokenWriter,
     say: Callable[[str], None],
 ) -> StoredBatches:
-    """Return the stored part of a run's batches: read, judged, counted, and of a cold start published in ``out``.
+    """Return the stored groups of a run, judged; a cold start's are published in ``out``.
 
     Args:
-        recipe_folder: what the recipe's relative paths refer to.
-        say: is called with the counts.
+        recipe_folder: base of the recipe's relative paths.
+        say: prints the counts.
 
     Raises:
-        SourceError: what the recipe names is not there, or teaches nothing.
+        SourceError: what the recipe names is missing, or teaches nothing.
     """
     settings = recipe.stored
     if settings is None:

@@ -1,7 +1,4 @@
-"""Prompts of a teacher that is the model itself: each problem with one of its correct stored attempts (OPSD).
-
-arXiv 2601.18734: the teacher reads a verified solution that the student does not, and scores the student's rollouts.
-"""
+"""Give a self-teacher each problem with one correct stored attempt (OPSD, arXiv 2601.18734)."""
 
 from __future__ import annotations
 
@@ -34,14 +31,14 @@ async def open_shown(
     writer: TokenWriter,
     say: Callable[[str], None],
 ) -> TeacherPrompt:
-    """Return the prompts of the run's teacher: the student's own, or with a stored attempt; None without one.
+    """Return the prompts of the run's teacher, or None without a teacher.
 
     Args:
-        recipe_folder: what the recipe's relative paths refer to.
-        say: is given how many problems have an attempt to show.
+        recipe_folder: base of the recipe's relative paths.
+        say: prints how many problems have an attempt to show.
 
     Raises:
-        SourceError: the runs that made the sets keep no correct attempt.
+        SourceError: the sets' runs keep no correct attempt.
     """
     if needs_of(recipe.objective).teacher != "attempts":
         return student_prompt
@@ -58,7 +55,7 @@ async def shown_prompts(
     writer: TokenWriter,
     seed: int,
 ) -> dict[str, tuple[int, ...]]:
-    """Return the teacher's prompt for each problem that a stored attempt, judged again, solves."""
+    """Return a teacher's prompt for each problem that a stored attempt solves."""
     supply = StoredSupply(sources, tasks, rollouts, writer, StoredSettings(per_problem=1), SftSettings(), 1, seed)
     await supply.load()
     return {
@@ -68,7 +65,7 @@ async def shown_prompts(
 
 
 def shown_prompt(task: TrainingTask, response: str, rollouts: RolloutRunner) -> tuple[int, ...]:
-    """Return the tokens of a task's prompt that shows a response, its thoughts without tags.
+    """Return the tokens of a task's prompt that shows a response, with its thoughts untagged.
 
     Raises:
         ConfigError: the model's chat template drops the response.

@@ -1,7 +1,6 @@
-"""Reads the attempts at solving that runs keep: those of curation (`RUN/attempts`), and a training run's own.
+"""Find the stored attempts at solving of curation and training runs.
 
-A store is known by its key: attempts under a prompt that does not ask to solve (rewriting, judging, translating) are
-left alone, and so are those of a training run's evaluations, whose problems are held out.
+Attempts under other prompts and those of evaluations, whose problems are held out, are left alone.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ COLUMNS = ("problem", "index", "text", "finish", "token_ids", "logprobs", "step"
 
 @dataclass(frozen=True, slots=True)
 class StoredSource:
-    """One store of attempts. ``trained`` says that they are a training run's; `StoredSource.step` of others is null."""
+    """One store of attempts, ``trained`` if it is a training run's."""
 
     run: Path
     store: AttemptStore
@@ -42,14 +41,14 @@ class StoredSource:
 
 
 def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[Path]:
-    """Return the folders of the runs whose attempts are meant.
+    """Return the folders of the runs whose attempts are used.
 
     Args:
-        runs: as the recipe names them; where empty, the runs that made the sets of ``data``.
-        folder: what relative paths refer to.
+        runs: as the recipe names them; the runs that made the sets of ``data`` if empty.
+        folder: base of relative paths.
 
     Raises:
-        SourceError: none is named and the data are no curated sets, or a folder keeps no attempts.
+        SourceError: no run is named and the data are no curated sets, or a folder keeps no attempts.
     """
     if runs:
         named = [folder / Path(name).expanduser() for name in runs]
@@ -64,7 +63,7 @@ def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[P
 
 
 def stored_sources(runs: Sequence[Path]) -> list[StoredSource]:
-    """Return the stores of attempts at solving, run by run, in the order of their names.
+    """Return the stores of attempts at solving, by run and name.
 
     Raises:
         SourceError: there is none.
@@ -90,7 +89,7 @@ def _open(run: Path, path: Path) -> Iterator[StoredSource]:
 
 
 def licences(data: DataSettings, folder: Path) -> list[str]:
-    """Return the licence that the card of each set of problems names; `unknown` where it names none."""
+    """Return the licence on each set's card, or `unknown`."""
     if not isinstance(data, CuratedData):
         return ["apache-2.0"]
     return [_licence(folder / Path(name).expanduser() / "README.md") for name in data.folders]

@@ -1,15 +1,10 @@
-"""Stored attempts, judged by the run's verifiers of today, and the groups of them that each step trains on.
+"""Judge stored attempts with the run's verifiers, and choose the groups that each step trains on.
 
-All attempts at its problems are judged once, before the first step. The objective then chooses which of a problem's
-attempts teach (`Objective.decide`: for `sft` the correct ones); a text counts once; of more than `per_problem` the seed
-chooses. What is left of a problem is in chunks of at most a group's size, and an epoch has every chunk once, or, with
-`hardness`, in proportion to (1 - pass rate) ** hardness, in an order drawn anew.
+`Objective.decide` chooses the attempts that teach. An epoch has each chunk of a problem's attempts once, or with
+`hardness` in proportion to (1 - pass rate) ** hardness.
 
-Invariants: which groups a step trains on follows from the seed and the step alone, so a resumed run needs no state. No
-reward but today's verifier's and today's settings'. Memory holds rewards and no texts: those of a step are read when it
-comes. Every attempt that is not used is counted under its reason.
-
-Not here: where attempts are (`training.stored.sources`), and how texts become tokens (`training.stored.tokens`).
+Invariants: which groups a step trains on depends only on the seed and the step. Rewards are of today's verifier
+and settings. Texts are read when their step comes. Every unused attempt is counted with its reason.
 """
 
 from __future__ import annotations
@@ -44,7 +39,7 @@ NO_PROBLEM, EARLY, TWICE, CAPPED, NO_LOGPROBS = "no_problem", "early_step", "sam
 
 @dataclass(frozen=True, slots=True)
 class StoredAttempt:
-    """A stored attempt that has been judged: where it is, and its rollout without its tokens and text."""
+    """A judged stored attempt: its location, and its rollout without tokens and text."""
 
     source: int
     index: int
@@ -54,7 +49,7 @@ class StoredAttempt:
 
 @dataclass(frozen=True, slots=True)
 class StoredProblem:
-    """A problem's attempts that are trained on, in chunks of at most a group's size, and its pass rate.
+    """A problem's chosen attempts, in chunks of at most a group's size.
 
     ``pass_rate`` is that of all its stored attempts that could be judged.
     """
@@ -66,7 +61,7 @@ class StoredProblem:
 
 @dataclass(slots=True)
 class StoredCounts:
-    """What became of all stored attempts: ``used`` of ``found``, the others by reason."""
+    """Counts of stored attempts: ``found``, ``used``, and unused by reason."""
 
     found: int = 0
     used: int = 0
@@ -81,15 +76,12 @@ class StoredCounts:
 
 
 class StoredSupply:
-    """The stored attempts of a run; `load` first.
+    """The stored attempts of a run; call `load` first.
 
     Args:
-        sources: the stores.
-        tasks: the run's problems.
         rollouts: the run's; it judges the attempts.
-        writer: makes tokens of texts.
-        group_size: attempts of a group at most.
-        seed: the run's.
+        writer: turns texts into tokens.
+        group_size: max attempts of a group.
     """
 
     def __init__(
@@ -133,10 +125,7 @@ class StoredSupply:
         return sum(len(problem.chunks) for problem in self.problems)
 
     def groups(self, start: int, count: int, version: int) -> list[RolloutGroup[Rollout]]:
-        """Return the stored groups number ``start`` … ``start + count - 1`` of the run, with tokens and texts.
-
-        Their numbers are negative, so that no fresh group has the same.
-        """
+        """Return ``count`` stored groups from number ``start``, with tokens, under negative numbers."""
         places = [self._place(number) for number in range(start, start + count)]
         chunks = [(self.problems[problem], self.problems[problem].chunks[chunk]) for problem, chunk in places]
         rows = self._read([attempt for _, chunk in chunks for attempt in chunk])
@@ -163,7 +152,7 @@ class StoredSupply:
             yield from ((problem, attempt, self._whole(attempt, rows)) for problem, attempt in named)
 
     async def _judged(self, place: int) -> AsyncIterator[StoredAttempt]:
-        """Yield the attempts of a source that have a reward; count the others."""
+        """Yield a source's attempts that have a reward; count the rest."""
         source = self.sources[place]
         for table in source.tables():
             for part in table.iter_slices(JUDGED_AT_ONCE):
@@ -201,7 +190,7 @@ class StoredSupply:
         return self._writer.completion(self._rollouts.prompt_ids(task), row)
 
     def _choose(self, problem: str, attempts: Sequence[StoredAttempt]) -> StoredProblem | None:
-        """Return which of a problem's attempts are trained on; None where none is."""
+        """Return a problem's attempts to train on, or None."""
         judged = [attempt for attempt in attempts if not attempt.rollout.reward.excluded]
         pass_rate = sum(one.rollout.reward.correct for one in judged) / len(judged) if judged else 0.0
         order = sorted(attempts, key=lambda one: self._draw(f"{problem}:{one.source}:{one.index}"))
@@ -251,12 +240,12 @@ class StoredSupply:
         return self._epochs[epoch] or self._epoch(epoch + 1)
 
     def _copies(self, mean: float, name: str) -> int:
-        """Return how often a chunk comes in an epoch: a whole number with this mean, by the seed."""
+        """Return how often an epoch has a chunk: a seeded whole number with this mean."""
         whole = math.floor(mean + 1e-9)
         return whole + (self._draw(f"copies:{name}") < mean - whole)
 
     def _draw(self, name: str) -> float:
-        """Return a number in [0, 1) for one named use of the seed."""
+        """Return a seeded number in [0, 1) for one named use."""
         value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
         return int.from_bytes(value) / 2**64
 

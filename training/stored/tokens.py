@@ -1,11 +1,6 @@
-"""A stored text as the tokens that the model would have drawn, so that it can be trained on.
+"""Turn stored texts into the tokens that the model would have drawn.
 
-Stored texts are in the form of the house (`curation.thinking`), with the tag in front that the prompt ended in. They
-are written in the model's tags again, what belongs to its prompt is taken away, and a text that ended by itself gets
-the token that ends a response. Tokens that the store kept are taken where they are this model's.
-
-Invariant: tokens that are returned, written as text by the reader of fresh responses, are the stored text; what does
-not come back so is refused with a word.
+Invariant: the returned tokens decode to the stored text; an attempt for which they do not is refused with a reason.
 """
 
 from __future__ import annotations
@@ -26,11 +21,11 @@ OTHER_BEGINNING, OTHER_TEXT, EMPTY = "other_beginning", "other_text", "empty"
 
 
 class TokenWriter:
-    """Writes stored texts as tokens.
+    """Converts stored texts to tokens.
 
     Args:
         stops: the tokens that end a response.
-        tags: those that the model thinks in.
+        tags: the model's thinking tags.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: StopTokens, tags: ThinkingTags) -> None:
@@ -40,10 +35,9 @@ class TokenWriter:
         self._ends = frozenset(stops.ids)
 
     def completion(self, prompt_ids: tuple[int, ...], row: Mapping[str, Any]) -> TokenCompletion | str:
-        """Return the attempt of a row (text, finish, token_ids, logprobs) as one response; else why it cannot be.
+        """Return a row's attempt (text, finish, token_ids, logprobs) as a response, or why that is impossible.
 
-        One that does not begin as responses to this prompt do cannot be. Of an attempt whose log-probabilities are not
-        known ``logprobs`` is empty; ``versions`` always is.
+        ``logprobs`` is empty if they are unknown; ``versions`` always is.
         """
         text, finish = self.tags.house_form(row["text"]), row["finish"] or "stop"
         kept = row.get("token_ids")
@@ -61,15 +55,15 @@ class TokenWriter:
         return TokenCompletion(prompt_ids, token_ids, (), (), text, finish)
 
     def prompt_ids(self, chat: Sequence[Message]) -> tuple[int, ...]:
-        """Return the tokens of a chat that an answer follows, through the chat template where there is one."""
+        """Return the tokens of a chat, ready for an answer."""
         return chat_ids(self._tokenizer, chat, self.tags)
 
     def after_prompt(self, prompt_ids: Sequence[int], text: str) -> str:
-        """Return a text in the house's form in the model's tags, without the tag that its prompt ends in."""
+        """Return a stored text in the model's tags, without the tag that its prompt ends in."""
         return self.tags.house_form(text).removeprefix(self._text(prompt_ids, ()))
 
     def response_ids(self, text: str, *, ended: bool) -> tuple[int, ...]:
-        """Return the tokens of a response's text, with the token that ends it where it ``ended`` by itself."""
+        """Return a response's tokens, with an end token if it ``ended`` by itself."""
         token_ids = tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         return (*token_ids, self._end) if ended else token_ids
 

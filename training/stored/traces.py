@@ -1,9 +1,9 @@
-"""The traces of a cold start as a set of their own: RUN/traces, with the card that states what they are.
+"""Publish the traces of a cold start as a set with a card.
 
     RUN/traces/data/train-00000-of-00001.parquet    a row a trace
     RUN/traces/README.md                            the card, in the Hugging Face card format
 
-Invariant: a card is made from counts and names alone; the same traces give the same bytes.
+Invariant: the same traces give the same bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def publish_traces(
     Args:
         out: the run's folder.
         name: the run's name.
-        licences: those of the sets whose problems are solved.
+        licences: of the sets whose problems are solved.
     """
     rows = []
     for problem, attempt, rollout in supply.texts():

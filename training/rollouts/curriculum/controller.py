@@ -1,9 +1,6 @@
-"""The curriculum as the loop drives it: which problem comes next, and what changes as learning goes on.
+"""Drive the curriculum in the training loop. Without settings all problems stay active.
 
-It keeps the pools, the pass counts of each problem, and the curves that the triggers read; decisions are
-`training.rollouts.curriculum`'s. Without settings all problems stay active and nothing changes.
-
-Invariants: every change is returned with its reason; a `state` that is restored goes on as if nothing had happened.
+Invariant: a restored `state` continues as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -44,9 +41,7 @@ class CurriculumController:
         collector: the run's sizes, which stages change.
         steps: of the whole run.
         deferred: problems that are too hard at first.
-        domains: of the problems, for a draw by domain; one for all if missing.
-
-    ``collector``, ``rewards`` and ``objective`` are the present ones.
+        domains: of the problems, for a draw by domain.
     """
 
     def __init__(
@@ -80,7 +75,7 @@ class CurriculumController:
 
     @property
     def stage(self) -> tuple[int, int]:
-        """Return the present stage, from 0, and the step after which it began."""
+        """Return the current stage, from 0, and the step after which it began."""
         return self._stage, self._stage_began
 
     def draw_problem(self) -> str:
@@ -95,7 +90,7 @@ class CurriculumController:
         return draw_from_pools(self._members, self._draw_counts, self._seed, pick)
 
     def _next_active(self) -> str:
-        """Return the next active problem of an order by pass rates, drawn anew after every step."""
+        """Return the next active problem, in an order drawn anew after every step."""
         assert self._settings is not None
         assert self._members is not None
         draw = self._settings.draw
@@ -109,7 +104,7 @@ class CurriculumController:
         return self._active_order.popleft()
 
     def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
-        """Record how many rollouts of a group were judged at this step, and how many were correct."""
+        """Record how many rollouts of a group were judged and correct at this step."""
         if self._settings is None or not judged:
             return
         self._pass_counts.setdefault(problem, []).append(PassCounts(step, correct, judged))
@@ -125,15 +120,15 @@ class CurriculumController:
         limited: float = 1.0,
         may_end_stage: bool = True,
     ) -> tuple[list[PoolChange], list[SettingChange]]:
-        """Apply what changes after this step, and return it: problems that change pools, and settings.
+        """Apply and return what changes after this step: pools of problems, and settings.
 
         Args:
-            step: the step that was taken, from 1.
+            step: from 1.
             reward: mean total reward of what was sampled since the last step.
             length: mean length of the same rollouts, in tokens.
             pass_rate: share of them that are correct.
             limited: share of them that reached the length penalty or were cut.
-            may_end_stage: whether a stage may end here; False if sizes change at checkpoints alone.
+            may_end_stage: False if sizes change at checkpoints only.
         """
         settings = self._settings
         if settings is None:
@@ -179,7 +174,7 @@ class CurriculumController:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state`; problems that have left the data since are forgotten."""
+        """Continue from a `state`, without problems that have left the data."""
         problems = self.pools
         self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in problems}
         self._draw_counts = DrawCounts(**state["drawn"])
@@ -196,7 +191,7 @@ class CurriculumController:
         self.rewards = self.rewards.model_copy(update=lengths)
 
     def _next_stage(self, step: int, settings: CurriculumSettings) -> list[SettingChange]:
-        """Begin the next stage where the present one ends; return what that changes."""
+        """Begin the next stage if the present one ends; return what changes."""
         if self._stage + 1 >= len(settings.stages):
             return []
         taken = step - self._stage_began

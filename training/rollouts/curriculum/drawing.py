@@ -1,12 +1,7 @@
-"""Which problems the next groups are made of: mostly active ones, with a few retired and deferred among them.
+"""Draw problems for the next groups: mostly active ones, with a few retired and deferred.
 
-Each pool is walked through in an order drawn anew for every pass, so that within a pass each of its problems comes up
-once (as long as the pool's members stay the same; a problem that moves may be met twice in a pass, or not). The walk
-is a function of the seed and of how many groups each pool has given, both of which a checkpoint holds: a resumed run
-draws what an undisturbed one would have drawn.
-
-Invariant: no pool is a dead end. Over k draws, floor(k * share) of each of the two passive pools come up (one less at
-most), whatever the batch size.
+Invariants: the draw depends only on the seed and `DrawCounts`, so a resumed run draws the same. Of k draws,
+each passive pool gets floor(k * share), or one less.
 """
 
 from __future__ import annotations
@@ -27,10 +22,7 @@ RETRY_SHARE = 0.05
 
 @dataclass(slots=True)
 class DrawCounts:
-    """How far drawing has come; part of a checkpoint.
-
-    ``by_pool`` counts the groups drawn from each pool, ``total`` all of them.
-    """
+    """Groups drawn so far, in all and from each pool; part of a checkpoint."""
 
     total: int = 0
     by_pool: dict[str, int] = field(default_factory=lambda: {pool.value: 0 for pool in Pool})
@@ -45,8 +37,8 @@ def draw_from_pools(
     """Draw the next problem and advance ``counts``.
 
     Args:
-        members: ids of each pool's problems, in one fixed order.
-        next_active: draws from the active pool in another order than its walk.
+        members: ids of each pool's problems, in a fixed order.
+        next_active: draws from the active pool in another order.
 
     Raises:
         ValueError: there is no problem at all.
@@ -66,7 +58,7 @@ def draw_from_pools(
 
 
 def _walk(names: Sequence[str], count: int, seed: str) -> str:
-    """Return the ``count``-th problem of a walk that passes through all of them in a new order each time."""
+    """Return the ``count``-th problem of repeated passes, each in a new order."""
     turn, position = divmod(count, len(names))
     return _order(tuple(names), f"{seed}:{turn}")[position]
 

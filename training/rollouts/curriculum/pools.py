@@ -1,12 +1,7 @@
-"""Sort problems by their present pass rate: active, deferred (too hard for now) or retired (too easy by now).
+"""Sort problems by their current pass rate: active, deferred (too hard) or retired (too easy).
 
-The pass rate comes for free from the rollouts that training makes anyway, weighted by age: a rollout made ``a`` steps
-ago weighs ``0.5 ** (a / HALF_LIFE)``. With correct weight c and wrong weight w the pass rate has the posterior
-Beta(1 + c, 1 + w) (uniform prior), and a problem changes its pool only if that posterior puts at least `CONFIDENCE` of
-its mass on the other side of the band. That is the hysteresis: an uncertain problem stays where it is.
-
-No pool is a dead end: `training.rollouts.curriculum.drawing` probes the retired and retries the deferred at a low rate,
-and their new rollouts move them back by the same rule.
+A rollout made ``a`` steps ago weighs ``0.5 ** (a / HALF_LIFE)``. With correct weight c and wrong weight w the posterior
+is Beta(1 + c, 1 + w); a problem changes its pool only if `CONFIDENCE` of that is outside the band.
 """
 
 from __future__ import annotations
@@ -39,10 +34,7 @@ class Pool(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PassCounts:
-    """Rollouts at one problem at one step: ``correct`` of ``judged``. Rollouts the verifier failed on are not here.
-
-    Example: ``PassCounts(step=120, correct=3, judged=16)``
-    """
+    """Rollouts at one problem at one step, without those that the verifier failed on."""
 
     step: int
     correct: int
@@ -51,10 +43,7 @@ class PassCounts:
 
 @dataclass(frozen=True, slots=True)
 class PassRateEstimate:
-    """A problem's present pass rate: weights of correct and of wrong rollouts, and the posterior's mean and tails.
-
-    Example: ``PassRateEstimate(correct=2.5, wrong=9.5, pass_rate=0.25, below_band=0.01, above_band=0.0)``
-    """
+    """A problem's current pass rate: weights of correct and wrong rollouts, the posterior's mean and tails."""
 
     correct: float
     wrong: float
@@ -98,7 +87,7 @@ def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int) -> PassRateE
 
 
 def pool_change(problem: str, pool: Pool, now: PassRateEstimate) -> PoolChange | None:
-    """Return the pool that the problem moves to, with the reason, or None where it stays."""
+    """Return the problem's new pool with the reason, or None if it stays."""
     if now.effective_rollouts < MIN_EFFECTIVE_ROLLOUTS:
         return None
     inside = 1 - now.below_band - now.above_band

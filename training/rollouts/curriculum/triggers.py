@@ -1,13 +1,8 @@
-"""What to change when learning slows: harder problems, the next stage.
+"""Decide what to change when learning slows: harder problems, or the next stage (paper, section 5.2).
 
-Pure functions of recorded curves, one value a step. Each returns what to do with its reason, or None. A stage (paper,
-section 5.2) changes only what it names; all else stays as the stage before left it.
-
-A curve is flat where a straight line through its last `PLATEAU_WINDOW` values rises or falls by less than a smallest
-gain over the window, and its slope is not clearly different from zero (its t value is under 2): a slow but sure climb
-is no plateau, and neither is a fall, to which more difficulty would be the wrong answer. A flat reward is a plateau if
-the mean pass rate is above the band's lower edge: a policy that solves almost nothing has not learnt yet. A flat length
-is one if the limit causes it, that is, if `LIMITED_SHARE` of the responses reach the length penalty or are cut.
+A curve is flat if the gain of its line over `PLATEAU_WINDOW` values is small and its slope has a t value under 2. A
+flat reward is a plateau only at a mean pass rate above the band's lower edge, a flat length only if `LIMITED_SHARE` of
+the responses reach the length limit.
 """
 
 from __future__ import annotations
@@ -43,7 +38,7 @@ HARDER_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One change of the run: what, from which value to which, and why.
+    """One change of the run, and why.
 
     Example: ``SettingChange("active", 400, 500, "reward flat: +0.012 over 20 steps (t = 0.4)")``
     """
@@ -56,7 +51,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A straight line through the last ``window`` values: its gain from end to end, and the t value of its slope."""
+    """A straight line through the last ``window`` values: its gain, and its slope's t value."""
 
     window: int
     mean: float
@@ -65,7 +60,7 @@ class Trend:
 
 
 def trend(values: Sequence[float], window: int) -> Trend | None:
-    """Fit a straight line by least squares through the last ``window`` values; None where there are fewer."""
+    """Fit a line by least squares through the last ``window`` values; None if there are fewer."""
     if len(values) < window:
         return None
     ys = values[-window:]
@@ -80,7 +75,7 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
 
 @dataclass(slots=True)
 class TrainingCurves:
-    """Recorded curves, one value a step: means of what was sampled since the step before.
+    """Recorded curves, one value a step: means of what was sampled since the last step.
 
     ``limited`` is the share of responses that reached the length penalty or were cut.
     """
@@ -106,36 +101,36 @@ class TrainingCurves:
 
 
 def reward_plateau(curves: TrainingCurves, floor: float) -> Trend | None:
-    """Return the trend of the last rewards if they are flat, at a mean pass rate above ``floor``."""
+    """Return the trend of flat rewards at a mean pass rate above ``floor``."""
     fit = _flat(trend(curves.reward, PLATEAU_WINDOW), REWARD_MIN_GAIN)
     return fit if fit is not None and fmean(curves.pass_rate[-PLATEAU_WINDOW:]) > floor else None
 
 
 def length_plateau(curves: TrainingCurves) -> Trend | None:
-    """Return the trend of the last lengths if they are flat because the limit binds."""
+    """Return the trend of flat lengths if the limit is the cause."""
     fit = trend(curves.length, PLATEAU_WINDOW)
     return _flat(fit, LENGTH_MIN_GAIN * fit.mean) if fit is not None and length_binds(curves) else None
 
 
 def length_binds(curves: TrainingCurves) -> bool:
-    """Return whether the limit on the length shortened responses of the last steps."""
+    """Return whether the length limit shortened recent responses."""
     return fmean(curves.limited[-PLATEAU_WINDOW:]) >= LIMITED_SHARE
 
 
 def _flat(fit: Trend | None, min_gain: float) -> Trend | None:
-    """Return a trend with a small gain and a slope not clearly different from zero."""
+    """Return the trend if it is flat."""
     return fit if fit is not None and abs(fit.gain) < min_gain and abs(fit.t_value) < 2 else None
 
 
 def activate_deferred(
     curves: TrainingCurves, floor: float, step: int, last_change: int | None, active: int, deferred: int
 ) -> SettingChange | None:
-    """Return, on a reward plateau, how many deferred problems come in.
+    """Return, on a reward plateau, how many deferred problems become active.
 
     Args:
         floor: the pass rate below which a problem is deferred.
-        last_change: the step at which some came in last.
-        active, deferred: how many problems the pools hold.
+        last_change: the step at which this last happened.
+        active, deferred: sizes of the pools.
     """
     fit = reward_plateau(curves, floor)
     has_cooled_down = last_change is None or step - last_change >= PLATEAU_WINDOW + PATIENCE
@@ -147,15 +142,13 @@ def activate_deferred(
 
 
 def stage_end(stage: StageSettings, taken: int, curves: TrainingCurves, floor: float, *, grows: bool) -> str | None:
-    """Return why the stage ends now, or None while it goes on.
-
-    A plateau ends a stage before one with more length only if the limit binds; `steps` ends it in any case.
+    """Return why the stage ends now, or None.
 
     Args:
         taken: steps taken in this stage.
         curves: since it began.
         floor: the pass rate that a plateau of the reward must exceed.
-        grows: whether the next stage allows longer responses.
+        grows: whether the next stage allows longer responses; a plateau then counts only if the limit binds.
     """
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"

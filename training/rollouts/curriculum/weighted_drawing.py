@@ -1,11 +1,9 @@
-"""Orders in which active problems are drawn, by what is known of their pass rates.
+"""Order active problems by their estimated pass rates, without replacement.
 
-    gaussian   in proportion to exp(-(p - m)^2 / 2 s^2), p the posterior mean, m falling over the run; within each
-               domain, whose orders are then mixed evenly by their lengths
+    gaussian   in proportion to exp(-(p - m)^2 / 2 s^2), p the posterior mean, m falling over the run; by domain
     thompson   a draw from each problem's posterior Beta(1 + correct, 1 + wrong), the nearest to 1/2 first
 
-An order is drawn anew after every step and walked through: without putting back, so that none comes twice before all
-others had their chance. Pure: the same numbers and the same seed give the same order.
+Invariant: the same numbers and seed give the same order.
 """
 
 from __future__ import annotations
@@ -36,14 +34,12 @@ def weighted_order(
     seed: str,
     domains: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return the problems in the order in which they are drawn next.
+    """Return the problems in the order in which they are drawn next (Efraimidis and Spirakis 2006, keys u^(1/w)).
 
     Args:
         counts: weights of correct and of wrong rollouts, by problem (`weigh_counts`).
         progress: finished share of the run, from 0 to 1.
-        domains: of the problems; one for all if missing. Only the Gaussian looks at them.
-
-    Source of the order by weights: Efraimidis and Spirakis 2006, keys u^(1/w).
+        domains: of the problems; only the Gaussian uses them.
     """
     names = sorted(counts)
     generator = np.random.default_rng(random.Random(seed).getrandbits(64))
@@ -57,10 +53,7 @@ def weighted_order(
 
 
 def _mixed(order: Sequence[str], domains: Mapping[str, str]) -> list[str]:
-    """Return an order in which every beginning has each domain's share of all problems, to within one problem.
-
-    Within a domain the order stays.
-    """
+    """Return an order in which every prefix has each domain's share of all problems, to within one."""
     by_domain: dict[str, list[str]] = {}
     for name in order:
         by_domain.setdefault(domains.get(name, ""), []).append(name)
@@ -73,7 +66,7 @@ def _mixed(order: Sequence[str], domains: Mapping[str, str]) -> list[str]:
 
 
 def draw_weights(rates: Numbers, progress: float) -> Numbers:
-    """Return the weight of each pass rate, at most 1 and at least `LEAST_WEIGHT`."""
+    """Return the weight of each pass rate, from `LEAST_WEIGHT` to 1."""
     first, last = GAUSSIAN_MEANS
     mean = first + (last - first) * min(max(progress, 0.0), 1.0)
     weights: Numbers = np.maximum(np.exp(-0.5 * ((rates - mean) / GAUSSIAN_SPREAD) ** 2), LEAST_WEIGHT)
