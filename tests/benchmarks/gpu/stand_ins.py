@@ -86,10 +86,16 @@ def _install_pydantic() -> None:
     top.__path__ = []
     top.BaseModel, top.Field, top.ConfigDict = _Model, _Field, dict
     top.model_validator = top.field_validator = top.field_serializer = decorator
-    top.AfterValidator = top.BeforeValidator = top.SerializeAsAny = top.PlainSerializer = top.TypeAdapter = Marker
-    top.GetCoreSchemaHandler = top.GetJsonSchemaHandler = top.PrivateAttr = Marker
-    top.NonNegativeFloat = float
     top.ValidationError = type("ValidationError", (ValueError,), {})
+    top.NonNegativeFloat = float
+
+    def other(name: str) -> Any:
+        """Return what stands for any further name of pydantic."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Marker
+
+    top.__getattr__ = other
     sys.modules.update(modules)
     fields: Any = modules["pydantic.fields"]
     schema: Any = modules["pydantic.json_schema"]
