@@ -52,7 +52,7 @@ def test_settings_can_be_changed() -> None:
             f"{', '.join(sorted(TrainRecipe.model_fields))}.",
         ),
         ("data.problems=many", "`data.problems` = 'many': input should be a valid integer."),
-        ('data={kind="curated", folders="set"}', "`data.folders` = 'set': input should be a list."),
+        ('data={kind="curated", folders="set"}', "`data.folders` = 'set': input should be a list, as in ['set']."),
         ('data={kind="curated"}', "`data.folders` is missing."),
         ("data={problems=4}", "`data.kind` is missing; it should be one of 'embedded', 'curated', 'latent'."),
         ("data=embedded", "`data` = 'embedded': input should be a table."),

@@ -219,7 +219,10 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),
         (changed(verify={"limit_s": "2"}), "`verify.limit_s` = '2': input should be a valid number."),
-        (changed(statements={"languages": "en"}), "`statements.languages` = 'en': input should be a list."),
+        (
+            changed(statements={"languages": "en"}),
+            "`statements.languages` = 'en': input should be a list, as in ['en'].",
+        ),
     ],
 )
 def test_one_mistake_is_one_sentence(table: dict[str, Any], said: str) -> None:
