@@ -1,13 +1,7 @@
-r"""Compares the figures of two similar texts: the same problem reworded, or another one from its template.
+"""Compares the figures of two similar texts, to distinguish a reworded problem from another of its template.
 
-Figures are compared as multisets. The share that agrees is
-
-  running text   of numbers, single letters, functions and symbols: the share of the text with fewer figures, or five
-                 quarters of the other's share if that is less, because words may replace a number;
-  formulas       of all signs (``\arcsin 1`` and ``\arcsin -1``): the share of the text with more;
-  containment    if one text is in the other: the share of the text with fewer.
-
-The text without its figures is its *wording*, the template's signature.
+Figures are multisets of numbers, single letters, functions and symbols; formulas count all signs. The text without its
+figures is its *wording*.
 
 Invariants: agreement is symmetric, from 0 to 1, and 1 for two texts without figures.
 """
@@ -34,10 +28,10 @@ def is_figure() -> pl.Expr:
 
 
 class Figures:
-    """The figures of texts, ready to be compared with those of others.
+    """The figures of texts.
 
     Args:
-        tokens: of the texts, as `tokens.tokenize` returns them.
+        tokens: from `tokens.tokenize`.
     """
 
     def __init__(self, texts: pl.Series, tokens: pl.DataFrame) -> None:
@@ -54,8 +48,9 @@ class Figures:
 
 
 def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs with `agreement`, `shared` (figures that both have), `formal` (whether one of the two has
-    formulas) and `contained` (the agreement of texts of which one is in the other), in their order.
+    """Return the pairs, in order, with `agreement`, `shared` figures, `formal` (either has formulas) and `contained`.
+
+    `contained` is the agreement if one text is in the other.
 
     Args:
         pairs: `row` of `left` and `at` of `right`.
@@ -76,9 +71,7 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs with ``wording``: how much of the longer text, its figures left out, is in the other; in
-    their order.
-    """
+    """Return the pairs, in order, with ``wording``: the share of the longer text's wording in the other."""
     mine = left.wording.group_by("row").agg(words=pl.col("n").sum())
     theirs = right.wording.group_by(at="row").agg(words_right=pl.col("n").sum())
     joined = (
@@ -97,7 +90,7 @@ def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def _shared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-    """Return how many tokens both texts of each pair have, as multisets."""
+    """Return the number of common tokens of each pair, as multisets."""
     return (
         pairs.select("row", "at")
         .unique()
