@@ -1,15 +1,12 @@
-"""Decides when the attempts at a problem suffice, and estimates its pass rate.
+"""Stops a problem at the first prefix of attempts after which the rest cannot change its decision.
 
-Attempts are read in the order of their index. A problem stops at the first prefix after which no outcome of the
-remaining attempts can change the decision or its reason. With ``error_rate`` above 0 (not in the paper) it also stops
-once its decision is foreseen with probability 1 - error_rate (Polya's urn).
+With ``error_rate`` above 0 (not in the paper) decisions may be foreseen by Polya's urn.
 
 Invariants:
-  - a stop depends on the attempts and the prior, not on their speed;
-  - failed verdicts (TIMEOUT, BROKEN) decide only if all their outcomes agree, enter no forecast, and never stop
-    a
+  - a stop depends on attempts, in the order of their index, and the prior;
+  - failed verdicts (TIMEOUT, BROKEN) decide only if all their outcomes agree, enter no forecast and stop no
     problem early;
-  - a `Prior` does not depend on the attempts that the rule reads, or pass rates are biased.
+  - a `Prior` must not depend on the attempts that the rule reads, or pass rates are biased.
 """
 
 from __future__ import annotations
@@ -32,12 +29,7 @@ Decide = Callable[[int, int, int, int], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Two Beta distributions that describe a problem before its attempts; Jeffreys' by default.
-
-    Args:
-        correct, other: of the share of correct attempts.
-        agree, differ: of the share of the others that agree with the top wrong answer.
-    """
+    """Beta distributions of a problem's correct attempts, and of agreement on its top wrong answer."""
 
     correct: float = _JEFFREYS
     other: float = _JEFFREYS
@@ -47,11 +39,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The likeliest decision and its probability, by [judged][correct, top wrong].
-
-    Args:
-        reasons: all decisions; ``best`` holds their indices.
-    """
+    """The likeliest decision (an index of ``reasons``) and its probability, by [judged][correct, top wrong]."""
 
     reasons: tuple[str | None, ...]
     best: tuple[NDArray[np.int8], ...]
@@ -64,11 +52,7 @@ class Forecast:
 
 
 def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Forecast:
-    """Return the forecast for a problem that ends with ``judged`` of ``attempts`` judged.
-
-    Args:
-        decide: returns the decision on the final counts.
-    """
+    """Return the forecast for a problem that ends with ``judged`` of ``attempts`` judged."""
     grid = np.full((judged + 1, judged + 1), -1)
     reasons: list[str | None] = []
     for correct in range(judged + 1):
@@ -90,14 +74,14 @@ def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Foreca
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The mean number of attempts, and the probability ``lost`` of a decision that all attempts would not give."""
+    """The mean number of attempts, and the probability of a lost decision."""
 
     attempts: float
     lost: float
 
 
 def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: int) -> Expectation:
-    """Return the `Expectation` of a problem all of whose attempts are judged.
+    """Return the `Expectation` if all attempts are judged.
 
     Args:
         least_judged: min attempts before a stop if ``error_rate`` is 0.
@@ -140,12 +124,7 @@ AttemptOutcome = tuple[Outcome | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts of a prefix of attempts.
-
-    Args:
-        top_wrong: votes of the most frequent answer that is not the reference.
-        attempts: including failed verdicts; ``requested`` also includes attempts that the policy lacks.
-    """
+    """Counts of a prefix; ``attempts`` include failed verdicts, ``requested`` also those that the policy lacks."""
 
     correct: int = 0
     top_wrong: int = 0
@@ -188,10 +167,7 @@ _JUDGED = frozenset({Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER})
 
 @dataclass(frozen=True, slots=True)
 class StoppingPoint:
-    """The number of attempts at a problem's stop, and its pass rate, None if none was judged.
-
-    ``is_decided`` is False if the attempts end before the rule stops.
-    """
+    """Where a problem stops; ``is_decided`` is False if its attempts end before."""
 
     requested: int
     is_decided: bool
@@ -200,10 +176,7 @@ class StoppingPoint:
 
 @dataclass(frozen=True, slots=True)
 class ProblemPrior:
-    """A problem's prior, and the error rate of its forecast; 0 turns forecasts off.
-
-    ``informed_by`` names the policies whose attempts inform the prior.
-    """
+    """A problem's prior, and the error rate of its forecast (0: no forecast)."""
 
     prior: Prior
     error_rate: float
@@ -231,7 +204,7 @@ class StoppingRule:
     def given(
         self, priors: Mapping[str, ProblemPrior], band: Band | None = None, error_rate: float | None = None
     ) -> StoppingRule:
-        """Return this rule with priors by problem id; problems without a prior stop as before."""
+        """Return this rule with priors by problem id."""
         rule = StoppingRule(
             band or self.band,
             early_stopping=self.early_stopping,
@@ -261,7 +234,7 @@ class StoppingRule:
         return self.error_rate > 0 or any(known.error_rate > 0 for known in self.priors.values())
 
     def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
-        """Return why a problem with these final counts is dropped, or None."""
+        """Return why a problem with these final counts is dropped."""
         band = self.band
         if attempts < band.least_judged:
             return DropReason.TOO_FEW_ATTEMPTS
@@ -274,11 +247,7 @@ class StoppingRule:
         return DropReason.TOO_EASY if correct > self._max_correct(judged) else None
 
     def is_certain(self, correct: int, top_wrong: int, unknown: int, total: int) -> bool:
-        """Return whether all outcomes of ``unknown`` attempts lead to the same decision.
-
-        Args:
-            correct, top_wrong: counts of the known attempts.
-        """
+        """Return whether every outcome of ``unknown`` attempts leads to the same decision."""
         if self._is_suspected(top_wrong, total):
             return True
         if self._is_suspected(top_wrong + unknown, total):
@@ -289,7 +258,7 @@ class StoppingRule:
         return correct > max_correct or correct + unknown <= max_correct
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
-        """Return whether remaining attempts, even missing ones, and failed verdicts cannot change the decision."""
+        """Return whether remaining or missing attempts and failed verdicts cannot change the decision."""
         band, remaining = self.band, self.band.attempts - counts.requested
         if remaining <= 0 or counts.attempts + remaining < band.least_judged:
             return True
@@ -311,10 +280,7 @@ class StoppingRule:
         return stops
 
     def needed(self, counts: OutcomeCounts) -> int:
-        """Return the min number of further attempts after which the problem can stop.
-
-        It suffices to try the fastest way to each decision.
-        """
+        """Return the min number of further attempts after which the problem can stop."""
         fewest = self._needed.get(counts)
         if fewest is None:
             fewest = 0 if self.should_stop(counts) else self._count_needed(counts)
@@ -373,13 +339,10 @@ class StoppingRule:
         return point
 
     def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
-        """Return the unbiased pass rate at a stop, or None if nothing was judged.
+        """Return the pass rate at a stop, or None if nothing was judged.
 
-        It is the share of possible orders of the attempts that begin with a correct one (Girshick, Mosteller and Savage
-        1946; Blackwell 1947).
-
-        Args:
-            outcomes: the attempts up to the stop, in the order of their index.
+        It counts the orders of attempts that begin with a correct one (Girshick, Mosteller and Savage 1946; Blackwell
+        1947).
         """
         correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
         judged = sum(outcome in _JUDGED for outcome, _ in outcomes)
@@ -459,10 +422,7 @@ def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
 def _extend_orders(
     paths: dict[int, int], begun_correct: dict[int, int], correct: int, others: int, judged: int, first: bool
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the numbers of orders one attempt longer, by their correct attempts.
-
-    ``correct`` and ``others`` are upper limits; ``begun_correct`` counts orders that begin with a correct attempt.
-    """
+    """Return the numbers of orders, and of those that begin with a correct attempt, one attempt longer."""
     new_paths: dict[int, int] = {}
     new_begun: dict[int, int] = {}
     for solved, ways in paths.items():

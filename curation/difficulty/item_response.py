@@ -1,12 +1,9 @@
-"""Fits one item response model over all attempts of all policies.
+"""Fits one item response model (Rasch 1960; Birnbaum 1968) over all attempts of all policies.
 
-A policy of ability t solves a problem of difficulty d and slope a at a mean rate of ``m = 1 / (1 + exp(-a (t - d)))``,
-scattered as Beta(m k, (1 - m) k) (Rasch 1960; Birnbaum 1968). The grid of difficulties and slopes is learnt without a
-shape (Silverman, Jones, Wilson and Nychka 1990), abilities and k by EM (Bock and Aitkin 1981). The policy with the most
-attempts has ability 0.
+Shares of correct attempts are Beta(m k, (1 - m) k) around ``m = 1 / (1 + exp(-a (t - d)))`` for ability t, difficulty d
+and slope a, fitted by EM (Bock and Aitkin 1981; Silverman, Jones, Wilson and Nychka 1990).
 
-Invariants: pure; the order of rows changes nothing; stopping rules that read only the attempts made add no
-bias.
+Invariants: pure; the order of rows changes nothing.
 """
 
 from __future__ import annotations
@@ -35,12 +32,12 @@ _SUM_BLOCK = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Attempts as arrays, in which problems with the same counts of the same policies share a pattern.
+    """Attempts as arrays; problems with the same counts share a pattern.
 
     Args:
-        problems: ids, sorted; ``pattern`` [problems] is each one's pattern.
-        first: [patterns + 1] each pattern's start in ``keys``; a key is one (policy, correct, judged).
-        policies: names; ``policy``, ``correct`` and ``judged`` are [keys].
+        pattern: [problems]; ``problems`` are sorted ids.
+        first: [patterns + 1] where patterns start in ``keys``.
+        policy, correct, judged: [keys].
     """
 
     problems: pl.Series
@@ -69,11 +66,7 @@ class Observations:
         return np.asarray(rows, dtype=np.float64)
 
     def summed(self, table: Array, start: int = 0, stop: int | None = None) -> Array:
-        """Return [patterns, columns] sums of ``table`` [keys, columns].
-
-        Args:
-            start, stop: the range of patterns, by default all.
-        """
+        """Return [patterns, columns] sums of ``table`` [keys, columns]."""
         first = self.first[start : None if stop is None else stop + 1]
         return _sums_of_runs(table, self.keys[first[0] : first[-1]], first - first[0])
 
@@ -85,9 +78,9 @@ class Observations:
 
 
 def _sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
-    """Return [runs, columns] sums, where run i is ``rows[first[i] : first[i + 1]]``.
+    """Return [runs, columns] sums over ``rows[first[i] : first[i + 1]]``.
 
-    Sparse on purpose: for tiny tables a matrix product wakes BLAS's threads hundreds of times.
+    Sparse, because matrix products of tiny tables wake BLAS's threads.
     """
     sums = np.zeros((len(first) - 1, table.shape[1]))
     filled = np.flatnonzero(np.diff(first))
@@ -155,11 +148,9 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
 
 def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts with each problem's domain, and a row without attempts for problems that have none.
+    """Return counts with each problem's domain, unchanged for a single domain.
 
-    Args:
-        counts: problem, policy, correct, judged.
-        domains: problem, domain; None or a single domain leaves the counts unchanged.
+    Problems without attempts get a row of zeros.
     """
     if domains is None or domains["domain"].n_unique() < 2:
         return counts
@@ -187,9 +178,7 @@ def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tupl
 
 
 def prior_counts(problems: pl.DataFrame, stated: Mapping[str, Sequence[PriorAttempts]]) -> pl.DataFrame:
-    """Return the pass rates that came with the rows as problem, policy, correct and judged.
-
-    Shares are rounded to whole attempts; rows without a value are left out.
+    """Return the rows' own pass rates as problem, policy, correct and judged.
 
     Args:
         problems: id, source and meta of `PROBLEM` rows.
@@ -226,13 +215,7 @@ _COUNTS = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judg
 
 
 def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
-    """Return training rollouts as problem, policy, correct and judged.
-
-    The trained policy changes, so up to `WINDOWS` windows of steps count as separate policies.
-
-    Args:
-        trained: problem, step, correct and judged.
-    """
+    """Return training rollouts as counts of up to `WINDOWS` policies, one per window of steps."""
     if not trained.height:
         return trained.select("problem", policy=pl.lit("training"), correct="correct", judged="judged")
     first, last = trained.select(first=pl.col("step").min(), last=pl.col("step").max()).row(0)
@@ -277,11 +260,9 @@ class ItemResponseModel:
     """Abilities, and the distribution of difficulties and slopes.
 
     Args:
-        abilities: by policy, in logits; the reference's is 0.
-        weights: [grid] of (difficulty, slope), sums to 1; slopes vary fastest.
+        abilities: in logits; 0 for the policy with the most attempts.
+        weights: [grid], sums to 1; slopes vary fastest.
         concentration: k; the larger, the more other policies' attempts show.
-        rounds: rounds of EM.
-        domains: models by domain, with the same slopes and concentration.
     """
 
     abilities: Mapping[str, float]
@@ -333,10 +314,10 @@ def fit(
     """Return the model of these attempts.
 
     Args:
-        counts: problem, policy, correct, judged, and optionally ``domain``.
-        slopes: learn slopes too (2PL); needs policies of different abilities.
-        most_problems: max problems, drawn at random; ``always`` are included.
-        start: a model of similar attempts with the same slopes, which saves rounds.
+        counts: problem, policy, correct, judged, optionally ``domain``.
+        slopes: learn slopes too (2PL).
+        always: problems to include if `most_problems` are drawn.
+        start: a similar model, which saves rounds.
 
     Raises:
         GoldilocksError: nothing was judged.
@@ -394,7 +375,7 @@ def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: st
 def _fit_domain(
     seen: Observations, model: ItemResponseModel, general: ItemResponseModel, reference: str, spread: float
 ) -> tuple[ItemResponseModel, list[float]]:
-    """Return a domain's model, and its abilities' expected squared distances from the general ones."""
+    """Return a domain's model, and its abilities' squared distances from the general ones."""
     frequency, last, tallies = seen.frequency, -inf, dict[str, _Tally]()
     prior = general.weights * _DOMAIN_PROBLEMS
     for _ in range(_MOST_ROUNDS):
@@ -428,7 +409,7 @@ def difficulty_posteriors(model: ItemResponseModel, seen: Observations) -> Array
 
 
 def posterior_means(model: ItemResponseModel, seen: Observations, values: Array) -> Array:
-    """Return [patterns, columns] posterior means of ``values`` [grid, columns], in bounded memory."""
+    """Return [patterns, columns] posterior means of ``values`` [grid, columns]."""
     table, prior = _log_likelihoods(seen, model), np.log(model.weights)
     patterns = len(seen.first) - 1
     means = np.zeros((patterns, values.shape[1]))
@@ -451,7 +432,7 @@ def _posterior(seen: Observations, model: ItemResponseModel) -> tuple[Array, flo
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
-    """Counts of shares by grid point: ``correct[g, j]`` problems with more than j correct, and so on."""
+    """Counts by grid point: ``correct[g, j]`` problems with more than j correct, and so on."""
 
     correct: Array
     wrong: Array
@@ -571,10 +552,7 @@ def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally])
 
 
 def _maximum(value: Callable[[float], float], low: float, high: float, start: float) -> float:
-    """Return where a function with one peak is largest.
-
-    Newton's steps from a near start come first, golden sections if they fail.
-    """
+    """Return where a function with one peak is largest, by Newton's steps or golden sections."""
     at = min(max(start, low + _WIDTH), high - _WIDTH)
     for _ in range(_MOST_STEPS):
         left, here, right = value(at - _WIDTH), value(at), value(at + _WIDTH)

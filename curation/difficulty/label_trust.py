@@ -1,9 +1,7 @@
-"""Estimates the probability that a reference is wrong, from all policies' answers and learnt reliabilities.
+"""Estimates the probability that a reference is wrong, from all policies' answers (Dawid and Skene 1979).
 
-Either the reference is right, or one of the answers, or none (Dawid and Skene 1979). Equal wrong answers are not
-independent: they follow Chinese restaurant processes with concentrations theta within a policy and gamma between
-policies (Ewens 1972; Teh et al. 2006). Sources of references vote too. `check_by_planting` compares the posterior with
-a majority vote on planted wrong references, and the better rule decides.
+Equal wrong answers are not independent votes (Chinese restaurant processes: Ewens 1972, Teh et al. 2006). The posterior
+decides unless a majority vote does better on planted wrong references (`check_by_planting`).
 
 Invariants: pure functions over `VOTES`; the order of rows changes nothing.
 """
@@ -66,8 +64,7 @@ class LabelModel:
     """Learnt reliabilities and the share of wrong labels.
 
     Args:
-        items: abilities, difficulties and noise, by the likeliest answers.
-        traps: [levels, traps] frequencies of concentrations by level of difficulty.
+        traps: [levels, traps] frequencies of pairs of concentrations.
     """
 
     items: ItemResponseModel
@@ -80,12 +77,10 @@ class _Likelihoods:
     """Log-likelihoods of hypotheses, sorted by pattern.
 
     Args:
-        pattern, place: [hypotheses] the pattern and the right answer: 0 is the reference, one more than the last is
-            none.
-        solved: [hypotheses, levels] of which policies find that answer, with the level's weight.
-        agreed: [hypotheses, traps] of which wrong answers agree.
-        lured: [hypotheses] log-probability that the policies with this answer were lured; -inf without such a
-            policy.
+        place: [hypotheses] the right answer: 0 is the reference, the last one none.
+        solved: [hypotheses, levels] of finding that answer.
+        agreed: [hypotheses, traps] of agreeing on wrong answers.
+        lured: [hypotheses] of being lured; -inf without votes for that answer.
     """
 
     pattern: Indices
@@ -98,12 +93,7 @@ class _Likelihoods:
 def label_posteriors(
     model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()
 ) -> pl.DataFrame:
-    """Return `LABEL` rows in the order of ``problems``.
-
-    Args:
-        votes: `curation.difficulty.label_votes.VOTES` rows.
-        settled: problems whose reference a person accepted as right.
-    """
+    """Return `LABEL` rows in the order of ``problems``; ``settled`` references are right."""
     table = _weighed_problems(model, vote_patterns(votes, problems, settled))
     return (
         problems.alias("problem")
@@ -149,12 +139,10 @@ def _weighed(first: int, piece: VotePatterns, model: LabelModel) -> tuple[Array,
 def fit_labels(
     votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0, start: LabelModel | None = None
 ) -> LabelModel:
-    """Return the model learnt from these votes.
+    """Return the model learnt from `VOTES`, on up to `MOST_PROBLEMS` problems drawn by ``seed``.
 
     Args:
-        settled: as in `label_posteriors`.
-        seed: of the draw of `MOST_PROBLEMS` problems.
-        start: a model of similar votes, which saves rounds.
+        start: a similar model, which saves rounds.
 
     Raises:
         GoldilocksError: there are no votes.
@@ -181,7 +169,7 @@ def drawn_problems(ids: pl.Series, seed: int) -> pl.Series:
 
 
 def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
-    """Return problem, policy, correct and judged against the likeliest answer, or the reference without ``labels``."""
+    """Return counts against the likeliest answer, or the reference without ``labels``."""
     policies = votes.filter(~pl.col("policy").str.starts_with(SOURCE))
     right = pl.lit(REFERENCE, pl.Int32)
     if labels is not None:
@@ -367,12 +355,7 @@ def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: float) -> pl.DataFrame:
-    """Return decisions with suspected_wrong_label from ``drop_above`` on; undecided problems stay undecided.
-
-    Args:
-        decisions: `curation.records.DECISION` rows, made without the rule of votes.
-        labels: their `LABEL_TRUST` rows.
-    """
+    """Return `DECISION` rows with suspected_wrong_label from ``drop_above`` on; undecided problems stay undecided."""
     joined = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
     undecided = decisions["reason"].is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
     accused = (joined["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
@@ -407,11 +390,7 @@ class RuleFound:
 
 @dataclass(frozen=True, slots=True)
 class PlantedCheck:
-    """Results of both rules on planted references, over all draws.
-
-    Args:
-        problems: with votes; ``share`` is the posterior share of wrong labels besides planted ones.
-    """
+    """Results of both rules on planted references, over all draws."""
 
     planted: int
     by_posterior: RuleFound
@@ -460,13 +439,10 @@ def check_by_planting(
     start: LabelModel | None = None,
     advance: Callable[[int], None] = lambda _draws: None,
 ) -> PlantedCheck | None:
-    """Return the results of both rules on planted references, or None below `LEAST_PROBLEMS`.
+    """Return both rules' results on planted references, or None below `LEAST_PROBLEMS`.
 
     Args:
         voters: policies of the deciding stage, whose votes are counted together.
-        drop_above: min probability at which the posterior accuses.
-        settled, seed: as in `fit_labels`.
-        band: whose rule of votes is tried, by default `Band`'s.
         start: the model of the unchanged votes.
         advance: called with 1 after each of `DRAWS` draws.
     """
@@ -497,11 +473,7 @@ def check_by_planting(
 
 
 def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:
-    """Return a share of the problems with another reference: ``problem`` and its class ``label``.
-
-    Args:
-        names: sorted ids to draw from.
-    """
+    """Return a share of the problems (sorted ``names``) with another class as reference (``label``)."""
     rng = np.random.default_rng(seed)
     size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))
     drawn = names.gather(np.sort(rng.permutation(len(names))[:size]))
@@ -518,11 +490,7 @@ def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:
 
 
 def cast_again(votes: pl.DataFrame, labels: pl.DataFrame, top: int) -> pl.DataFrame:
-    """Return `VOTES` recast against the planted ``labels``.
-
-    Args:
-        top: the largest class of any vote.
-    """
+    """Return `VOTES` recast against the planted ``labels``; ``top`` is the largest class."""
     number = pl.col("answer_class")
     cast = votes.join(labels, on="problem", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("label").is_null() | number.is_null())

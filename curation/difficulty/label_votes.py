@@ -1,8 +1,4 @@
-"""Stores all policies' answers to each problem as votes on its label, in arrays and in files.
-
-Problems with the same pattern of votes are computed once. `VoteParts` keeps votes on disk, about 50 bytes a problem in
-memory.
-"""
+"""Stores all policies' answers to each problem as votes on its label, in arrays and in files."""
 
 from __future__ import annotations
 
@@ -38,11 +34,10 @@ class VotePatterns:
     """Votes as arrays: a cell is a policy's votes for one answer, a ballot all its votes on one problem.
 
     Args:
-        problems: ids, sorted; ``pattern`` [problems] is each one's pattern.
+        pattern: [problems]; ``problems`` are sorted ids.
         classes: problem, place, answer_class; place 0 is the reference.
         answers: [patterns] number of answers besides the reference.
-        is_settled: [patterns] whether a person accepted the reference.
-        policies: names. ``cell_*`` are [cells] and ``ballot_*`` [ballots], sorted by pattern.
+        policies: names; ``cell_*`` and ``ballot_*`` are sorted by pattern.
     """
 
     problems: pl.Series
@@ -94,13 +89,7 @@ class VotePatterns:
 
 
 def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[str] = ()) -> VotePatterns:
-    """Return votes as arrays.
-
-    Args:
-        votes: `VOTES` rows; repeated rows are added up.
-        problems: ids to include.
-        settled: problems whose reference a person accepted.
-    """
+    """Return `VOTES` on these problems as arrays; repeated rows are added up."""
     ids = problems.unique().sort().alias("problem").to_frame()
     rows = (
         votes.filter(pl.col("votes") > 0)
@@ -192,12 +181,9 @@ ANSWERS = pl.Schema(
 
 
 def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the votes of several stages as `VOTES`, and their classes as `ANSWERS`.
+    """Return `VERDICT` rows of several stages as `VOTES`, and their classes as `ANSWERS`.
 
-    Stages' classes with a common answer are joined. Failed verdicts and classes with a doubtful answer do not vote.
-
-    Args:
-        verdicts: `curation.records.VERDICT` rows by stage.
+    Failed verdicts and classes with a doubtful answer do not vote.
     """
     known = pl.DataFrame(schema={"problem": pl.String, "answer": pl.String, "answer_class": pl.Int32})
     frames = []
@@ -249,12 +235,7 @@ def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 
 def source_votes(references: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return the references of conflicting copies as `VOTES` of their sources.
-
-    Args:
-        references: problem, source, answer; an answer in a new spelling is a new class.
-        answers: `ANSWERS` rows.
-    """
+    """Return references of conflicting copies (problem, source, answer) as `VOTES` of their sources."""
     last = answers.group_by("problem").agg(pl.col("answer_class").max().alias("last"))
     written = references.join(answers.select("problem", "answer", "answer_class"), on=["problem", "answer"], how="left")
     placed = written.join(last, on="problem", how="left").with_columns(
@@ -315,11 +296,10 @@ class WholeVotes:
 
 
 class VoteParts:
-    """Votes and answers in files of a folder.
+    """Votes and answers in files of an empty folder, which the caller removes.
 
     Args:
-        parts: `VOTES` and `ANSWERS` rows, each problem in one chunk only.
-        folder: an empty one, which the caller removes.
+        parts: `VOTES` and `ANSWERS` rows; each problem is in one chunk only.
     """
 
     def __init__(self, parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]], folder: Path) -> None:

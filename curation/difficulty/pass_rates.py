@@ -1,12 +1,7 @@
-"""Computes pass rates from verdicts (`pass_rates`), and decides on problems by them (`decide`; paper, section 4.1).
+"""Computes pass rates (`pass_rates`) and decides by them (`decide`; paper, section 4.1).
 
-The first rule that applies drops a problem: too_few_attempts, verifier_failed, suspected_wrong_label, never_solved,
-too_easy. A problem with refused requests is ``sampling_failed`` until a later run.
-
-Invariants:
-  - pure functions over frames; measuring never depends on thresholds;
-  - failed verdicts (TIMEOUT, BROKEN) count neither way: a reason holds only if every outcome of them leads to
-    it.
+Invariants: pure functions over frames; measuring never depends on thresholds; failed verdicts count neither
+way, so a reason holds only if every outcome of them leads to it.
 """
 
 from __future__ import annotations
@@ -44,12 +39,10 @@ def is_doubtful() -> pl.Expr:
 
 
 def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
-    r"""Return each problem with failed verdicts, and ``failures`` in words.
+    """Return each problem with failed verdicts, and ``failures`` in words.
 
     Args:
         verdicts: the counted `VERDICT` rows of one policy and one verifier.
-
-    Example: ``attempts 10-15 answered "\frac{1}{3}" against "0.333": timeout (killed at its limit)``
     """
     comparisons = (
         verdicts.filter(has_failed())
@@ -67,12 +60,7 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
-    """Return a problem's verdicts with the failed ones replaced.
-
-    Args:
-        verdicts: `VERDICT` rows of one problem, in the order of the index.
-        again: new verdicts on all of them; rows that had not failed stay.
-    """
+    """Return a problem's ordered verdicts with failed ones replaced from ``again``, new verdicts on all."""
     columns = ("outcome", "answer_class", "method")
     old = list(verdicts.select(columns).iter_rows())
     classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in again])
@@ -102,11 +90,7 @@ def _ranges(indices: Sequence[int]) -> str:
 
 
 def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:
-    """Return `DECISION` rows, in order, with refused problems dropped as sampling_failed.
-
-    Args:
-        refusals: `curation.storage.attempts.REFUSAL` rows.
-    """
+    """Return `DECISION` rows, in order, with refused problems (`REFUSAL`) dropped as sampling_failed."""
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
     first = refusals.sort("index").unique("problem", keep="first").select("problem", refused=evidence)
     held = decisions.join(first, on="problem", how="left", maintain_order="left")
@@ -158,7 +142,6 @@ def pass_rates(
     """Return one `PASS_RATE` row per problem, in order, with zero counts if it has no verdicts.
 
     Args:
-        problems: distinct ids.
         verdicts: `VERDICT` rows of one policy and one verifier.
         rule: where problems stop; without it all attempts count.
         stopped: problems that the sampler itself ended, so that more attempts may exist.
@@ -245,7 +228,7 @@ def _until(ends: pl.DataFrame, verdicts: pl.DataFrame, rule: StoppingRule | None
 
 
 def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem's most frequent wrong answer in its first spelling, the earlier in a tie."""
+    """Return each problem's most frequent wrong answer in its first spelling."""
     return (
         verdicts.filter(pl.col("answer_class") > 0)
         .sort("problem", "index")
@@ -259,13 +242,7 @@ def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
-    """Return how many recorded attempts have a label to compare, and those whose verdict differs.
-
-    Labels decide nothing.
-
-    Args:
-        verdicts, attempts: `VERDICT` and `ATTEMPT` rows of the same attempts.
-    """
+    """Return how many attempts have a label to compare, and those that differ; labels decide nothing."""
     labels = attempts.filter(pl.col("label").is_not_null()).select("problem", "index", "label")
     both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
     compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES]))
@@ -280,10 +257,10 @@ def decide(
     rule: StoppingRule | None = None,
     failures: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return one `DECISION` row per `PASS_RATE` row, in order, with the numbers of the first rule that drops.
+    """Return one `DECISION` row per `PASS_RATE` row, in order, with the first rule that drops.
 
     Args:
-        rule: the one of the pass rates; it matters only if it foresees.
+        rule: that of the pass rates.
         failures: `failed_verdicts`, as evidence for undecided problems.
     """
     decided = _apply_rules(rates, band)

@@ -1,8 +1,4 @@
-"""Estimates the cost of a stage of sampling from a pilot or from stated figures.
-
-Intervals are the 2.5 and 97.5 % quantiles of a bootstrap over the pilot's problems (Efron 1979); stated figures have no
-interval.
-"""
+"""Estimates the cost of sampling, with bootstrap intervals (95 %) over a pilot's problems (Efron 1979)."""
 
 from __future__ import annotations
 
@@ -25,13 +21,7 @@ class PilotProblem:
 
 @dataclass(frozen=True, slots=True)
 class CostRates:
-    """Speed and prices.
-
-    Args:
-        tokens_per_s: of all devices together.
-        price_out, price_in: per million tokens; missing prices cost nothing.
-        prompt_tokens: mean prompt length, used only for prices.
-    """
+    """Tokens per second of all devices together, prices per million tokens, and mean prompt length."""
 
     tokens_per_s: float | None = None
     devices: int = 1
@@ -87,12 +77,7 @@ class StagePlan:
 def plan_stage(
     stage: str, policy: str, problems: int, pilot: Sequence[PilotProblem], rates: CostRates, seed: int = 0
 ) -> StagePlan:
-    """Return the expected cost of a stage.
-
-    Args:
-        problems: number to sample, including the pilot's.
-        pilot: at least one problem.
-    """
+    """Return a stage's expected cost; ``problems`` includes the pilot's, at least one."""
 
     def estimate(values: Sequence[float]) -> CostEstimate:
         means = np.random.default_rng(seed).choice(values, (RESAMPLES, len(values))).mean(axis=1)

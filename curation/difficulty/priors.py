@@ -1,8 +1,4 @@
-"""Derives priors of early stopping from an item response model.
-
-A prior is one Beta distribution with the mean and variance of the model's mixture, rounded so that problems share
-tables of forecasts. Priors are refused if `replay` or `calibration` refutes them on the anchor, the problems that the
-policy attempted in full.
+"""Derives priors of early stopping from an item response model, and refuses them if the anchor refutes them.
 
 Invariants: pure; a problem's prior never reads the policy's own attempts at it.
 """
@@ -41,11 +37,7 @@ _REFUSED_ABOVE = 0.05
 
 
 def beta_sides(correct: Array, other: Array, band: Band) -> Array:
-    """Return [rows, 3] chances that fresh attempts put a problem below, inside or above the band.
-
-    Args:
-        correct, other: [rows] of the pass rates' Beta distributions.
-    """
+    """Return [rows, 3] chances that fresh attempts end below, inside or above the band."""
     n, most = band.attempts, int(band.attempts * band.max_pass_rate + _TOLERANCE)
     of_correct, of_wrong = rising(correct, n), rising(other, n)
     ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
@@ -57,11 +49,9 @@ def beta_sides(correct: Array, other: Array, band: Band) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Expected against seen shares of a policy's correct attempts.
+    """Expected against seen shares of correct attempts, by tenths of the problems.
 
     Args:
-        tenths: expected share, seen share, attempts and z-value of each tenth of the problems.
-        p_value: of the tenths' deviations.
         worst: largest deviation of a tenth beyond two standard errors.
     """
 
@@ -92,11 +82,7 @@ class Calibration:
 
 
 def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> Calibration:
-    """Compare the model's expectations without a policy's attempts with these attempts.
-
-    Args:
-        counts: problem, policy, correct, judged of all policies.
-    """
+    """Compare a policy's attempts with the model's expectations without them."""
     own = (
         counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
         .group_by("problem")
@@ -129,7 +115,7 @@ def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> 
 def _expected(
     model: ItemResponseModel, counts: pl.DataFrame, own: pl.DataFrame, policy: str, problems: pl.Series
 ) -> pl.DataFrame:
-    """Return a domain's rows of ``own`` with the correct attempts expected from other policies, and their variance."""
+    """Return a domain's rows of ``own`` with expected correct attempts and their variance."""
     own = own.join(problems.alias("problem").to_frame(), on="problem", how="semi", maintain_order="left")
     seen = observations(counts.filter(pl.col("policy") != policy), own["problem"])
     weights, means, k = difficulty_posteriors(model, seen)[seen.pattern], model.means(policy), model.concentration
@@ -181,7 +167,6 @@ def problem_priors(
 
     Args:
         counts: problem, policy, correct, judged of all policies, and ``domain`` if the model has domains.
-        agreement: from `agreement_prior`.
     """
     others = counts.filter(pl.col("policy") != policy)
     parts = parts_of_domains(others, problems)
@@ -222,7 +207,7 @@ def rounded(mean: Array, size: Array) -> tuple[Array, Array]:
 
 
 def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
-    """Return the likeliest Beta distribution of the share of other attempts that agree with the top wrong answer.
+    """Return the likeliest Beta distribution of agreement on the top wrong answer.
 
     Args:
         rates: correct, judged and top_wrong_votes of problems.
@@ -271,13 +256,7 @@ def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The outcome of stopping by priors on problems that have all their attempts.
-
-    Args:
-        problems: number of problems; ``lost`` of them are decided otherwise than by all attempts.
-        attempts: needed with priors; ``attempts_without`` them.
-        error_rate: nominal.
-    """
+    """The outcome of stopping by priors; ``lost`` problems are decided otherwise than by all attempts."""
 
     problems: int
     lost: int
@@ -302,8 +281,8 @@ def replay(
 
     Args:
         rule: `StoppingRule.given` the priors.
-        exact: the rule without priors that stopped the attempts.
-        attempts: by problem, in the order of the index.
+        exact: the rule that stopped the attempts.
+        attempts: in the order of the index.
     """
     lost = needed = without = 0
     for problem, outcomes in attempts.items():
@@ -316,12 +295,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True)
 class LearntPriors:
-    """A policy's priors, and whether they may be used.
-
-    Args:
-        table: `PRIOR` rows; ``of_anchor`` are those of the anchor.
-        replay: of the anchor's priors.
-    """
+    """A policy's `PRIOR` rows, and whether they may be used."""
 
     policy: str
     table: pl.DataFrame
@@ -368,10 +342,9 @@ def learn_priors(
 
     Args:
         counts: problem, policy, correct, judged of all policies.
-        rates: problem, policy, correct, judged and top_wrong_votes, at least of the anchor.
+        rates: of the anchor, with top_wrong_votes.
         problems: ids for which to return priors; the anchor's get none.
-        attempts: of the anchor, in the order of the index, up to the stops of ``exact``.
-        error_rate: of foreseen decisions.
+        attempts: of the anchor, in order, up to the stops of ``exact``.
     """
     tried = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))["problem"]
     model = fit(counts, always=tried)

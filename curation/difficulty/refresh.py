@@ -1,8 +1,6 @@
 """Selects the problems of a curated set that a new checkpoint judges again.
 
-The checkpoint first judges an anchor, from which `curation.difficulty.refresh_forecast` derives the probability that
-fresh attempts change a decision. Without an anchor, old pass rates and rollouts decide, and shares of the too easy,
-unsolved and suspected problems are judged again in turn. Undecided problems always are. Pure functions over frames.
+The checkpoint judges an anchor first. Problems whose decision may change, and undecided ones, are judged again.
 """
 
 from __future__ import annotations
@@ -76,11 +74,8 @@ _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, policy: str) -> pl.DataFrame:
     """Return the anchor as `REFRESH_CHOICE` rows; none if it would be over half of all problems.
 
-    It is a systematic sample by side of the band, pass rate and hash. Memory: 25 bytes a problem.
-
     Args:
         read: returns the same decisions, chunk by chunk; it is called twice.
-        version, policy: as in `uncertain_of_part`.
     """
     is_others = (pl.col("policy") != policy) & pl.col("reason").ne_missing(DropReason.RESERVED.value)
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
@@ -108,17 +103,13 @@ def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, po
 
 
 def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int) -> pl.Series:
-    """Return ``size`` problems at even distances; the start depends on the version.
-
-    Args:
-        rows: problem, and the columns to order by before the hash.
-    """
+    """Return ``size`` problems at even distances, ordered by ``by`` and hash."""
     ordered = rows.with_columns(place=_hash_places(rows["problem"])).sort(*by, "place", "problem")["problem"]
     return ordered[_spread(len(ordered), size, version)]
 
 
 def _spread(count: int, size: int, version: int) -> list[int]:
-    """Return ``size`` of ``count`` indices at even distances; the start depends on the version."""
+    """Return ``size`` of ``count`` indices at even distances, shifted by version."""
     begin = hash_place(str(version))
     return [int((number + begin) * count / size) for number in range(size)]
 
@@ -142,15 +133,14 @@ def uncertain_of_part(
     policy: str,
     sides: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return the problems to judge again as `REFRESH_CHOICE` rows, in the order of ``decisions``.
+    """Return the problems to judge again as `REFRESH_CHOICE` rows, in order.
 
     Args:
-        decisions: the columns `READ` of some `DECISION` rows of the last version.
+        decisions: columns `READ` of the last version.
         trained: `trained_counts` of the whole set.
-        band: of the deciding stage.
         version: the new one, which determines the shares that are probed and retried.
         policy: the new judge; its own pass rates are not measured again.
-        sides: `SIDES` rows by the anchor, if there is one.
+        sides: `SIDES` rows by the anchor.
     """
     rows = []
     judged_before = decisions.filter(pl.col("policy") != policy).select(
@@ -180,10 +170,7 @@ def _refresh_cause(
     settings: RefreshSettings,
     version: int,
 ) -> RefreshCause | None:
-    """Return the first cause to judge a problem again, or None.
-
-    ``change`` is the probability of another decision, None if unknown.
-    """
+    """Return the first cause to judge a problem again, or None."""
     if reason == DropReason.RESERVED:  # drawn by level
         return None
     if reason in _UNDECIDED:
@@ -219,11 +206,7 @@ def band_side(reason: str | None) -> int:
 
 
 def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
-    """Return problem, correct and judged, weighted by ``0.5 ** (age / half_life)`` with the age in steps.
-
-    Args:
-        trained: `ROLLOUT_COUNTS` rows.
-    """
+    """Return `ROLLOUT_COUNTS` by problem, weighted by ``0.5 ** (age / half_life)``, age in steps."""
     age = pl.col("step").max() - pl.col("step")
     weighted = trained.with_columns(weight=0.5 ** (age / half_life))
     return weighted.group_by("problem", maintain_order=True).agg(
@@ -233,10 +216,7 @@ def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame
 
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
-    """Return the probability that fresh attempts, all judged, decide otherwise than ``where``, a side of the band.
-
-    Example: ``change_probability(8, 16, 0, band) < 0.05 < change_probability(12, 16, 0, band)`` of a band of 16
-    """
+    """Return the probability that fresh attempts decide otherwise than ``where``, a side of the band."""
     max_correct = int(band.attempts * band.max_pass_rate + _TOLERANCE)
     same = {
         -1: range(band.min_correct),

@@ -1,6 +1,5 @@
-"""Forecasts the decisions of a refresh, and finds the threshold below which a problem is left as it is.
+"""Forecasts the decisions of a refresh, and finds the largest threshold that loses no more of them than allowed.
 
-The threshold is the largest that is expected to lose no more decisions than the settings allow; it also ends attempts.
 The anchor's attempts correct all priors and check the threshold. Pure functions over frames.
 """
 
@@ -38,13 +37,7 @@ FEW = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The anchor's results.
-
-    Args:
-        policy: its judge; ``before`` is the judge of the set.
-        problems: their number.
-        shift: by how many logits ``policy`` is stronger; None if ``before`` has no known attempts.
-    """
+    """The anchor's results; ``before`` judged the set, ``shift`` is in logits."""
 
     policy: str
     before: str
@@ -59,9 +52,7 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
     """Return the anchor's results, or None if nothing was judged.
 
     Args:
-        counts: problem, policy, correct, judged of all policies; from `FEW` anchor problems on, only their rows are
-            read.
-        policy, before: judges of the anchor and of the set.
+        counts: of all policies; from `FEW` anchor problems on, only their rows are read.
     """
     own = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
     if not own.height:
@@ -96,12 +87,7 @@ _LEAST_SIZE, _MOST_SIZE = 0.05, 400.0
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """A correction of priors.
-
-    Args:
-        shift, slope: the logit of a mean m becomes shift + slope * logit(m).
-        size: factor of the priors' sizes; below 1 they were too certain.
-    """
+    """A correction: logit(m) becomes shift + slope * logit(m), and sizes are multiplied by ``size``."""
 
     shift: float = 0.0
     slope: float = 1.0
@@ -133,7 +119,6 @@ def recalibrate(priors: pl.DataFrame, counts: pl.DataFrame) -> Recalibration:
 
     Args:
         priors: `PRIOR` rows of the anchor, made without these attempts.
-        counts: problem, correct and judged of the policy.
     """
     seen = priors.join(counts.select("problem", seen="correct", made="judged"), on="problem").filter(pl.col("made") > 0)
     if not seen.height:
@@ -213,13 +198,7 @@ class ForecastPart:
 
 @dataclass(frozen=True, slots=True)
 class SharedPriors:
-    """The distinct priors of all problems.
-
-    Args:
-        table: `PRIOR` without the problem and the error rate.
-        sides: [priors, 3] chances of each side of the band.
-        of_part: [problems] indices of priors, by chunk.
-    """
+    """The distinct priors of all problems, their [priors, 3] ``sides``, and indices of them by chunk."""
 
     table: pl.DataFrame
     sides: Array
@@ -241,12 +220,8 @@ class RefreshForecast:
     """A refresh's threshold and expected outcome.
 
     Args:
-        threshold: min probability of another decision for a problem to be judged or continued.
-        shared: priors of all problems.
-        lost: expected share of decisions that differ from a full judgement's.
-        share: expected share of a full judgement's attempts, including the anchor's.
-        replay: of the threshold on the anchor.
-        correction: of the priors by the anchor.
+        lost: share of decisions that differ from a full judgement's.
+        share: share of a full judgement's attempts, including the anchor's.
     """
 
     threshold: float
@@ -281,8 +256,7 @@ def foresee_refresh(
 
     Args:
         parts: all problems of the set; iterated twice.
-        attempts: of the anchor, in the order of the index, up to their stops.
-        rule: without priors.
+        attempts: of the anchor, in order, up to their stops.
         error_rate: max share of decisions that may differ from a full judgement's.
     """
     votes = [wrong_votes(part.decisions.filter(pl.col("judged") > 0)) for part in parts]
@@ -307,10 +281,7 @@ def foresee_refresh(
 
 @dataclass(slots=True)
 class _Gathered:
-    """Distinct priors of all chunks, and how often they occur.
-
-    ``classes`` counts problems by prior, side of the band and membership of the anchor.
-    """
+    """Distinct priors, and counts of problems by prior, side of the band and membership of the anchor."""
 
     attempts: Mapping[str, Sequence[AttemptOutcome]]
     keys: dict[tuple[object, ...], int] = field(default_factory=dict)

@@ -1,14 +1,12 @@
 """Samples up to n attempts at each problem, no more than its decision needs, and has them judged meanwhile.
 
-Up to ``policy.in_flight`` requests run at once. A policy with a true attribute ``instant`` answers at no cost, so all n
-attempts are requested. A warning is given once if most responses are useless.
+A policy with a true attribute ``instant`` is asked for all n attempts.
 
 Invariants:
   - an attempt is stored before its problem is handed over, and never requested again;
   - attempts are judged in the order of their index, so stops and verdicts do not depend on speed;
-  - if a problem's next attempt is refused (`RequestRefused`) the problem ends, and the store keeps the refusal;
-  - a problem that reaches `SamplingRequest.limit` is left open with its verdicts;
-  - memory is bounded by the open problems; of stored attempts only final answers are kept.
+  - a problem ends if its next attempt is refused, and stays open at `SamplingRequest.limit`;
+  - memory is bounded by the open problems, and holds only final answers of stored attempts.
 """
 
 from __future__ import annotations
@@ -48,7 +46,6 @@ class SamplingRequest:
     Args:
         stored_answers: final answers of stored attempts, by index.
         letter: as in `JudgeTask`.
-        rule: stops this problem, by default the sampler's.
         limit: first index not to request; a problem that needs more is left open.
     """
 
@@ -65,9 +62,9 @@ class SampledProblem:
     """A problem after sampling.
 
     Args:
-        verdicts: by index, up to the stop, without missing attempts.
-        is_decided: whether the sampler itself ended it, so that more attempts may exist.
-        is_open: whether the limit ended it before its rule.
+        verdicts: by index, up to the stop.
+        is_decided: the sampler itself ended it, so more attempts may exist.
+        is_open: its limit ended it before its rule.
         refused: the refused index that ended it, and why.
     """
 
@@ -129,10 +126,7 @@ _HELD = 50.0
 
 @dataclass(slots=True)
 class SamplingProgress:
-    """Progress of sampling; ``kept`` and ``dropped`` count foreseen decisions.
-
-    ``servers`` is `curation.policies.client.ServerClient.health`, if the policy has servers.
-    """
+    """Progress of sampling; ``kept`` and ``dropped`` count foreseen decisions."""
 
     problems: int = 0
     attempts: int = 0
@@ -151,7 +145,7 @@ class SamplingProgress:
     open_needed: float = 0.0  # attempts that count so far at open problems, up to what each is expected to need
 
     def carry_on(self, before: SamplingProgress) -> None:
-        """Add an earlier chunk's attempts and time; its problems are counted again as they pass."""
+        """Add an earlier chunk's attempts and time."""
         self.attempts, self.tokens = before.attempts, before.tokens
         self.aborted, self.seconds = before.aborted, before.seconds
 
@@ -162,10 +156,7 @@ class SamplingProgress:
 
     @property
     def eta_s(self) -> float | None:
-        """Return the estimated seconds left, None if unknown.
-
-        Work is counted in expected attempts, because problems that need few finish first.
-        """
+        """Return the estimated seconds left, None if unknown, by expected attempts."""
         if self.expected is None or not self.attempts:
             return None
         left = max(0.0, self.expected - self.foreseen - self.open_needed)
@@ -246,7 +237,7 @@ PROGRESS_INTERVAL_S = 1.0
 class Sampler:
     """Samples attempts and has them judged; needs an open policy and judge, and runs once.
 
-    With ``doubtful_is_open`` a doubtful verdict counts as missing until it is decided.
+    With ``doubtful_is_open`` doubtful verdicts count as missing.
     """
 
     def __init__(

@@ -1,8 +1,4 @@
-"""Detects that most responses of a policy are useless: cut off, or without a readable answer.
-
-`ResponseTally.is_alarming` needs Hoeffding's lower limit of the useless share (error .01) to exceed one half after
-`MIN_RESPONSES` responses at `MIN_PROBLEMS` problems.
-"""
+"""Detects that most responses of a policy are useless, by Hoeffding's lower limit (error .01)."""
 
 from __future__ import annotations
 
@@ -21,10 +17,7 @@ CUT_OFF, NO_ANSWER = "cut off", "no answer"
 
 @dataclass(slots=True)
 class ResponseTally:
-    """Counts of judged responses; those cut off count as such, even with an answer.
-
-    ``example`` is the last response of each kind, by problem and index.
-    """
+    """Counts of judged responses, with the last useless one of each kind."""
 
     judged: int = 0
     useless: dict[str, int] = field(default_factory=lambda: {CUT_OFF: 0, NO_ANSWER: 0})

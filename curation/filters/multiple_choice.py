@@ -1,7 +1,7 @@
 """Finds multiple choice, takes it apart, and resolves the option that the reference names.
 
-Invariants: a row with options as a field is multiple choice, others only if the answer or the question shows
-it; an answer that names no option, or several, resolves to None.
+Invariants: rows with an options field are multiple choice; an answer that names no option, or several, resolves
+to None.
 """
 
 from __future__ import annotations
@@ -60,10 +60,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 @dataclass(frozen=True, slots=True)
 class ParsedChoice:
-    """A question without its options, their texts, and the index of the right one.
-
-    Example: ``ParsedChoice("Which is even?", ("3", "4"), 1)``
-    """
+    """A question without its options, their texts, and the index of the right one."""
 
     question: str
     options: tuple[str, ...]
@@ -81,8 +78,7 @@ def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice | str]
     """Yield ``_at`` and each parsed multiple choice, or why it has no single right option.
 
     Args:
-        rows: ``_at``, ``statement``, ``answer``, ``choices`` and ``source``; rows without multiple choice yield
-            nothing.
+        rows: ``_at``, ``statement``, ``answer``, ``choices`` and ``source``.
     """
     listed = pl.col("choices").list.len().fill_null(0) > 0
     usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
@@ -98,7 +94,7 @@ def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice | str]
 def parse_choice(
     statement: str, answer: str, choices: Sequence[str | None] | None = None, first: int | None = None
 ) -> ParsedChoice | str | None:
-    """Parse a multiple choice; return None if it is none, and the reason if its answer names no single option.
+    """Parse a multiple choice; return None if it is none, or why no single option is right.
 
     Args:
         first: number of the first option, if the source's answers are numbers.
@@ -131,10 +127,7 @@ def _resolve(question: str, answer: str, options: Sequence[str], kind: str, firs
 
 
 def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
-    """Return the question without its options, and its answer; None if it may need them.
-
-    The right option must be a value, as must all others but one ("none of these").
-    """
+    """Return the question without its options, and its answer; None if it may need them."""
     options = [sound_option(option) for option in choice.options]
     others = [option for option in options if not _is_value(option)]
     if options[choice.index] in others or len(others) > 1 or not all(map(_WORD.search, others)):
@@ -166,9 +159,9 @@ def tidy_answer(option: str) -> str:
 
 
 def _read_as(answer: str, options: Sequence[str]) -> int | None:
-    """Return the index of the only option that the verifier reads like the answer (½ and 1/2).
+    """Return the index of the only option that the verifier reads like the answer.
 
-    The exact text of an unresolved option may mean another option's number, so it is not resolved.
+    An option's exact text is not resolved, since it may mean another option's number.
     """
     written = strip_markup(without_lead(answer))
     if any(strip_markup(option) == written for option in options):
@@ -264,8 +257,7 @@ def names_several(answer: str, count: int) -> bool:
 def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
     """Return the index of the option that ``answer`` names, or None.
 
-    ``first`` is the number of the source's first option, 0 or 1. If it is None, bare numbers resolve only as an
-    option's text or as numbered labels (``kind``).
+    ``first`` is the number of the source's first option; if unknown, ambiguous numbers resolve to None.
 
     >>> resolve_option("B", ["6", "7"]), resolve_option("7", ["6", "7"]), resolve_option("9", ["6", "7"])
     (1, 1, None)

@@ -1,7 +1,7 @@
 """Drops problems with overlaps, with the hits as evidence, and counts templates.
 
-Invariants: pure functions; in = kept + dropped; problems that servers refuse to embed and that have no other
-overlap are dropped as `sampling_failed`.
+Invariants: pure functions; in = kept + dropped; problems that servers refuse to embed are dropped as
+`sampling_failed` if no other method finds an overlap.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ def drop_contaminated(
 
     Args:
         hits: `overlap.HIT` rows, whose ``row`` is the index in ``problems``; the first per method is evidence.
-        with_templates: drop problems made from a benchmark's template too.
         refused: `REFUSED` rows.
     """
     counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)

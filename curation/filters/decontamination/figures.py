@@ -1,7 +1,4 @@
-"""Compares the figures of two similar texts, to distinguish a reworded problem from another of its template.
-
-Figures are multisets of numbers, single letters, functions and symbols; formulas count all signs. The text without its
-figures is its *wording*.
+"""Compares the figures of two similar texts, as multisets of numbers, letters, functions and symbols.
 
 Invariants: agreement is symmetric, from 0 to 1, and 1 for two texts without figures.
 """
@@ -28,11 +25,7 @@ def is_figure() -> pl.Expr:
 
 
 class Figures:
-    """The figures of texts.
-
-    Args:
-        tokens: from `tokens.tokenize`.
-    """
+    """The figures of texts from `tokens.tokenize`."""
 
     def __init__(self, texts: pl.Series, tokens: pl.DataFrame) -> None:
         counts = tokens.group_by(pl.col("row").cast(pl.Int64), "token").agg(n=pl.len())
@@ -48,13 +41,7 @@ class Figures:
 
 
 def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs, in order, with `agreement`, `shared` figures, `formal` (either has formulas) and `contained`.
-
-    `contained` is the agreement if one text is in the other.
-
-    Args:
-        pairs: `row` of `left` and `at` of `right`.
-    """
+    """Return the ordered pairs with `agreement`, `shared` figures, `formal` (either has formulas) and `contained`."""
     theirs = right.texts.select(at="row", formal_right="formal", total_right="total")
     joined = (
         pairs.join(left.texts, on="row", how="left", maintain_order="left")
@@ -71,7 +58,7 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs, in order, with ``wording``: the share of the longer text's wording in the other."""
+    """Return the pairs, in order, with the share of the longer text's wording that is in the other."""
     mine = left.wording.group_by("row").agg(words=pl.col("n").sum())
     theirs = right.wording.group_by(at="row").agg(words_right=pl.col("n").sum())
     joined = (

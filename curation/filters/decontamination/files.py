@@ -1,4 +1,4 @@
-"""Finds contamination of a file, which is read twice, row by row.
+"""Finds contamination of a file.
 
 Invariants: one output line per row, in order; the output file appears whole or not at all; memory is bounded.
 """
@@ -48,8 +48,8 @@ def contamination_file(
     """Write the hits of the rows of ``path`` in the files ``against`` to ``out``.
 
     Args:
-        path, against: .jsonl (also .gz and .zst), .parquet or .csv; a benchmark is named by its file.
-        field, benchmark_field: dotted paths of the statements, by default the first of `FIELDS` that exists.
+        path, against: .jsonl (also .gz and .zst), .parquet or .csv.
+        field, benchmark_field: dotted paths, by default the first of `FIELDS` that exists.
 
     Raises:
         SourceError: a file is missing, empty or unreadable, or has no statements.

@@ -1,14 +1,13 @@
-"""Finds problems that come from a benchmark.
+"""Finds problems that come from a benchmark, by three scores.
 
-  ``ngram``      rarity-weighted share of common runs of 13 tokens (Brown et al. 2020, appendix C); shorter benchmark
-                 rows must be contained as a whole
-  ``words``      rarity-weighted cosine of the texts' words
-  ``embedding``  cosine of sentence embeddings, for programs and for texts with common rare words
+  ``ngram``      rarity-weighted share of common runs of 13 tokens (Brown et al. 2020, appendix C)
+  ``words``      rarity-weighted cosine of words
+  ``embedding``  cosine of sentence embeddings
 
-A hit is an ``overlap``, or a ``template`` if the wording is the same but the figures differ (`classify_hits`).
+A ``template`` has the same wording but other figures than the benchmark row.
 
-Invariants: a row's hits do not depend on the order of rows; they are ordered by problem, method, falling score
-and benchmark row.
+Invariants: hits do not depend on the order of rows; they are ordered by problem, method, falling score and
+benchmark row.
 """
 
 from __future__ import annotations
@@ -136,10 +135,9 @@ class BenchmarkIndex:
     Call `count` with all problems first; otherwise rarity is that of the benchmarks alone.
 
     Args:
-        benchmarks: ``benchmark`` (a name), ``row`` (its index there), ``statement`` (null is skipped).
-        embedder: by default that of the extra `embeddings`.
+        benchmarks: ``benchmark``, ``row``, ``statement``; null statements are skipped.
         benchmark_embedder: for the benchmarks, if different.
-        on_outcome: called with indices of ``benchmarks`` that servers refuse; without it a refusal raises.
+        on_outcome: called with refused indices of ``benchmarks``; without it a refusal raises.
     """
 
     def __init__(
@@ -178,7 +176,7 @@ class BenchmarkIndex:
         """Return all measured similarities as `SCORE` rows; ``row`` is the index in the series.
 
         Args:
-            on_outcome: called with indices that servers refuse; without it a refusal raises.
+            on_outcome: called with refused indices; without it a refusal raises.
         """
         scored = []
         for first in range(0, max(1, len(statements)), ROWS_AT_ONCE):
@@ -294,10 +292,7 @@ def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFram
 def find_contamination(
     problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: OverlapSettings | None = None
 ) -> pl.DataFrame:
-    """Return the hits of ``problems`` (statement) in ``benchmarks`` (benchmark, row, statement) as `HIT` rows.
-
-    Rarity is counted in ``problems``.
-    """
+    """Return `HIT` rows of ``problems`` (statement) in ``benchmarks`` (benchmark, row, statement)."""
     index = BenchmarkIndex(benchmarks, settings or OverlapSettings())
     index.count(problems["statement"])
     return index.hits(problems["statement"])
@@ -308,7 +303,7 @@ def _shifted(on_outcome: OnOutcome, first: int, row: int, why: RequestRefused | 
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return row, at and score, rounded because sums depend on the order of threads."""
+    """Return row, at and score, rounded because threads add up in any order."""
     score = pl.col("score").cast(pl.Float64).round(9)
     return lines.select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64), score)
 

@@ -1,7 +1,4 @@
-"""Reads what a program means in words: its first function's name, its docstrings and comments.
-
-Rewritten or ported programs share these, but not code. Prose is unchanged.
-"""
+"""Reads what a program means in words: its first function's name, docstrings and comments."""
 
 from __future__ import annotations
 

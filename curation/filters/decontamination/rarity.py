@@ -1,8 +1,6 @@
-"""Counts how rare words and runs of tokens are in a corpus, to which benchmark rows belong.
+"""Counts how rare words and runs of tokens are in a corpus: ``log((n + 2) / (df + 1))`` (Spärck Jones 1972).
 
-What is in ``df`` of ``n`` rows weighs ``log((n + 2) / (df + 1))`` (Spärck Jones 1972).
-
-Invariants: counts do not depend on the order of rows; memory is bounded (`SLOTS`).
+Invariants: counts do not depend on the order of rows; memory is bounded.
 """
 
 from __future__ import annotations
@@ -24,12 +22,7 @@ class Rarity:
         self._run_rows = np.zeros(len(self._runs), dtype=np.uint32)
 
     def add(self, rows: int, words: pl.Series, runs: pl.DataFrame) -> None:
-        """Count some rows.
-
-        Args:
-            words: hashes of words, distinct within each row.
-            runs: ``row`` and ``run``.
-        """
+        """Count rows by hashes of their distinct words, and by ``runs`` (row, run)."""
         self.rows += rows
         np.add.at(self._words, _slots(words), 1)
         places, is_known = self._places(runs["run"].to_numpy())

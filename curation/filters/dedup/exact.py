@@ -1,9 +1,7 @@
-"""Removes exact duplicates, within a source or across sources.
+"""Removes exact duplicates by id, a hash of the normalised content; all copies go if references differ.
 
-The first row with an id, a hash of the normalised content, stays; if references differ, all copies go.
-
-Invariants: the caller asks the verifier whether references are equal, and treats undecided pairs as conflicts;
-memory: 8 bytes per row, and the rows with a shared id.
+Invariants: the caller treats undecided references as conflicts; memory is 8 bytes per row, and the rows with a
+shared id.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplic
     """Find repeated ids.
 
     Args:
-        parts: returns chunks of id, source, row and answer in source order; it is called twice.
+        parts: returns chunks of id, source, row and answer in source order; called twice.
     """
     hashes = np.concatenate([np.zeros(0, np.uint64), *(part["id"].hash().to_numpy() for part in parts())])
     hashes.sort()
@@ -58,11 +56,7 @@ def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplic
 def drop_exact_duplicates(
     problems: pl.DataFrame, duplicates: ExactDuplicates, conflicts: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a shard into kept rows (`PROBLEM`) and duplicates (`DROPPED`), in order.
-
-    Args:
-        conflicts: evidence by id, if its references differ.
-    """
+    """Split a shard into kept rows (`PROBLEM`) and duplicates (`DROPPED`), in order, with ``conflicts`` as evidence."""
     conflict_rows = pl.DataFrame(
         {"id": list(conflicts), "conflict": list(conflicts.values())}, schema={"id": pl.String, "conflict": pl.String}
     )

@@ -1,7 +1,7 @@
 """Computes shingles, MinHash candidates and exact Jaccard similarities.
 
-Invariants: hashes depend on the text and the MinHash library alone, and only propose pairs; every similarity is
-exact.
+Invariants: hashes depend only on the text and the MinHash library; they propose pairs, which are compared
+exactly.
 """
 
 from __future__ import annotations
@@ -33,11 +33,8 @@ CROWD = 100
 
 @dataclass(frozen=True, slots=True)
 class ShingledRows:
-    """Texts as shingle hashes in flat arrays.
-
-    Args:
-        shingles: ``shingles[starts[i]:starts[i + 1]]`` are row i's distinct bigrams, sorted.
-        figures: a hash of each row's multiset of numbers, signs and `tokens.TELLING` words.
+    """Texts as flat arrays: ``shingles[starts[i]:starts[i + 1]]`` are row i's sorted bigrams, ``figures`` one hash per
+    row.
     """
 
     shingles: NDArray[np.uint64]

@@ -1,13 +1,10 @@
-"""Removes near duplicates, within a source or across sources.
+"""Removes near duplicates: rows with similar token bigrams and equal figures (`tokens.TELLING`).
 
-Two rows are near duplicates if the Jaccard similarity of their token bigrams reaches a threshold and their figures
-(`tokens.TELLING`) are equal. A row stays unless it resembles a row that stays and is verified or earlier in source
-order.
+Rows stay by rank unless they resemble a row that stays.
 
 Invariants:
   - the result does not depend on the order of rows or shards;
   - memory: about 20 bytes per row, 20 per similar pair, and 250 per dropped row;
-  - similarities are stored (`PAIR`), so higher thresholds need no statements;
   - members whose reference is not proved equal to that of the row that stays are disputed;
   - in = kept + duplicates + disputed.
 """
@@ -84,11 +81,11 @@ class ProblemShards(Protocol):
 
 
 def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = 0.75) -> pl.DataFrame:
-    """Return the members of all clusters without the rows that stay, as `MEMBER` rows in rank order.
+    """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
-        problems: id, source, row, statement, answer; optionally ``verified`` (by the verifier) and ``lang``
-            (translations are no duplicates). (source, row) is the key.
+        problems: id, source, row, statement, answer; optionally ``verified`` and ``lang``. (source, row) is the
+            key.
         sources: in order of preference; others follow by name.
         threshold: min Jaccard similarity, above 0 and at most 1.
     """
@@ -104,12 +101,7 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
 
 
 def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
-    """Return each row's rank, by which rows stay, in the order of the shards.
-
-    Args:
-        sources: as in `near_duplicates`.
-        verified: ids that precede all others.
-    """
+    """Return each row's rank in the order of the shards; ``verified`` ids come first."""
     numbers: dict[str, int] = {}
     rows: list[NDArray[np.int64]] = []
     groups: list[NDArray[np.uint32]] = []
@@ -152,7 +144,6 @@ def similar_pairs(
 
     Args:
         scratch: folder of sketches, which are reused; it must not hold those of other rows or another ``floor``.
-        advance: called with the number of sketched rows.
     """
     sketches = Sketches(scratch, floor, _passages(shards))
     for index in range(len(shards)):
@@ -167,7 +158,7 @@ def similar_pairs(
 
 
 def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
-    """Return the shared passages of each source, from about `SAMPLE` rows if it has more."""
+    """Return each source's shared passages, from about `SAMPLE` rows."""
     parts = [shards.read(index, ["source"]).group_by("source").len() for index in range(len(shards))]
     parts.append(pl.DataFrame(schema={"source": pl.String, "len": pl.get_index_type()}))
     counts = pl.concat(parts).group_by("source").agg(every=(pl.col("len").sum() // SAMPLE).clip(1))
@@ -180,7 +171,7 @@ def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
 
 
 def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    """Return the members of all clusters without the rows that stay, as `MEMBER` rows in rank order.
+    """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
         pairs: from `similar_pairs` with a floor of at most ``threshold``.
@@ -235,8 +226,7 @@ def drop_near_duplicates(
     """Split a shard into kept rows, near duplicates, and members with another reference, each in order.
 
     Args:
-        members: from `near_duplicates` over all shards.
-        equal: results of `reference_pairs`; missing pairs are unequal, missing references dispute nothing.
+        equal: results of `reference_pairs`; missing pairs are unequal.
         settled: ids whose references a person accepted, which stay instead of being disputed.
     """
     pairs = pl.DataFrame(
@@ -272,11 +262,7 @@ def drop_near_duplicates(
 
 
 def _stars(pairs: pl.DataFrame, rows: int) -> pl.DataFrame:
-    """Return member, keeper (the rank that stays) and their similarity, by the most similar keeper, then the first.
-
-    Args:
-        pairs: sorted `PAIR` rows.
-    """
+    """Return member, keeper (the rank that stays) and similarity from sorted `PAIR` rows."""
     gone = bytearray(rows)
     chosen = np.zeros(pairs.height, dtype=bool)
     for first in range(0, pairs.height, STAR_PAIRS):

@@ -1,9 +1,8 @@
-"""Stores sketches of problems on disk, in three arrays per shard (band keys, shingles, starts).
+"""Stores sketches of problems on disk (about 700 bytes per problem), with 8 bytes per row in memory, 18 during the
+search.
 
-10 million problems of 60 tokens take about 7 GB on disk, and 8 bytes per row in memory (18 during the search).
-
-Invariants: a sketch depends on its rows and the shared passages alone; files are renamed into place, and a
-shard whose ``starts`` file exists is complete; hashes only propose pairs, which are compared exactly.
+Invariants: a sketch depends only on its rows and the shared passages; a shard whose ``starts`` file exists is
+complete; hashes propose pairs, which are compared exactly.
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ class Sketches:
 
     Args:
         floor: min Jaccard similarity to find, above 0 and at most 1.
-        passages: shared passages to ignore (`tokens.shared_passages`).
     """
 
     def __init__(self, folder: Path, floor: float, passages: NDArray[np.uint64]) -> None:
@@ -55,11 +53,7 @@ class Sketches:
         self._starts: list[NDArray[np.uint32]] = []
 
     def add(self, index: int, problems: Callable[[], pl.DataFrame]) -> None:
-        """Sketch the next shard.
-
-        Args:
-            problems: returns its columns statement and lang; called if there is no sketch yet.
-        """
+        """Sketch the next shard; ``problems`` is called if there is no sketch yet."""
         assert index == len(self._starts)
         file = self._file(index, "starts")
         if not file.exists():
@@ -81,9 +75,7 @@ class Sketches:
         return sum(len(starts) - 1 for starts in self._starts)
 
     def similar_pairs(self, ranks: Ranks) -> Iterator[tuple[Ranks, Ranks, NDArray[np.float64]]]:
-        """Yield (lower rank, higher rank, exact similarity) in blocks of ascending higher rank.
-
-        Blocks are sorted by higher rank, falling similarity and lower rank.
+        """Yield blocks of (lower rank, higher rank, exact similarity), ordered by higher rank and falling similarity.
 
         Args:
             ranks: each row's rank, in the order of the shards.
@@ -188,10 +180,7 @@ class _CandidateFiles:
 def _part_of_band(
     keys: NDArray[np.uint64], ranks: Ranks, some: NDArray[np.bool_], part: int
 ) -> tuple[NDArray[np.uint64], Ranks]:
-    """Return keys and ranks of rows with shingles, in one of several equal ranges of keys.
-
-    Rows with equal keys are in the same range.
-    """
+    """Return keys and ranks of rows with shingles, in one of several equal ranges of keys."""
     width = (1 << 64) // -(-len(keys) // PART_ROWS) + 1
     first, last = np.uint64(part * width), np.uint64(min((part + 1) * width, 1 << 64) - 1)
     chosen: list[tuple[NDArray[np.uint64], Ranks]] = []
@@ -203,7 +192,7 @@ def _part_of_band(
 
 
 def _bucket_pairs(keys: NDArray[np.uint64], ranks: Ranks) -> NDArray[np.uint64]:
-    """Return packed pairs of rows with equal keys; in large buckets only with the first and the previous row."""
+    """Return packed pairs of rows with equal keys; large buckets pair only the first and the previous row."""
     order = np.lexsort((ranks, keys))
     keys, ranks = keys[order], ranks[order]
     del order

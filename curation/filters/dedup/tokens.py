@@ -1,8 +1,6 @@
-r"""Reads texts as tokens, for duplicates and overlaps.
+r"""Reads texts as tokens, in which spellings of a number or symbol are equal (``\frac{1}{2}``, ``1/2`` and ``½``).
 
-Spellings of a symbol or number are one token (``\le`` and ``≤``; ``\frac{1}{2}``, ``1/2`` and ``½``; ``1,000`` and
-``1000.0``; ``two`` and ``2``); each Han or kana character is a token. Case, punctuation and layout are ignored, as are
-leading labels (`LABELS`) and shared passages.
+Case, punctuation, layout, leading labels and shared passages are ignored.
 
 Invariant: a text's tokens depend on the text and the shared passages alone.
 """
@@ -114,11 +112,7 @@ _BREAK = "¶"
 
 
 def tokenize(statements: pl.Series) -> pl.DataFrame:
-    """Return the ordered tokens of each text: `row` (its index), `token`, `hash`, and whether it `opens` a sentence or
-    line.
-
-    Nulls and texts without tokens have no row.
-    """
+    """Return the ordered tokens of each text by `row` (its index), and whether each `opens` a sentence or line."""
     text = pl.col("text")
     for _ in range(3):
         text = text.str.replace(LABELS, "")
@@ -159,11 +153,7 @@ def _runs(
 
 
 def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint64]:
-    """Return sorted hashes of passages that a tenth of a source's rows share.
-
-    Args:
-        sources: the source of each text.
-    """
+    """Return sorted hashes of passages that a tenth of a source's rows share."""
     row, token, _ = _edged(lines)
     first, run = _runs(row, token, PASSAGE)
     found = pl.DataFrame({"row": row[first], "run": run}).unique()
@@ -189,10 +179,7 @@ def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.Da
 
 
 def _edged(lines: pl.DataFrame) -> tuple[NDArray[np.integer], NDArray[np.uint64], NDArray[np.int64]]:
-    """Return rows and hashes with `EDGES` marks around each text, and each token's index.
-
-    Half a passage at a text's edge is then recognised too.
-    """
+    """Return rows and hashes with `EDGES` marks around each text, and each token's index."""
     row, token = lines["row"].to_numpy(), lines["hash"].to_numpy()
     number = np.cumsum(np.diff(row, prepend=row[:1]) != 0)
     places = np.arange(len(row)) + EDGES * (2 * number + 1)

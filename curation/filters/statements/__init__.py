@@ -1,8 +1,4 @@
-"""Keeps complete open problems with one final answer, cleaned; drops others with a reason.
-
-A rule has a precision of at least .95; what needs judgement is a question to a model
-(`curation.questions.doubtful_rows`).
-"""
+"""Keeps complete open problems with one final answer, cleaned; drops others with a reason."""
 
 from curation.config import StatementSettings
 from curation.filters.statements.expressions import StatementRule

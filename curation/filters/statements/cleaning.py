@@ -94,9 +94,9 @@ def decoded(texts: pl.Series) -> pl.Series:
 
 
 def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:
-    """Remove debris, a problem's labels and extra blank lines from the column.
+    """Remove debris, a problem's labels and extra blank lines.
 
-    Steps are separate, since polars evaluates an expression twice if it is used twice.
+    Steps are separate, since polars evaluates repeated expressions twice.
     """
     text = pl.col(column)
     dirty = text

@@ -1,7 +1,5 @@
 """Removes a problem's number, heading, points and contest.
 
-    12. …   Problem 7. [5 points] …   ### Question …   (Autumn Cup 2014, Problem 3) …   例3 …   … (3 marks)   …（5 分）
-
 Invariants: possible decimals and lists ("1. … 2. …") stay; cutting is idempotent.
 """
 

@@ -70,8 +70,8 @@ _SHORT = {"\\w": f"0-9_{LETTERS}", "\\d": "0-9"}
 def cheap(pattern: str) -> str:
     r"""Return the expression with classes that compile fast.
 
-    ``\w`` and ``\d`` mean the seven languages' alphabets and digits without hanzi. ``\b`` becomes ASCII and must not be
-    next to an accented letter; with Cyrillic letters it is left out.
+    ``\w`` and ``\d`` cover seven languages without hanzi; ``\b`` becomes ASCII and must not be next to an accented
+    letter.
     """
     boundary = "" if _WITH_BOUNDARY.search(pattern) else r"(?-u:\b)"
 

@@ -1,4 +1,4 @@
-"""Sets aside a statement's code of figures and tables (Asymptote, TikZ, SVG, tabular) while rules run.
+"""Sets aside a statement's code of figures and tables while rules run.
 
 Invariants: code is put back byte for byte; code that only loads a picture, is very short or never ends is not
 taken.

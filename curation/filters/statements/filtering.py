@@ -4,7 +4,7 @@ Invariants:
   - pure functions over frames; kept + dropped = in, in order;
   - dropped rows are unchanged; changed rows keep the original as ``raw_statement`` or ``raw_answer``;
   - an answer is cleaned only if the verifier reads it as before;
-  - rules never see code of figures, which kept rows list in ``meta`` as ``figure_code``;
+  - rules never see code of figures;
   - ``choices`` of kept rows is null, unless the rule ``multiple_choice`` is off.
 """
 
@@ -43,11 +43,7 @@ class FilterResult:
 
 
 def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> FilterResult:
-    """Keep complete open problems with one answer, cleaned; drop others with reason and evidence.
-
-    Args:
-        problems: `PROBLEM` rows of math.
-    """
+    """Keep complete open problems with one answer, cleaned; drop others. Pass math rows only."""
     return split_rows(problems, apply_rules(problems, settings))
 
 
@@ -117,10 +113,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def find_choices(problems: pl.DataFrame) -> dict[int, ParsedChoice | str]:
-    """Return by row number each multiple choice that the filter drops, parsed, or why no option is right.
-
-    Code of figures is included.
-    """
+    """Return by row number each multiple choice that is dropped, parsed, or why no option is right."""
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     found = dict(parse_choices(cleaned(work).filter(is_multiple_choice())))
     needed = {at: choice for at, choice in found.items() if isinstance(choice, str) or open_question(choice) is None}
@@ -146,11 +139,8 @@ def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
     """Return for each row, in order: id, keep, reason, evidence, statement, answer, rule.
 
-    Statement and answer are cleaned in kept rows only.
-
     Args:
-        rows: ``statement``; optionally ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id``, by
-            default the row number.
+        rows: ``statement``; optionally ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id``.
     """
     absent = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in WORKED_ON if name not in rows.columns]
     given = rows.with_columns(absent).with_columns(pl.col(name).cast(PROBLEM[name]) for name in WORKED_ON)

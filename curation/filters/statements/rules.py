@@ -1,7 +1,5 @@
 """Defines the format rules in order of precedence.
 
-A rule reads no words, or .95 or more of at least 20 labelled drops are right.
-
 Invariants: nulls fire only the rules about missing texts and proofs; a rule reads one row.
 """
 
