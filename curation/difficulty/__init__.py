@@ -1,1 +1,1 @@
-"""How hard a problem is for a policy: sampling, early stopping, pass rates, what a new checkpoint changes."""
+"""Measures how hard a problem is for a policy."""

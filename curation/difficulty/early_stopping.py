@@ -1,27 +1,12 @@
-"""Decide when the attempts at a problem are enough, and estimate its pass rate from them.
+"""Stops a problem at the first prefix of attempts after which the rest cannot change its decision.
 
-A `StoppingRule` is a band with its number of attempts n. It reads attempts in the order of their index. A problem stops
-at the first prefix after which no outcome of the remaining attempts can change the decision, its reason included;
-attempts that were finished beyond it do not count. So the stop is a function of the attempts and not of their speed,
-and a killed run stops where an undisturbed one does. A remaining attempt may be correct, agree with any wrong answer,
-have no answer, be lost to the verifier, or be missing; it does not change the answer classes of earlier ones.
+With ``error_rate`` above 0 (not in the paper) decisions may be foreseen by Polya's urn.
 
-A failed verdict (TIMEOUT, BROKEN) decides nothing: a reason holds only if all outcomes of the failed attempts lead to
-it (`StoppingRule.is_certain`), else the problem is `verifier_failed`. It is enough to try three: all failed attempts
-correct, all on the top wrong answer, none of either; every decision is an interval of counts. A problem never stops
-early as `verifier_failed`, nor by a forecast that failed verdicts go into, so it needs no further attempt when these
-are judged again.
-
-With ``error_rate`` above 0 (not in the paper) a problem also stops once the decision of n attempts is foreseen with
-probability 1 - error_rate. The share of correct attempts has a Beta prior, and so has the share of the others that
-agree with the top wrong answer: then the next attempt is correct with probability (a + correct) / (a + b + judged)
-(Polya's urn), and a table over all counts, filled from the end, has each decision's probability. `Prior` is Jeffreys'
-if nothing is known of the problem, else that of `curation.difficulty.priors`; it must not depend on the attempts that
-the rule reads, or the pass rate is biased.
-
-`StoppingRule.unbiased_pass_rate` counts paths: of all orders of the correct and other attempts that do not stop
-earlier, the share that begins with a correct one (Girshick, Mosteller and Savage 1946; Blackwell 1947). Correct /
-judged is biased if outcomes decide when to stop. Pure.
+Invariants:
+  - a stop depends on attempts, in the order of their index, and the prior;
+  - failed verdicts (TIMEOUT, BROKEN) decide only if all their outcomes agree, enter no forecast and stop no
+    problem early;
+  - a `Prior` must not depend on the attempts that the rule reads, or pass rates are biased.
 """
 
 from __future__ import annotations
@@ -44,14 +29,7 @@ Decide = Callable[[int, int, int, int], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is known of a problem before its attempts: two Beta distributions.
-
-    Args:
-        correct, other: of the share of correct attempts.
-        agree, differ: of the share of the others that agree with the top wrong answer.
-
-    Example: ``Prior()`` is Jeffreys', ``Prior(1.4, 12.0)`` a hard problem
-    """
+    """Beta distributions of a problem's correct attempts, and of agreement on its top wrong answer."""
 
     correct: float = _JEFFREYS
     other: float = _JEFFREYS
@@ -61,29 +39,20 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The likeliest decision and its probability, by judged, correct and top wrong votes so far.
-
-    Args:
-        reasons: the decisions that there are; ``best`` [judged][correct, top wrong] is the place of the likeliest one
-            among them, ``chance`` its probability.
-    """
+    """The likeliest decision (an index of ``reasons``) and its probability, by [judged][correct, top wrong]."""
 
     reasons: tuple[str | None, ...]
     best: tuple[NDArray[np.int8], ...]
     chance: tuple[NDArray[np.float64], ...]
 
     def likely(self, correct: int, top_wrong: int, judged: int) -> tuple[str | None, float]:
-        """Return the likeliest decision, and its probability."""
+        """Return the likeliest decision and its probability."""
         place = self.best[judged][correct, top_wrong]
         return self.reasons[place], float(self.chance[judged][correct, top_wrong])
 
 
 def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Forecast:
-    """Return the forecast for a problem that ends with ``judged`` of ``attempts`` judged.
-
-    Args:
-        decide: the decision on the counts at the end.
-    """
+    """Return the forecast for a problem that ends with ``judged`` of ``attempts`` judged."""
     grid = np.full((judged + 1, judged + 1), -1)
     reasons: list[str | None] = []
     for correct in range(judged + 1):
@@ -105,18 +74,17 @@ def forecast(prior: Prior, decide: Decide, judged: int, attempts: int) -> Foreca
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What stopping comes to in the mean: ``attempts`` up to the stop; ``lost``: P(another decision than all give)."""
+    """The mean number of attempts, and the probability of a lost decision."""
 
     attempts: float
     lost: float
 
 
 def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: int) -> Expectation:
-    """Return what a problem of this prior comes to where it stops at an error rate; all attempts are judged.
+    """Return the `Expectation` if all attempts are judged.
 
     Args:
-        table: its forecast.
-        least_judged: without an error rate nothing stops before this number of attempts.
+        least_judged: min attempts before a stop if ``error_rate`` is 0.
     """
     reach, attempts, lost = np.ones((1, 1)), 0.0, 0.0
     last = len(table.best) - 1
@@ -137,7 +105,7 @@ def expectation(prior: Prior, table: Forecast, error_rate: float, least_judged: 
 
 
 def _next(prior: Prior, made: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return [correct, top wrong] the chances of a correct attempt, and of agreement if it is not, after ``made``."""
+    """Return [correct, top wrong] P(correct), and P(agreement | not correct), after ``made`` attempts."""
     solved, top = np.arange(made + 1)[:, None], np.arange(made + 1)[None, :]
     others = np.maximum(made - solved, top)  # entries above the diagonal are impossible
     solves = (prior.correct + solved) / (prior.correct + prior.other + made)
@@ -156,12 +124,7 @@ AttemptOutcome = tuple[Outcome | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts of a prefix of attempts; ``top_wrong`` is the votes of the most frequent answer but the reference.
-
-    ``attempts`` counts those lost to the verifier too; ``requested`` also those that the policy did not have.
-
-    Example: ``OutcomeCounts(correct=3, top_wrong=2, judged=7, attempts=8, requested=8)``
-    """
+    """Counts of a prefix; ``attempts`` include failed verdicts, ``requested`` also those that the policy lacks."""
 
     correct: int = 0
     top_wrong: int = 0
@@ -171,13 +134,13 @@ class OutcomeCounts:
 
     @property
     def failed(self) -> int:
-        """Return the number of attempts that were lost to the verifier."""
+        """Return the number of attempts with a failed verdict."""
         return self.attempts - self.judged
 
 
 @dataclass(slots=True)
 class OutcomeTally:
-    """Counts that grow by one attempt at a time, in the order of the index."""
+    """Counts attempts one at a time, in the order of the index."""
 
     votes: dict[int, int] = field(default_factory=dict)
     counts: OutcomeCounts = field(default_factory=OutcomeCounts)
@@ -204,10 +167,7 @@ _JUDGED = frozenset({Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER})
 
 @dataclass(frozen=True, slots=True)
 class StoppingPoint:
-    """Where a problem stops: after ``requested`` attempts; ``pass_rate`` is None where nothing was judged.
-
-    ``is_decided`` is False where the attempts end before the rule stops.
-    """
+    """Where a problem stops; ``is_decided`` is False if its attempts end before."""
 
     requested: int
     is_decided: bool
@@ -216,10 +176,7 @@ class StoppingPoint:
 
 @dataclass(frozen=True, slots=True)
 class ProblemPrior:
-    """What is known of one problem, and with which probability its decision may be foreseen wrongly; 0: not at all.
-
-    ``informed_by`` names the policies whose attempts at it are known.
-    """
+    """A problem's prior, and the error rate of its forecast (0: no forecast)."""
 
     prior: Prior
     error_rate: float
@@ -227,7 +184,7 @@ class ProblemPrior:
 
 
 class StoppingRule:
-    """A band as a stopping rule. Without ``early_stopping`` all n attempts are asked for."""
+    """Stops problems by a band, or at all n attempts without ``early_stopping``."""
 
     def __init__(
         self, band: Band, *, early_stopping: bool = True, error_rate: float = 0.0, prior: Prior | None = None
@@ -247,11 +204,7 @@ class StoppingRule:
     def given(
         self, priors: Mapping[str, ProblemPrior], band: Band | None = None, error_rate: float | None = None
     ) -> StoppingRule:
-        """Return this rule with what is known of each problem, by its id; others are stopped as this rule stops them.
-
-        Args:
-            band, error_rate: others in place of this rule's.
-        """
+        """Return this rule with priors by problem id."""
         rule = StoppingRule(
             band or self.band,
             early_stopping=self.early_stopping,
@@ -264,7 +217,7 @@ class StoppingRule:
         return rule
 
     def of(self, problem: str) -> StoppingRule:
-        """Return the rule of a problem: this one, or that of what is known of it."""
+        """Return the rule of a problem, with its prior if it has one."""
         known = self.priors.get(problem)
         if known is None or not self.early_stopping:
             return self
@@ -277,14 +230,11 @@ class StoppingRule:
 
     @property
     def foresees(self) -> bool:
-        """Return whether decisions may be foreseen, not only counted."""
+        """Return whether any decision may be foreseen."""
         return self.error_rate > 0 or any(known.error_rate > 0 for known in self.priors.values())
 
     def reason(self, correct: int, top_wrong: int, judged: int, attempts: int) -> DropReason | None:
-        """Return why the problem is dropped when all attempts are there, None where it is kept.
-
-        The decision is that of `curation.difficulty.pass_rates.decide`.
-        """
+        """Return why a problem with these final counts is dropped."""
         band = self.band
         if attempts < band.least_judged:
             return DropReason.TOO_FEW_ATTEMPTS
@@ -297,11 +247,7 @@ class StoppingRule:
         return DropReason.TOO_EASY if correct > self._max_correct(judged) else None
 
     def is_certain(self, correct: int, top_wrong: int, unknown: int, total: int) -> bool:
-        """Return whether ``total`` attempts are decided alike, whatever the ``unknown`` ones among them turn out to be.
-
-        Args:
-            correct, top_wrong: counts of the known ones.
-        """
+        """Return whether every outcome of ``unknown`` attempts leads to the same decision."""
         if self._is_suspected(top_wrong, total):
             return True
         if self._is_suspected(top_wrong + unknown, total):
@@ -312,10 +258,7 @@ class StoppingRule:
         return correct > max_correct or correct + unknown <= max_correct
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
-        """Return whether no outcome of the remaining attempts and of the failed verdicts can change the decision.
-
-        Remaining attempts may also not be had.
-        """
+        """Return whether remaining or missing attempts and failed verdicts cannot change the decision."""
         band, remaining = self.band, self.band.attempts - counts.requested
         if remaining <= 0 or counts.attempts + remaining < band.least_judged:
             return True
@@ -337,12 +280,7 @@ class StoppingRule:
         return stops
 
     def needed(self, counts: OutcomeCounts) -> int:
-        """Return how many more attempts are needed whatever comes: the fewest after which the problem can stop.
-
-        Each decision is reached soonest by one kind of outcome: correct ones for too_easy, one wrong answer for
-        suspected_wrong_label, attempts without an answer for never_solved, and these after as many correct ones as the
-        band asks for, for keeping.
-        """
+        """Return the min number of further attempts after which the problem can stop."""
         fewest = self._needed.get(counts)
         if fewest is None:
             fewest = 0 if self.should_stop(counts) else self._count_needed(counts)
@@ -367,7 +305,7 @@ class StoppingRule:
         return remaining
 
     def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
-        """Return the length of the first prefix after which the problem stops; None where the attempts end before."""
+        """Return the length of the prefix at which the problem stops, or None."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -375,7 +313,7 @@ class StoppingRule:
         return None
 
     def ending(self, outcomes: Sequence[AttemptOutcome]) -> tuple[str | None, int]:
-        """Return the decision on a problem with these attempts, and how many of them it took."""
+        """Return the decision on a problem, and the number of attempts it took."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -383,13 +321,13 @@ class StoppingRule:
         return self.decision(tally.counts), tally.counts.requested
 
     def decision(self, counts: OutcomeCounts) -> str | None:
-        """Return the decision on a problem that stopped at these counts: the likeliest one where it is foreseen."""
+        """Return the decision at a stop, the likeliest one if it is foreseen."""
         if self.error_rate > 0 and not counts.failed and not self.is_decided(counts):
             return self.likely_decision(counts)[0]
         return self.reason(counts.correct, counts.top_wrong, counts.judged, counts.attempts)
 
     def stopping_point(self, outcomes: Sequence[AttemptOutcome]) -> StoppingPoint:
-        """Return where a problem with these attempts stops, and its pass rate; cached by the attempts."""
+        """Return where a problem stops, and its pass rate; cached."""
         key = tuple(outcomes)
         point = self._points.get(key)
         if point is None:
@@ -401,10 +339,10 @@ class StoppingRule:
         return point
 
     def unbiased_pass_rate(self, outcomes: Sequence[AttemptOutcome]) -> float | None:
-        """Return the unbiased pass rate of a problem that stopped after these attempts; None where none was judged.
+        """Return the pass rate at a stop, or None if nothing was judged.
 
-        Args:
-            outcomes: the attempts up to the stop, in the order of their index.
+        It counts the orders of attempts that begin with a correct one (Girshick, Mosteller and Savage 1946; Blackwell
+        1947).
         """
         correct = sum(outcome is Outcome.CORRECT for outcome, _ in outcomes)
         judged = sum(outcome in _JUDGED for outcome, _ in outcomes)
@@ -434,13 +372,13 @@ class StoppingRule:
         return begun_correct[correct] / paths[correct]
 
     def likely_decision(self, counts: OutcomeCounts) -> tuple[str | None, float]:
-        """Return the likeliest decision of n attempts, and its probability under the rule's prior."""
+        """Return the likeliest decision of n attempts and its probability."""
         remaining = self.band.attempts - counts.requested
         table = self._forecast(counts.judged + remaining, counts.attempts + remaining)
         return table.likely(counts.correct, counts.top_wrong, counts.judged)
 
     def expectation(self) -> Expectation:
-        """Return what a problem of the rule's prior comes to in the mean; all its attempts are judged."""
+        """Return the `Expectation` under the rule's prior if all attempts are judged."""
         n = self.band.attempts
         if not self.early_stopping:
             return Expectation(n, 0.0)
@@ -467,7 +405,7 @@ class StoppingRule:
 
 
 def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
-    """Return the votes of the top wrong answer after the first 0, 1, 2, … judged attempts that are not correct."""
+    """Return the top wrong answer's votes after 0, 1, 2, … judged attempts that are not correct."""
     votes: dict[int, int] = {}
     leading = [0]
     for outcome, answer_class in outcomes:
@@ -484,11 +422,7 @@ def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
 def _extend_orders(
     paths: dict[int, int], begun_correct: dict[int, int], correct: int, others: int, judged: int, first: bool
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the numbers of orders of ``judged`` attempts from those of one less, by their correct ones.
-
-    ``correct`` and ``others`` are the most of each kind; the second mapping counts orders that begin with a correct
-    one.
-    """
+    """Return the numbers of orders, and of those that begin with a correct attempt, one attempt longer."""
     new_paths: dict[int, int] = {}
     new_begun: dict[int, int] = {}
     for solved, ways in paths.items():

@@ -1,21 +1,9 @@
-"""Fit one item response model over all attempts of all policies: who solves what.
+"""Fits one item response model (Rasch 1960; Birnbaum 1968) over all attempts of all policies.
 
-A problem has a difficulty d and a slope a; a policy has an ability t. The share of correct attempts scatters around
-``m = 1 / (1 + exp(-a (t - d)))`` as Beta(m k, (1 - m) k), because no two policies find the same problems hard; with a
-large concentration k this is the model of Rasch (1960), with slopes Birnbaum's (1968). Of ``judged`` attempts
-``correct`` are beta-binomial, so k weighs a policy's own attempts against those of the others.
+Shares of correct attempts are Beta(m k, (1 - m) k) around ``m = 1 / (1 + exp(-a (t - d)))`` for ability t, difficulty d
+and slope a, fitted by EM (Bock and Aitkin 1981; Silverman, Jones, Wilson and Nychka 1990).
 
-Difficulty and slope are on a grid; their distribution is learnt without a shape (nonparametric maximum likelihood with
-a smoothing step: Silverman, Jones, Wilson and Nychka 1990), abilities and k by marginal likelihood (Bock and Aitkin
-1981, EM) with weak priors: abilities N(0, 4^2) around the reference's, log k N(log 10, 1). The policy with the most
-attempts is the reference: its ability is 0. Any stopping rule that reads only the attempts made leaves the likelihood
-as it is.
-
-Problems may belong to domains, such as their sources. Each domain has its own distribution of difficulties and slopes,
-and each policy an ability there, N(its general ability, s^2) with s learnt from all domains.
-
-`Observations` are the attempts as arrays: problems with the same counts of the same policies are one pattern, computed
-once. `fit` draws at most ``most_problems``. Pure; the order of rows changes nothing.
+Invariants: pure; the order of rows changes nothing.
 """
 
 from __future__ import annotations
@@ -44,12 +32,12 @@ _SUM_BLOCK = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Attempts as arrays. Problems with the same counts of the same policies share a pattern, which is met but once.
+    """Attempts as arrays; problems with the same counts share a pattern.
 
     Args:
-        problems: ids, sorted; ``pattern`` [problems] is which pattern each has.
-        first: [patterns + 1] where each pattern's keys begin in ``keys``; a key is one (policy, correct, judged).
-        policies: names; ``policy``, ``correct`` and ``judged`` are [keys].
+        pattern: [problems]; ``problems`` are sorted ids.
+        first: [patterns + 1] where patterns start in ``keys``.
+        policy, correct, judged: [keys].
     """
 
     problems: pl.Series
@@ -68,7 +56,7 @@ class Observations:
 
     @property
     def pattern_of_row(self) -> Indices:
-        """Return [rows of keys] the pattern that each belongs to."""
+        """Return the pattern of each row of keys."""
         return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
     @property
@@ -78,25 +66,21 @@ class Observations:
         return np.asarray(rows, dtype=np.float64)
 
     def summed(self, table: Array, start: int = 0, stop: int | None = None) -> Array:
-        """Return [patterns, columns] the sums of the rows of ``table`` [keys, columns]; zeros for no rows.
-
-        Args:
-            start, stop: the patterns wanted; all if missing.
-        """
+        """Return [patterns, columns] sums of ``table`` [keys, columns]."""
         first = self.first[start : None if stop is None else stop + 1]
         return _sums_of_runs(table, self.keys[first[0] : first[-1]], first - first[0])
 
     def summed_by_key(self, table: Array) -> Array:
-        """Return [keys, columns] the sums of the rows of ``table`` [patterns, columns] over the patterns with each."""
+        """Return [keys, columns] sums of ``table`` [patterns, columns]."""
         order = np.argsort(self.keys, kind="stable")
         sizes = np.bincount(self.keys, minlength=len(self.policy))
         return _sums_of_runs(table, self.pattern_of_row[order], np.concatenate([[0], np.cumsum(sizes)]))
 
 
 def _sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
-    """Return [runs, columns] the sums of ``table[rows]``, where run i is ``rows[first[i] : first[i + 1]]``.
+    """Return [runs, columns] sums over ``rows[first[i] : first[i + 1]]``.
 
-    Sparse on purpose: the same as a product of matrices wakes BLAS's threads hundreds of times for tiny tables.
+    Sparse, because matrix products of tiny tables wake BLAS's threads.
     """
     sums = np.zeros((len(first) - 1, table.shape[1]))
     filled = np.flatnonzero(np.diff(first))
@@ -108,7 +92,7 @@ def _sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
 
 
 def _blocks(ends: Indices, size: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of runs that hold about ``size`` rows together, at least one run each."""
+    """Yield ranges of runs of about ``size`` rows, at least one run each."""
     start = 0
     while start < len(ends):
         before = ends[start - 1] if start else 0
@@ -121,11 +105,11 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
     """Return attempts as arrays.
 
     Args:
-        counts: problem, policy, correct, judged; rows of one problem and policy are added up.
-        problems: ids to have, where others than those with attempts.
+        counts: problem, policy, correct, judged; repeated rows are added up.
+        problems: ids to include, by default those with attempts.
 
     Raises:
-        GoldilocksError: more attempts are correct than were judged.
+        GoldilocksError: more attempts are correct than judged.
     """
     rows = (
         counts.filter(pl.col("judged") > 0)
@@ -164,11 +148,9 @@ def observations(counts: pl.DataFrame, problems: pl.Series | None = None) -> Obs
 
 
 def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataFrame:
-    """Return counts with the domain of each problem; problems without attempts have a row without attempts.
+    """Return counts with each problem's domain, unchanged for a single domain.
 
-    Args:
-        counts: problem, policy, correct, judged.
-        domains: problem, domain; None, or one domain alone: nothing is distinguished.
+    Problems without attempts get a row of zeros.
     """
     if domains is None or domains["domain"].n_unique() < 2:
         return counts
@@ -176,7 +158,7 @@ def with_domains(counts: pl.DataFrame, domains: pl.DataFrame | None) -> pl.DataF
 
 
 def with_domain_column(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFrame:
-    """Return what `with_domains` does of a part of the problems, which may be of one domain alone."""
+    """Return `with_domains` of a chunk, even of a single domain."""
     untried = domains.join(counts, on="problem", how="anti").select(
         "problem", policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64)
     )
@@ -185,7 +167,7 @@ def with_domain_column(counts: pl.DataFrame, domains: pl.DataFrame) -> pl.DataFr
 
 
 def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tuple[str | None, pl.DataFrame, pl.Series]]:
-    """Yield each domain of these problems with its counts and its problems; None where there are no domains."""
+    """Yield each domain, or None, with its counts and problems."""
     if "domain" not in counts.columns or not len(problems):
         yield None, counts, problems
         return
@@ -196,16 +178,14 @@ def parts_of_domains(counts: pl.DataFrame, problems: pl.Series) -> Iterator[tupl
 
 
 def prior_counts(problems: pl.DataFrame, stated: Mapping[str, Sequence[PriorAttempts]]) -> pl.DataFrame:
-    """Return the pass rates that came with the rows as problem, policy, correct and judged.
-
-    A share of n attempts counts as the nearest number of correct ones; a row without a value has no such attempts.
+    """Return the rows' own pass rates as problem, policy, correct and judged.
 
     Args:
         problems: id, source and meta of `PROBLEM` rows.
         stated: by source.
 
     Raises:
-        GoldilocksError: a value is no share, or no number of attempts.
+        GoldilocksError: a value is no share or no number of attempts.
     """
     rows = []
     named = problems.filter(pl.col("source").is_in(list(stated)) & pl.col("meta").is_not_null())
@@ -235,13 +215,7 @@ _COUNTS = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judg
 
 
 def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
-    """Return rollouts of training as problem, policy, correct and judged: each window of steps is a policy of its own.
-
-    The policy that is trained grows, so its rollouts are those of up to `WINDOWS` policies, by their step.
-
-    Args:
-        trained: problem, step, correct and judged.
-    """
+    """Return training rollouts as counts of up to `WINDOWS` policies, one per window of steps."""
     if not trained.height:
         return trained.select("problem", policy=pl.lit("training"), correct="correct", judged="judged")
     first, last = trained.select(first=pl.col("step").min(), last=pl.col("step").max()).row(0)
@@ -286,12 +260,9 @@ class ItemResponseModel:
     """Abilities, and the distribution of difficulties and slopes.
 
     Args:
-        abilities: of each policy, in logits; the reference's is 0.
-        weights: [grid] of each (difficulty, slope), sums to 1; slopes vary fastest.
-        slopes: the grid of slopes.
-        concentration: k; the larger, the more all attempts show about this policy's.
-        rounds: of EM until nothing moved.
-        domains: the models of domains, with the same slopes and concentration; empty where none are distinguished.
+        abilities: in logits; 0 for the policy with the most attempts.
+        weights: [grid], sums to 1; slopes vary fastest.
+        concentration: k; the larger, the more other policies' attempts show.
     """
 
     abilities: Mapping[str, float]
@@ -315,7 +286,7 @@ class ItemResponseModel:
         """Return a policy's ability.
 
         Raises:
-            GoldilocksError: it made no attempt that the model has seen.
+            GoldilocksError: the model has seen no attempt of it.
         """
         if policy not in self.abilities:
             known = ", ".join(sorted(self.abilities)) or "none"
@@ -323,11 +294,11 @@ class ItemResponseModel:
         return self.abilities[policy]
 
     def in_domain(self, domain: str | None) -> ItemResponseModel:
-        """Return the model of a domain; this one if the domain is not distinguished."""
+        """Return the model of a domain, or this one if it has none."""
         return self if domain is None else self.domains.get(domain, self)
 
     def means(self, policy: str) -> Array:
-        """Return [grid] the expected pass rate of a policy."""
+        """Return [grid] the expected pass rates of a policy."""
         return _means(self.ability(policy), self.difficulty, self.slope)
 
 
@@ -343,12 +314,10 @@ def fit(
     """Return the model of these attempts.
 
     Args:
-        counts: problem, policy, correct, judged; see `observations`. Where there is a column ``domain``, domains are
-            distinguished.
-        slopes: learn slopes too (2PL); worth it with several policies of different ability.
-        most_problems: drawn where there are more; ``always`` are problems that are among them.
-        seed: of the draw.
-        start: a model of nearly the same attempts, with the same slopes, from which fewer rounds are needed.
+        counts: problem, policy, correct, judged, optionally ``domain``.
+        slopes: learn slopes too (2PL).
+        always: problems to include if `most_problems` are drawn.
+        start: a similar model, which saves rounds.
 
     Raises:
         GoldilocksError: nothing was judged.
@@ -385,7 +354,7 @@ def fit(
 
 
 def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: str) -> dict[str, ItemResponseModel]:
-    """Return the models of the domains with attempts; none where there is one domain only."""
+    """Return the models of all domains, none for a single domain."""
     parts = {
         domain: observations(part)
         for (domain,), part in sorted(counts.filter(pl.col("judged") > 0).group_by("domain"), key=lambda item: item[0])
@@ -406,7 +375,7 @@ def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: st
 def _fit_domain(
     seen: Observations, model: ItemResponseModel, general: ItemResponseModel, reference: str, spread: float
 ) -> tuple[ItemResponseModel, list[float]]:
-    """Return a domain's model, and the expected squared distances of its abilities from the general ones."""
+    """Return a domain's model, and its abilities' squared distances from the general ones."""
     frequency, last, tallies = seen.frequency, -inf, dict[str, _Tally]()
     prior = general.weights * _DOMAIN_PROBLEMS
     for _ in range(_MOST_ROUNDS):
@@ -435,12 +404,12 @@ def _fit_domain(
 
 
 def difficulty_posteriors(model: ItemResponseModel, seen: Observations) -> Array:
-    """Return [patterns, grid] P(difficulty, slope | attempts); the prior where there are none."""
+    """Return [patterns, grid] P(difficulty, slope | attempts)."""
     return _posterior(seen, model)[0]
 
 
 def posterior_means(model: ItemResponseModel, seen: Observations, values: Array) -> Array:
-    """Return [patterns, columns] the posterior means of ``values`` [grid, columns]; memory does not grow with them."""
+    """Return [patterns, columns] posterior means of ``values`` [grid, columns]."""
     table, prior = _log_likelihoods(seen, model), np.log(model.weights)
     patterns = len(seen.first) - 1
     means = np.zeros((patterns, values.shape[1]))
@@ -453,7 +422,7 @@ def posterior_means(model: ItemResponseModel, seen: Observations, values: Array)
 
 
 def _posterior(seen: Observations, model: ItemResponseModel) -> tuple[Array, float]:
-    """Return [patterns, grid] the posteriors, and the log-likelihood of all attempts up to a constant."""
+    """Return [patterns, grid] posteriors, and the log-likelihood up to a constant."""
     logs = seen.summed(_log_likelihoods(seen, model)) + np.log(model.weights)
     top = logs.max(axis=1, keepdims=True)
     shares = np.exp(logs - top)
@@ -463,18 +432,18 @@ def _posterior(seen: Observations, model: ItemResponseModel) -> tuple[Array, flo
 
 @dataclass(frozen=True, slots=True)
 class _Tally:
-    """How often each share was met, by grid point: ``correct[g, j]`` problems with more than j correct, and so on."""
+    """Counts by grid point: ``correct[g, j]`` problems with more than j correct, and so on."""
 
     correct: Array
     wrong: Array
     judged: Array
 
     def log_likelihood(self, means: Array, k: float) -> float:
-        """Return the expected log-likelihood of the shares at these means [grid], up to a constant."""
+        """Return the expected log-likelihood at these means [grid], up to a constant."""
         return self.of_shares(means, k) - _weighed(self.judged, k)
 
     def of_shares(self, means: Array, k: float) -> float:
-        """Return the part of `log_likelihood` that depends on the means."""
+        """Return the terms of `log_likelihood` that depend on the means."""
         return _weighed(self.correct, means * k) + _weighed(self.wrong, (1 - means) * k)
 
 
@@ -490,7 +459,7 @@ def _tallies(seen: Observations, mass: Array) -> dict[str, _Tally]:
 
 
 def _more_than(mass: Array, numbers: Indices) -> Array:
-    """Return [grid, most] the mass of the rows whose number is above 0, 1, …"""
+    """Return [grid, most] the mass of rows whose number exceeds 0, 1, …"""
     most = int(numbers.max(initial=0))
     at = np.zeros((mass.shape[1], most + 1))
     np.add.at(at.T, numbers, mass)
@@ -504,7 +473,7 @@ def _weighed(tally: Array, start: Array | float) -> float:
 
 
 def _log_likelihoods(seen: Observations, model: ItemResponseModel) -> Array:
-    """Return [keys, grid] the beta-binomial log-likelihoods, up to a constant for each key."""
+    """Return [keys, grid] beta-binomial log-likelihoods, up to a constant per key."""
     table = np.zeros((len(seen.policy), len(model.weights)))
     k = model.concentration
     for number, policy in enumerate(seen.policies):
@@ -537,7 +506,7 @@ def _prior(slopes: Sequence[float]) -> Array:
 
 
 def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
-    """Return ``mass`` [grid] of problems as weights, smoothed along the difficulties, with half a prior problem."""
+    """Return ``mass`` [grid] as weights, smoothed along difficulties, with half a prior problem."""
     table = mass.reshape(len(DIFFICULTIES), len(slopes))
     padded = np.concatenate([table[:1], table, table[-1:]])
     smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
@@ -546,13 +515,13 @@ def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
 
 
 def _reference(seen: Observations) -> int:
-    """Return the policy with the most attempts; of several the first by name."""
+    """Return the policy with the most attempts, the first by name in a tie."""
     rows = seen.problems_of_key
     return int(np.argmax(np.bincount(seen.policy, weights=rows * seen.judged, minlength=len(seen.policies))))
 
 
 def _first_abilities(seen: Observations) -> dict[str, float]:
-    """Return the log-odds of each policy's overall share of correct attempts, relative to the reference's."""
+    """Return log-odds of each policy's share of correct attempts, relative to the reference's."""
     rows = seen.problems_of_key
     size = len(seen.policies)
     correct = np.bincount(seen.policy, weights=rows * seen.correct, minlength=size) + 0.5
@@ -583,10 +552,7 @@ def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally])
 
 
 def _maximum(value: Callable[[float], float], low: float, high: float, start: float) -> float:
-    """Return where a function with one peak is largest: by Newton's steps from a near start, else by golden sections.
-
-    EM asks for nearly the same peak round after round, which one or two steps find.
-    """
+    """Return where a function with one peak is largest, by Newton's steps or golden sections."""
     at = min(max(start, low + _WIDTH), high - _WIDTH)
     for _ in range(_MOST_STEPS):
         left, here, right = value(at - _WIDTH), value(at), value(at + _WIDTH)

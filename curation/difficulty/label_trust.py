@@ -1,22 +1,9 @@
-"""Estimate the probability that a reference is wrong, from all policies' answers with learnt reliabilities.
+"""Estimates the probability that a reference is wrong, from all policies' answers (Dawid and Skene 1979).
 
-A reference is wrong with probability ``share``, learnt. Whatever the truth, a policy of ability t finds it as in
-`curation.difficulty.item_response`. Wrong answers are no independent votes: the next wrong answer of a policy is one
-that it gave before with probability count / (theta + its wrong answers so far), and an answer that is new to it is
-another policy's with probability policies / (gamma + such answers so far) (Chinese restaurant processes: Ewens 1972,
-Teh et al. 2006). Each problem has a pair (theta, gamma) of a grid, whose frequencies are learnt for easy and hard
-problems apart. So equal answers of one policy count little if its errors are systematic, and a trap that catches all
-policies counts once. The source of the reference is one more voter, and so is that of each conflicting copy.
+Equal wrong answers are not independent votes (Chinese restaurant processes: Ewens 1972, Teh et al. 2006). The posterior
+decides unless a majority vote does better on planted wrong references (`check_by_planting`).
 
-The hypotheses: the reference is right, one of the given answers is, none is. Abilities are learnt against the likeliest
-answer (Dawid and Skene 1979), in turns with the rest, by EM. The order of rows changes nothing.
-
-Whether the posterior may decide is checked on planted wrong labels (`check_by_planting`): policies that share errors
-(one family of models) make it accuse what is only hard, and a majority of votes may do better. A share of the
-references is replaced, `_GIVEN` of them by an answer that a policy gave, the others by one that none gave; what a rule
-accuses besides counts against it, less as many wrong labels as the posterior expects. A rule that accuses more than
-`MOST_SOUND` of the other labels is not trusted if the other rule is; else votes decide if their F1 is larger by more
-than `_TIE`. If votes decide, the posterior still ranks the review queue. Pure functions over `VOTES`.
+Invariants: pure functions over `VOTES`; the order of rows changes nothing.
 """
 
 from __future__ import annotations
@@ -74,12 +61,10 @@ _PIECE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class LabelModel:
-    """Reliabilities, and how many labels are wrong.
+    """Learnt reliabilities and the share of wrong labels.
 
     Args:
-        items: abilities, difficulties and noise, by the likeliest answers.
-        traps: [levels, traps] how many problems of each level of difficulty have which pair of concentrations.
-        share: of wrong labels.
+        traps: [levels, traps] frequencies of pairs of concentrations.
     """
 
     items: ItemResponseModel
@@ -89,15 +74,13 @@ class LabelModel:
 
 @dataclass(frozen=True, slots=True)
 class _Likelihoods:
-    """Log-likelihoods of hypotheses, apart from what is learnt here.
+    """Log-likelihoods of hypotheses, sorted by pattern.
 
     Args:
-        pattern, place: [hypotheses] of which pattern, and which answer is right: 0 the reference, above it another's,
-            one more than there are: none of them. Sorted by pattern.
-        solved: [hypotheses, levels] of who finds that answer, with the level's weight.
-        agreed: [hypotheses, traps] of who agrees on which wrong answers.
-        lured: [hypotheses] log-probability that the policies with this answer were lured; minus
-            infinity without such a policy.
+        place: [hypotheses] the right answer: 0 is the reference, the last one none.
+        solved: [hypotheses, levels] of finding that answer.
+        agreed: [hypotheses, traps] of agreeing on wrong answers.
+        lured: [hypotheses] of being lured; -inf without votes for that answer.
     """
 
     pattern: Indices
@@ -110,12 +93,7 @@ class _Likelihoods:
 def label_posteriors(
     model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()
 ) -> pl.DataFrame:
-    """Return `LABEL` rows in the order of ``problems``.
-
-    Args:
-        votes: `curation.difficulty.label_votes.VOTES` rows.
-        settled: problems whose reference a person accepted; they are right.
-    """
+    """Return `LABEL` rows in the order of ``problems``; ``settled`` references are right."""
     table = _weighed_problems(model, vote_patterns(votes, problems, settled))
     return (
         problems.alias("problem")
@@ -127,7 +105,7 @@ def label_posteriors(
 
 
 def _weighed_problems(model: LabelModel, seen: VotePatterns) -> pl.DataFrame:
-    """Return `LABEL` rows of the problems of these patterns, in their order."""
+    """Return `LABEL` rows of these patterns' problems, in order."""
     weighed = [_weighed(first, piece, model) for first, piece in seen.pieces(_PIECE)]
     right = np.concatenate([np.zeros(0), *(right for right, _ in weighed)])
     best = pl.concat([_BEST.to_frame(), *(best for _, best in weighed)])
@@ -141,7 +119,7 @@ def _weighed_problems(model: LabelModel, seen: VotePatterns) -> pl.DataFrame:
 
 
 def _weighed(first: int, piece: VotePatterns, model: LabelModel) -> tuple[Array, pl.DataFrame]:
-    """Return [patterns] how likely the reference is right, and the likeliest rival of each pattern that has one."""
+    """Return [patterns] P(reference is right), and each pattern's likeliest rival, if any."""
     posteriors, likelihoods = _posterior(piece, model)
     is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= piece.answers[likelihoods.pattern])
     right = np.zeros(len(piece.answers))
@@ -161,12 +139,10 @@ def _weighed(first: int, piece: VotePatterns, model: LabelModel) -> tuple[Array,
 def fit_labels(
     votes: pl.DataFrame, settled: tuple[str, ...] = (), seed: int = 0, start: LabelModel | None = None
 ) -> LabelModel:
-    """Return the reliabilities and the share of wrong labels that these votes speak for.
+    """Return the model learnt from `VOTES`, on up to `MOST_PROBLEMS` problems drawn by ``seed``.
 
     Args:
-        votes, settled: as in `label_posteriors`.
-        seed: of the draw where there are more than `MOST_PROBLEMS`.
-        start: the model of nearly the same votes, from which fewer rounds are needed.
+        start: a similar model, which saves rounds.
 
     Raises:
         GoldilocksError: there are no votes.
@@ -186,14 +162,14 @@ def fit_labels(
 
 
 def drawn_problems(ids: pl.Series, seed: int) -> pl.Series:
-    """Return the problems, of these sorted ids, that reliabilities are learnt from."""
+    """Return up to `MOST_PROBLEMS` of these sorted ids, drawn at random."""
     if len(ids) <= MOST_PROBLEMS:
         return ids
     return ids.gather(np.sort(np.random.default_rng(seed).permutation(len(ids))[:MOST_PROBLEMS]))
 
 
 def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
-    """Return problem, policy, correct and judged against the likeliest answer; at first against the reference."""
+    """Return counts against the likeliest answer, or the reference without ``labels``."""
     policies = votes.filter(~pl.col("policy").str.starts_with(SOURCE))
     right = pl.lit(REFERENCE, pl.Int32)
     if labels is not None:
@@ -208,7 +184,7 @@ def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
 
 
 def _learn(seen: VotePatterns, model: LabelModel) -> LabelModel:
-    """Learn traps and share by EM, with abilities as they are."""
+    """Learn traps and share by EM with fixed abilities."""
     found = _likelihoods(seen, model.items)
     frequency, size = seen.frequency, seen.frequency.sum()
     witnesses = sum(not name.startswith(SOURCE) for name in seen.policies)
@@ -233,7 +209,7 @@ def _learn(seen: VotePatterns, model: LabelModel) -> LabelModel:
 
 
 def _trap_counts(agreed: Array, traps: Array, mass: Array) -> Array:
-    """Return [traps] how much of the mass [hypotheses] is each trap's."""
+    """Return [traps] the mass [hypotheses] that belongs to each trap."""
     logs = agreed + np.log(traps)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.asarray(mass @ (shares / shares.sum(axis=1, keepdims=True)))
@@ -264,7 +240,7 @@ def _normalised(found: _Likelihoods, model: LabelModel, seen: VotePatterns) -> t
 
 
 def _log_sums(logs: Array) -> Array:
-    """Return the logarithm of the sums of exponentials along the last axis."""
+    """Return log-sum-exp along the last axis."""
     top = logs.max(axis=-1, keepdims=True)
     return np.asarray(np.log(np.exp(logs - top).sum(axis=-1)) + top[..., 0])
 
@@ -284,7 +260,7 @@ def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
 
 
 def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell: Indices) -> Array:
-    """Return [hypotheses, levels] the log-likelihoods of who finds the right answer, by level of difficulty."""
+    """Return [hypotheses, levels] log-likelihoods of which policies find the right answer."""
     none = _binomials(
         items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged))
     )
@@ -297,7 +273,7 @@ def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell
 
 
 def _summed(table: Array, places: Indices, size: int) -> Array:
-    """Return [size, columns] the sums of the rows of ``table`` with the same place; ``places`` are sorted."""
+    """Return [size, columns] sums of ``table`` by ``places``, which are sorted."""
     sums = np.zeros((size, table.shape[1]))
     starts = np.flatnonzero(np.diff(places, prepend=-1))
     if len(starts):
@@ -306,7 +282,7 @@ def _summed(table: Array, places: Indices, size: int) -> Array:
 
 
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
-    """Return [rows, grid] the log-likelihoods of ``correct`` votes on a ballot; a source errs by the prior share."""
+    """Return [rows, grid] log-likelihoods of ``correct`` votes on a ballot; sources err at a fixed rate."""
     table = np.zeros((len(correct), len(items.weights)))
     judged, policy, k = seen.ballot_judged[ballot], seen.ballot_policy[ballot], items.concentration
     for number, name in enumerate(seen.policies):
@@ -323,7 +299,7 @@ def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, b
 
 
 def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices, cell: Indices) -> Array:
-    """Return [hypotheses, traps] the log-likelihoods of who agrees on which wrong answers."""
+    """Return [hypotheses, traps] log-likelihoods of which wrong answers agree."""
     theta, gamma = _TRAPS.T
     size, patterns = len(pattern), len(seen.answers)
     answered = seen.ballot_answered[seen.cell_ballot]
@@ -358,7 +334,7 @@ LABEL_TRUST = pl.Schema(
 
 
 def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return `LABEL_TRUST` rows: `LABEL` rows with the evidence in words.
+    """Return `LABEL_TRUST` rows with the evidence in words.
 
     Args:
         answers: `curation.difficulty.label_votes.ANSWERS` rows.
@@ -379,13 +355,7 @@ def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: float) -> pl.DataFrame:
-    """Return the decisions, with suspected_wrong_label where a reference is wrong with at least that probability.
-
-    Problems on which nothing could be decided stay undecided.
-
-    Args:
-        decisions: `curation.records.DECISION` rows, made without the rule of votes. labels: `LABEL_TRUST` rows of them.
-    """
+    """Return `DECISION` rows with suspected_wrong_label from ``drop_above`` on; undecided problems stay undecided."""
     joined = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
     undecided = decisions["reason"].is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
     accused = (joined["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
@@ -412,7 +382,7 @@ _BELOW = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class RuleFound:
-    """What a rule accuses: ``hits`` planted references, ``others`` are sound."""
+    """A rule's accusations: ``hits`` of planted references, and ``others``."""
 
     hits: int
     others: int
@@ -420,11 +390,7 @@ class RuleFound:
 
 @dataclass(frozen=True, slots=True)
 class PlantedCheck:
-    """Both rules on planted references, all draws together.
-
-    Args:
-        problems: with votes; ``share`` of their labels is wrong apart from the planted ones, by the posterior.
-    """
+    """Results of both rules on planted references, over all draws."""
 
     planted: int
     by_posterior: RuleFound
@@ -433,7 +399,7 @@ class PlantedCheck:
     share: float
 
     def sound(self, rule: RuleFound) -> float:
-        """Return how many of the others that a rule accuses seem to have a sound label."""
+        """Return an estimate of the sound labels that a rule accuses."""
         return max(0.0, rule.others - self.share * self.problems * rule.hits / max(1, self.planted))
 
     def is_trusted(self, rule: RuleFound) -> bool:
@@ -454,7 +420,7 @@ class PlantedCheck:
 
     @property
     def sentence(self) -> str:
-        """Return in one sentence what was found, and what follows."""
+        """Return the result and its consequence in one sentence."""
         post, votes = self.by_posterior, self.by_votes
         counts = (
             f"of {self.planted} wrong references planted here in turn the posterior finds {post.hits} and accuses "
@@ -473,15 +439,12 @@ def check_by_planting(
     start: LabelModel | None = None,
     advance: Callable[[int], None] = lambda _draws: None,
 ) -> PlantedCheck | None:
-    """Return how both rules do on planted references; None where there are too few problems.
+    """Return both rules' results on planted references, or None below `LEAST_PROBLEMS`.
 
     Args:
-        voters: policies whose votes are counted together; those of the stage that decides.
-        drop_above: probability from which the posterior accuses.
-        settled, seed: as in `curation.difficulty.label_trust.fit_labels`.
-        band: whose rule of votes is tried; None: that of the defaults.
-        start: the model of the votes as they are.
-        advance: called with 1 after each of the `DRAWS` draws.
+        voters: policies of the deciding stage, whose votes are counted together.
+        start: the model of the unchanged votes.
+        advance: called with 1 after each of `DRAWS` draws.
     """
     names = votes.ids
     if len(names) < LEAST_PROBLEMS:
@@ -510,11 +473,7 @@ def check_by_planting(
 
 
 def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:
-    """Return other references for a share of the problems: ``problem``, and ``label``, the class that is right now.
-
-    Args:
-        names: sorted ids that may be drawn.
-    """
+    """Return a share of the problems (sorted ``names``) with another class as reference (``label``)."""
     rng = np.random.default_rng(seed)
     size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))
     drawn = names.gather(np.sort(rng.permutation(len(names))[:size]))
@@ -531,11 +490,7 @@ def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:
 
 
 def cast_again(votes: pl.DataFrame, labels: pl.DataFrame, top: int) -> pl.DataFrame:
-    """Return votes (`VOTES`) as they would have been cast with the planted ``labels``.
-
-    Args:
-        top: the largest number of a class that any vote has.
-    """
+    """Return `VOTES` recast against the planted ``labels``; ``top`` is the largest class."""
     number = pl.col("answer_class")
     cast = votes.join(labels, on="problem", how="left", maintain_order="left").with_columns(
         pl.when(pl.col("label").is_null() | number.is_null())
@@ -551,7 +506,7 @@ def cast_again(votes: pl.DataFrame, labels: pl.DataFrame, top: int) -> pl.DataFr
 
 
 def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | None = None) -> set[str]:
-    """Return where a majority of these policies' votes agrees on another answer than the reference's."""
+    """Return problems on which most of these policies' votes agree on a wrong answer."""
     band = band or Band()
     cast = votes.filter(pl.col("policy").is_in(list(voters)))
     judged = cast.group_by("problem").agg(pl.col("votes").sum().alias("judged"))
@@ -563,7 +518,7 @@ def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | 
 
 
 def decided_by_votes(labels: pl.DataFrame, accused: Collection[str], drop_above: float) -> pl.DataFrame:
-    """Return `curation.difficulty.label_trust.LABEL` rows; exactly those accused by votes reach ``drop_above``."""
+    """Return `LABEL` rows in which exactly the accused reach ``drop_above``."""
     is_accused = pl.col("problem").is_in(list(accused))
     chance = pl.col("wrong_label")
     moved = pl.when(is_accused).then(pl.max_horizontal(chance, pl.lit(drop_above)))

@@ -1,12 +1,4 @@
-"""Store all policies' answers to each problem as votes on its label, in arrays and in files.
-
-Only the pattern matters: which policies gave the reference's answer how often, and which of their answers are the same.
-Problems with the same pattern are computed once. A class that holds an answer which the verifier doubts is left out
-(`label_votes`): whether it equals the reference is unknown.
-
-`VoteParts` keeps votes on disk, all votes on a problem in one part, and about 50 bytes a problem in memory: learning
-needs the votes on a few thousand problems (`of`), a problem's own posterior only its own (`parts`).
-"""
+"""Stores all policies' answers to each problem as votes on its label, in arrays and in files."""
 
 from __future__ import annotations
 
@@ -39,14 +31,13 @@ SOURCE = "source:"
 
 @dataclass(frozen=True, slots=True)
 class VotePatterns:
-    """Votes as arrays; a cell is one policy's votes for one answer, a ballot all of one policy at one problem.
+    """Votes as arrays: a cell is a policy's votes for one answer, a ballot all its votes on one problem.
 
     Args:
-        problems: ids, sorted; ``pattern`` [problems] is which pattern each has.
-        classes: problem, place, answer_class: what is at the places of a pattern; 0 is the reference.
-        answers: [patterns] how many other answers than the reference's there are: from place 1 on.
-        is_settled: [patterns] whether a person accepted the reference.
-        policies: names. ``cell_*`` are [cells], ``ballot_*`` are [ballots]; both sorted by pattern.
+        pattern: [problems]; ``problems`` are sorted ids.
+        classes: problem, place, answer_class; place 0 is the reference.
+        answers: [patterns] number of answers besides the reference.
+        policies: names; ``cell_*`` and ``ballot_*`` are sorted by pattern.
     """
 
     problems: pl.Series
@@ -70,7 +61,7 @@ class VotePatterns:
         return np.bincount(self.pattern, minlength=len(self.answers)).astype(np.float64)
 
     def pieces(self, size: int) -> Iterator[tuple[int, VotePatterns]]:
-        """Yield the votes of ``size`` patterns at a time without the problems, each with its first pattern's number."""
+        """Yield the first index and the votes of ``size`` patterns at a time, without the problems."""
         for first in range(0, len(self.answers), size):
             last = min(first + size, len(self.answers))
             cell, end_cell = np.searchsorted(self.cell_pattern, (first, last))
@@ -98,13 +89,7 @@ class VotePatterns:
 
 
 def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[str] = ()) -> VotePatterns:
-    """Return votes as arrays.
-
-    Args:
-        votes: `VOTES` rows; rows of one problem, policy and class are added up.
-        problems: ids to have; votes on others are left out.
-        settled: problems whose reference a person accepted.
-    """
+    """Return `VOTES` on these problems as arrays; repeated rows are added up."""
     ids = problems.unique().sort().alias("problem").to_frame()
     rows = (
         votes.filter(pl.col("votes") > 0)
@@ -144,7 +129,7 @@ def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[st
 def _as_arrays(
     problems: pl.Series, pattern: pl.Series, places: pl.DataFrame, first: pl.DataFrame, rows: pl.DataFrame
 ) -> VotePatterns:
-    """Return the arrays; ``first`` has a problem of each pattern, ``rows`` all votes."""
+    """Return the arrays from ``first``, a problem per pattern, and ``rows``, all votes."""
     shown = (
         rows.join(first.select("problem", "pattern"), on="problem", how="inner")
         .join(places, on=["problem", "answer_class"], how="left")
@@ -196,13 +181,9 @@ ANSWERS = pl.Schema(
 
 
 def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the votes of several stages as `VOTES`, and their classes as `ANSWERS`.
+    """Return `VERDICT` rows of several stages as `VOTES`, and their classes as `ANSWERS`.
 
-    Two stages' classes are the same where they share an answer. Attempts on which the verifier failed are no votes, and
-    neither are those of a class that holds a doubtful answer.
-
-    Args:
-        verdicts: `curation.records.VERDICT` rows of each stage.
+    Failed verdicts and classes with a doubtful answer do not vote.
     """
     known = pl.DataFrame(schema={"problem": pl.String, "answer": pl.String, "answer_class": pl.Int32})
     frames = []
@@ -231,7 +212,7 @@ def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.Data
 
 
 def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Return a stage's rows with the numbers that its classes have already, and new ones for new classes."""
+    """Return a stage's rows with the known numbers of known classes, and new ones for new classes."""
     classes = rows.filter(pl.col("answer_class") > REFERENCE).select("problem", "answer", "answer_class").unique()
     same = (
         classes.join(known.rename({"answer_class": "old"}), on=["problem", "answer"], how="left")
@@ -254,12 +235,7 @@ def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
 
 
 def source_votes(references: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return further references of problems, as conflicting copies have them, as `VOTES` of their sources.
-
-    Args:
-        references: problem, source, answer; each is the same as the problem's answer that is written alike, else new.
-        answers: `ANSWERS` rows.
-    """
+    """Return references of conflicting copies (problem, source, answer) as `VOTES` of their sources."""
     last = answers.group_by("problem").agg(pl.col("answer_class").max().alias("last"))
     written = references.join(answers.select("problem", "answer", "answer_class"), on=["problem", "answer"], how="left")
     placed = written.join(last, on="problem", how="left").with_columns(
@@ -277,15 +253,15 @@ PART = pl.Schema({"problem": pl.String(), "part": pl.UInt32()})
 
 
 class Votes(Protocol):
-    """Votes on the labels of problems, whole or in parts."""
+    """Votes on the labels of problems, in memory or on disk."""
 
     @property
     def ids(self) -> pl.Series:
-        """Return the problems that have votes, each once, sorted."""
+        """Return the sorted distinct problems with votes."""
 
     @property
     def top(self) -> int:
-        """Return the largest number of a class of answers."""
+        """Return the largest answer class."""
 
     def of(self, problems: pl.Series) -> pl.DataFrame:
         """Return the votes (`VOTES`) on some problems."""
@@ -302,12 +278,12 @@ class WholeVotes:
 
     @property
     def ids(self) -> pl.Series:
-        """Return the problems that have votes, each once, sorted."""
+        """Return the sorted distinct problems with votes."""
         return self._votes["problem"].unique().sort()
 
     @property
     def top(self) -> int:
-        """Return the largest number of a class of answers."""
+        """Return the largest answer class."""
         return _top(self._votes)
 
     def of(self, problems: pl.Series) -> pl.DataFrame:
@@ -320,11 +296,10 @@ class WholeVotes:
 
 
 class VoteParts:
-    """Votes and the answers voted for, in files of a folder.
+    """Votes and answers in files of an empty folder, which the caller removes.
 
     Args:
-        parts: `VOTES` and `ANSWERS` rows; all rows on a problem are in one part.
-        folder: an empty one; who made it removes it.
+        parts: `VOTES` and `ANSWERS` rows; each problem is in one chunk only.
     """
 
     def __init__(self, parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]], folder: Path) -> None:
@@ -340,7 +315,7 @@ class VoteParts:
 
     @property
     def ids(self) -> pl.Series:
-        """Return the problems that have votes, each once, sorted."""
+        """Return the sorted distinct problems with votes."""
         return self._places["problem"]
 
     def of(self, problems: pl.Series) -> pl.DataFrame:

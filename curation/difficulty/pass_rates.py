@@ -1,27 +1,7 @@
-"""Compute pass rates from verdicts, and decide by the Goldilocks band and the votes on each reference.
+"""Computes pass rates (`pass_rates`) and decides by them (`decide`; paper, section 4.1).
 
-Measuring (`pass_rates`) and deciding (`decide`) are apart, so that a new threshold costs no attempt. The rules, in
-order (paper, section 4.1):
-
-    too_few_attempts       the stored attempts were stopped by an older band or verifier and do not decide, or are few
-    verifier_failed        the verifier failed on too many attempts, or on attempts that could change the decision
-    suspected_wrong_label  a majority agrees on an answer that is not the reference; before never_solved, because such a
-                           problem may have no correct attempt
-    never_solved           fewer correct attempts than the band's minimum
-    too_easy               a higher pass rate than the band's maximum
-
-Failed verdicts (TIMEOUT, BROKEN) count neither for nor against a problem. One comparison serves all attempts with one
-answer, so they fail together, and the judged attempts are no random sample: a reason holds only if every outcome of the
-failed ones leads to it, and the evidence names them (`failed_verdicts`). When they are judged again, verdicts that did
-not fail keep their rows and their classes. The interval of a pass rate is Wilson's, from none of the failed attempts
-correct to all of them.
-
-With a `StoppingRule` attempts count up to the problem's stop. ``pass_rate`` is correct / judged and inside its
-interval; ``unbiased_pass_rate`` has a larger mean squared error (at p = 0.3: .068 against .024). In simulation at 16
-attempts (p = 0.05 to 0.95, 1,500 problems each) the interval held p in 95.0 % of all and 92.8 % at the worst p.
-
-A problem at which sampling was refused has no decision: refused attempts are no random ones, so the pass rate of the
-others shows nothing. It is ``sampling_failed`` until a later run has its attempts. Pure functions over frames.
+Invariants: pure functions over frames; measuring never depends on thresholds; failed verdicts count neither
+way, so a reason holds only if every outcome of them leads to it.
 """
 
 from __future__ import annotations
@@ -49,22 +29,20 @@ SHOWN_CHARACTERS = 60
 
 
 def has_failed() -> pl.Expr:
-    """Return whether a `VERDICT` row is a failure of the verifier."""
+    """Return whether a `VERDICT` row is a verifier failure."""
     return pl.col("outcome").is_in([outcome.value for outcome in FAILED])
 
 
 def is_doubtful() -> pl.Expr:
-    """Return whether a `VERDICT` row is wrong by a comparison that read the answer in part, or not at all."""
+    """Return whether a `VERDICT` row is wrong by an incomplete comparison."""
     return (pl.col("outcome") == Outcome.WRONG.value) & pl.col("method").str.ends_with(DOUBTFUL)
 
 
 def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return problem and ``failures`` in words, of each problem with failed verdicts: attempts, answer, what failed.
+    """Return each problem with failed verdicts, and ``failures`` in words.
 
     Args:
-        verdicts: the `VERDICT` rows of one policy and one verifier that count.
-
-    Example: ``attempts 10-15 answered "\\frac{1}{3}" against "0.333": timeout (killed at its limit)``
+        verdicts: the counted `VERDICT` rows of one policy and one verifier.
     """
     comparisons = (
         verdicts.filter(has_failed())
@@ -82,12 +60,7 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
-    """Return one problem's verdicts with what the failed ones became when the whole problem was judged again.
-
-    Args:
-        verdicts: `VERDICT` rows of one problem, in the order of the index.
-        again: the new verdict on each of them. What did not fail before keeps its row, whatever the new verdict.
-    """
+    """Return a problem's ordered verdicts with failed ones replaced from ``again``, new verdicts on all."""
     columns = ("outcome", "answer_class", "method")
     old = list(verdicts.select(columns).iter_rows())
     classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in again])
@@ -117,11 +90,7 @@ def _ranges(indices: Sequence[int]) -> str:
 
 
 def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:
-    """Return `DECISION` rows in their order, in which refused problems are dropped as sampling_failed.
-
-    Args:
-        refusals: `curation.storage.attempts.REFUSAL` rows; the first of each problem counts.
-    """
+    """Return `DECISION` rows, in order, with refused problems (`REFUSAL`) dropped as sampling_failed."""
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
     first = refusals.sort("index").unique("problem", keep="first").select("problem", refused=evidence)
     held = decisions.join(first, on="problem", how="left", maintain_order="left")
@@ -134,11 +103,7 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
 
 
 def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
-    """Return `DECISION` rows in their order, in which problems that were not to be measured are dropped as reserved.
-
-    Args:
-        measured: ids of the others.
-    """
+    """Return `DECISION` rows, in order, with problems that are not ``measured`` dropped as reserved."""
     waits = ~pl.col("problem").is_in(measured.implode())
     return decisions.with_columns(
         keep=pl.when(waits).then(False).otherwise("keep"),
@@ -159,10 +124,7 @@ Z95 = 1.959963984540054
 
 
 def wilson(correct: pl.Expr, judged: pl.Expr, z: float = Z95) -> tuple[pl.Expr, pl.Expr]:
-    """Return Wilson's score interval of a share, as (low, high); it stays inside [0, 1] and is sane at 0 and 1.
-
-    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927).
-    """
+    """Return the (low, high) score interval of a share, inside [0, 1] (Wilson, JASA 22, 1927)."""
     n = judged.cast(pl.Float64)
     share = correct / n
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
@@ -177,13 +139,12 @@ def pass_rates(
     rule: StoppingRule | None = None,
     stopped: Collection[str] = (),
 ) -> pl.DataFrame:
-    """Return one `PASS_RATE` row per problem, in the order of ``problems``; problems without verdicts get zero counts.
+    """Return one `PASS_RATE` row per problem, in order, with zero counts if it has no verdicts.
 
     Args:
-        problems: ids, each once.
         verdicts: `VERDICT` rows of one policy and one verifier.
-        rule: where problems stop; all their attempts count if missing.
-        stopped: problems at which the sampler stopped of its own accord, so that there may be more to be had.
+        rule: where problems stop; without it all attempts count.
+        stopped: problems that the sampler itself ended, so that more attempts may exist.
     """
     ends = _stopping_points(verdicts, rule)
     verdicts = _until(ends, verdicts, rule)
@@ -230,7 +191,7 @@ _STOPPING_POINTS = pl.Schema(
 
 
 def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[AttemptOutcome]]]:
-    """Yield each problem of `VERDICT` rows with its attempts in the order of the index, up to the first gap."""
+    """Yield each problem of `VERDICT` rows with its ordered attempts, up to the first gap."""
     kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
@@ -244,7 +205,7 @@ def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[Atte
 
 
 def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return where each problem stops by the rule, and its unbiased pass rate; no row where there is no rule."""
+    """Return each problem's stop and unbiased pass rate; no rows without a rule."""
     if rule is None:
         return pl.DataFrame(schema=_STOPPING_POINTS)
     rows = []
@@ -255,7 +216,7 @@ def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.Da
 
 
 def counted_verdicts(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return the `VERDICT` rows that count: all of them, or those up to where the rule stops each problem."""
+    """Return the `VERDICT` rows up to each problem's stop, or all without a rule."""
     return _until(_stopping_points(verdicts, rule), verdicts, rule)
 
 
@@ -267,7 +228,7 @@ def _until(ends: pl.DataFrame, verdicts: pl.DataFrame, rule: StoppingRule | None
 
 
 def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return the most frequent wrong answer of each problem, in its first writing; ties go to the earlier."""
+    """Return each problem's most frequent wrong answer in its first spelling."""
     return (
         verdicts.filter(pl.col("answer_class") > 0)
         .sort("problem", "index")
@@ -281,13 +242,7 @@ def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
-    """Compare verdicts with the labels of recorded attempts: return how many could be compared, and those that differ.
-
-    A label is another's opinion: it is compared so that someone reads the differences, and decides nothing.
-
-    Args:
-        verdicts, attempts: `VERDICT` and `ATTEMPT` rows of the same attempts.
-    """
+    """Return how many attempts have a label to compare, and those that differ; labels decide nothing."""
     labels = attempts.filter(pl.col("label").is_not_null()).select("problem", "index", "label")
     both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
     compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES]))
@@ -302,11 +257,11 @@ def decide(
     rule: StoppingRule | None = None,
     failures: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return one `DECISION` row per `PASS_RATE` row, same order: keep, or the first rule that drops, with its numbers.
+    """Return one `DECISION` row per `PASS_RATE` row, in order, with the first rule that drops.
 
     Args:
-        rule: the one that the pass rates were counted by; only one that foresees changes anything here.
-        failures: `failed_verdicts` of the problems, named in the evidence of those that they leave undecided.
+        rule: that of the pass rates.
+        failures: `failed_verdicts`, as evidence for undecided problems.
     """
     decided = _apply_rules(rates, band)
     if rule is not None and rule.foresees:
@@ -324,7 +279,7 @@ def decide(
 
 
 def _apply_rules(rates: pl.DataFrame, band: Band) -> pl.DataFrame:
-    """Return the pass rates with ``reason``, null where a problem is kept, and ``evidence``."""
+    """Return the pass rates with ``reason``, null if kept, and ``evidence``."""
     most_correct = most_correct_kept(band)
     failed = pl.col("timeout") + pl.col("broken")
     too_few = pl.col("judged") < band.least_judged
@@ -387,7 +342,7 @@ def _apply_rules(rates: pl.DataFrame, band: Band) -> pl.DataFrame:
 
 
 def _hang_on_failures(rates: pl.DataFrame, band: Band) -> pl.Series:
-    """Return for each `PASS_RATE` row whether its failed verdicts could change the decision."""
+    """Return for each `PASS_RATE` row whether failed verdicts could change its decision."""
     rule = StoppingRule(band)
     rows = rates.select("correct", "top_wrong_votes", "judged", "attempts").iter_rows()
     hang = [
@@ -398,7 +353,7 @@ def _hang_on_failures(rates: pl.DataFrame, band: Band) -> pl.Series:
 
 
 def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
-    """Replace the decision on the counts by the likeliest one where the rule stopped before the problem was decided."""
+    """Replace decisions on counts by the likeliest ones at foreseen stops."""
     reasons, evidence = decided["reason"].to_list(), decided["evidence"].to_list()
     columns = ("problem", "correct", "top_wrong_votes", "judged", "attempts", "skipped")
     for row, (problem, correct, top_wrong, judged, attempts, skipped) in enumerate(decided.select(columns).iter_rows()):
@@ -420,11 +375,11 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
 
 
 def suspected_wrong_label(band: Band) -> pl.Expr:
-    """Return the paper's rule: a majority of attempts shares one final answer that disagrees with the reference."""
+    """Return the paper's rule: a majority of attempts agrees on another answer than the reference."""
     majority = pl.col("top_wrong_votes") > band.wrong_label_share * pl.col("judged") + 1e-9
     return majority & (pl.col("top_wrong_votes") >= WRONG_LABEL_VOTES)
 
 
 def most_correct_kept(band: Band) -> pl.Expr:
-    """Return the most correct attempts that a kept problem may have, of those judged."""
+    """Return the max number of correct attempts of a kept problem."""
     return (pl.col("judged") * band.max_pass_rate + 1e-9).floor().cast(pl.Int32)

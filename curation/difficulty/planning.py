@@ -1,9 +1,4 @@
-"""The cost of a stage of sampling: problems x attempts x tokens, and tokens per second.
-
-The means of a pilot's attempts and tokens are scaled to all problems of the stage. The interval is the 2.5 and 97.5 %
-quantiles of a bootstrap over the pilot's problems (Efron 1979) with a fixed seed; speed is taken as measured. Figures
-that a recipe states are a pilot of one problem: their intervals have no width.
-"""
+"""Estimates the cost of sampling, with bootstrap intervals (95 %) over a pilot's problems (Efron 1979)."""
 
 from __future__ import annotations
 
@@ -18,7 +13,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, slots=True)
 class PilotProblem:
-    """What a problem took: attempts, and the tokens of all of them."""
+    """A problem's number of attempts and their total tokens."""
 
     attempts: float
     tokens: float
@@ -26,13 +21,7 @@ class PilotProblem:
 
 @dataclass(frozen=True, slots=True)
 class CostRates:
-    """What turns tokens into hours and money.
-
-    Args:
-        tokens_per_s: of all devices together.
-        price_out, price_in: of a million tokens; a price that is not stated costs nothing.
-        prompt_tokens: mean length of a prompt, which only the price counts.
-    """
+    """Tokens per second of all devices together, prices per million tokens, and mean prompt length."""
 
     tokens_per_s: float | None = None
     devices: int = 1
@@ -54,14 +43,14 @@ class CostEstimate:
         return CostEstimate(self.mean * factor, self.low * factor, self.high * factor)
 
     def __str__(self) -> str:
-        """Return the number, with its interval if that has a width."""
+        """Return the number, with its interval if there is one."""
         interval = f" ({short_number(self.low)} to {short_number(self.high)})" if self.low != self.high else ""
         return short_number(self.mean) + interval
 
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """What a stage is expected to cost. ``hours`` are those of all devices together; None is unknown."""
+    """A stage's expected cost; ``hours`` are of all devices together, None if unknown."""
 
     stage: str
     policy: str
@@ -88,12 +77,7 @@ class StagePlan:
 def plan_stage(
     stage: str, policy: str, problems: int, pilot: Sequence[PilotProblem], rates: CostRates, seed: int = 0
 ) -> StagePlan:
-    """Return the plan of a stage.
-
-    Args:
-        problems: those that the stage will sample, the pilot's among them.
-        pilot: at least one problem.
-    """
+    """Return a stage's expected cost; ``problems`` includes the pilot's, at least one."""
 
     def estimate(values: Sequence[float]) -> CostEstimate:
         means = np.random.default_rng(seed).choice(values, (RESAMPLES, len(values))).mean(axis=1)
@@ -111,7 +95,7 @@ def plan_stage(
 
 
 def short_number(value: float) -> str:
-    """Return a number in three or four digits: 4.21 G, 233 k, 64."""
+    """Return a short number: 4.21 G, 233 k, 64."""
     for size, unit in ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:.3g}{unit}"

@@ -1,15 +1,6 @@
-"""Derive priors of early stopping from an item response model.
+"""Derives priors of early stopping from an item response model, and refuses them if the anchor refutes them.
 
-With a policy's own c of n attempts the pass rate at a difficulty is Beta(m k + c, (1 - m) k + n - c); over the
-difficulties that all attempts leave possible it is a mixture of these, from which all figures follow without sampling.
-Early stopping uses the one Beta distribution of the mixture's mean and variance, rounded in small steps so that many
-problems share one table of forecasts. The share of wrong attempts that agree has a Beta prior of its own.
-
-Priors are used only if they prove right. `replay` stops the anchor's problems, which have all their attempts, as the
-priors would have; `calibration` compares the model's expectations with what was seen, by tenths. If more decisions are
-lost than the error rate allows, or the expectations are refuted, the priors are refused.
-
-Pure functions over frames. A problem's prior never reads the policy's own attempts at it.
+Invariants: pure; a problem's prior never reads the policy's own attempts at it.
 """
 
 from __future__ import annotations
@@ -46,11 +37,7 @@ _REFUSED_ABOVE = 0.05
 
 
 def beta_sides(correct: Array, other: Array, band: Band) -> Array:
-    """Return [rows, 3] the chances that the band's number of fresh attempts put a problem below, inside or above it.
-
-    Args:
-        correct, other: [rows] of the Beta distributions of the pass rates.
-    """
+    """Return [rows, 3] chances that fresh attempts end below, inside or above the band."""
     n, most = band.attempts, int(band.attempts * band.max_pass_rate + _TOLERANCE)
     of_correct, of_wrong = rising(correct, n), rising(other, n)
     ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
@@ -62,12 +49,10 @@ def beta_sides(correct: Array, other: Array, band: Band) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was expected of a policy next to what was seen.
+    """Expected against seen shares of correct attempts, by tenths of the problems.
 
     Args:
-        tenths: expected and seen share of correct attempts, attempts and z-value of each tenth of the problems.
-        p_value: of the tenths' deviations, if the model were true.
-        worst: largest deviation of a tenth beyond what chance explains (two standard errors).
+        worst: largest deviation of a tenth beyond two standard errors.
     """
 
     tenths: pl.DataFrame
@@ -76,11 +61,11 @@ class Calibration:
 
     @property
     def holds(self) -> bool:
-        """Return whether the model may be used: deviations are chance, or too small to matter."""
+        """Return whether deviations are due to chance or too small to matter."""
         return self.p_value >= _REFUSED_BELOW or self.worst <= _REFUSED_ABOVE
 
     def worst_tenth(self, policy: str) -> str:
-        """Return in words what was expected and seen where they are furthest apart, by their z-value."""
+        """Describe the tenth with the largest z-value."""
         worst = self.tenths.sort(pl.col("z").abs(), descending=True).row(0, named=True)
         return (
             f"what others solve does not tell what {policy} solves (of its tenth {worst['tenth'] + 1} "
@@ -89,7 +74,7 @@ class Calibration:
 
     @property
     def lines(self) -> list[str]:
-        """Return the tenths as lines of text: expected and seen share of correct attempts, attempts, z-value."""
+        """Return the tenths as lines of text."""
         return [
             f"tenth {tenth + 1:2}: expected {expected:.3f}, seen {seen:.3f} of {attempts:,} attempts (z {z:+.1f})"
             for tenth, expected, seen, attempts, z in self.tenths.iter_rows()
@@ -97,11 +82,7 @@ class Calibration:
 
 
 def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> Calibration:
-    """Return how the model's expectations without a policy's attempts compare with these attempts.
-
-    Args:
-        counts: problem, policy, correct, judged: everyone's, the policy's own among them.
-    """
+    """Compare a policy's attempts with the model's expectations without them."""
     own = (
         counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
         .group_by("problem")
@@ -134,7 +115,7 @@ def calibration(model: ItemResponseModel, counts: pl.DataFrame, policy: str) -> 
 def _expected(
     model: ItemResponseModel, counts: pl.DataFrame, own: pl.DataFrame, policy: str, problems: pl.Series
 ) -> pl.DataFrame:
-    """Return the rows of ``own`` of one domain with the correct attempts that others' tell, and their variance."""
+    """Return a domain's rows of ``own`` with expected correct attempts and their variance."""
     own = own.join(problems.alias("problem").to_frame(), on="problem", how="semi", maintain_order="left")
     seen = observations(counts.filter(pl.col("policy") != policy), own["problem"])
     weights, means, k = difficulty_posteriors(model, seen)[seen.pattern], model.means(policy), model.concentration
@@ -145,7 +126,7 @@ def _expected(
 
 
 def _chi_squared_tail(value: float, freedom: int) -> float:
-    """Return P(chi-squared > value) by the cube-root approximation (Wilson and Hilferty 1931)."""
+    """Return P(chi-squared > value) (Wilson and Hilferty 1931)."""
     if freedom == 0:
         return 1.0
     z = ((value / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) / sqrt(2 / (9 * freedom))
@@ -182,12 +163,10 @@ def problem_priors(
     agreement: tuple[float, float],
     error_rate: float,
 ) -> pl.DataFrame:
-    """Return `PRIOR` rows of a policy, in the order of ``problems``.
+    """Return a policy's `PRIOR` rows in the order of ``problems``.
 
     Args:
-        counts: problem, policy, correct, judged: everyone's; the policy's own are left out; and ``domain``, where the
-            model tells domains apart.
-        agreement: from `agreement_prior`.
+        counts: problem, policy, correct, judged of all policies, and ``domain`` if the model has domains.
     """
     others = counts.filter(pl.col("policy") != policy)
     parts = parts_of_domains(others, problems)
@@ -202,7 +181,7 @@ def problem_priors(
 
 
 def _informants(counts: pl.DataFrame, problems: pl.Series) -> pl.DataFrame:
-    """Return problem and informed_by of the problems that these policies tried."""
+    """Return problem and informed_by, the policies that tried it."""
     tried = counts.filter((pl.col("judged") > 0) & pl.col("problem").is_in(problems.implode()))
     sums = tried.group_by("problem", "policy").agg(pl.col("judged").sum()).sort("problem", "policy")
     named = pl.format("{} {}", "policy", "judged").str.join(", ").alias("informed_by")
@@ -210,7 +189,7 @@ def _informants(counts: pl.DataFrame, problems: pl.Series) -> pl.DataFrame:
 
 
 def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problems: pl.Series) -> pl.DataFrame:
-    """Return problem, correct and other of the problems of one domain, in any order."""
+    """Return problem, correct and other for a domain, in any order."""
     seen = observations(counts, problems)
     means, k = model.means(policy), model.concentration
     mean, square = posterior_means(model, seen, np.stack([means, means * (means * k + 1) / (k + 1)], axis=1)).T
@@ -221,17 +200,14 @@ def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problem
 
 
 def rounded(mean: Array, size: Array) -> tuple[Array, Array]:
-    """Return Beta distributions of these means and sizes (a + b), in steps that many problems share."""
+    """Return Beta distributions of these means and sizes (a + b), rounded in steps."""
     logit = np.round(np.log(mean / (1 - mean)) / _MEAN_STEP) * _MEAN_STEP
     mean, size = 1 / (1 + np.exp(-logit)), np.exp(np.round(np.log(size) / _SIZE_STEP) * _SIZE_STEP)
     return mean * size, (1 - mean) * size
 
 
 def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
-    """Return the Beta distribution of the share of other attempts that agree with the top wrong answer.
-
-    The likeliest one on a grid, given each problem's votes as beta-binomial; a weak prior keeps it near Jeffreys' where
-    little was seen.
+    """Return the likeliest Beta distribution of agreement on the top wrong answer.
 
     Args:
         rates: correct, judged and top_wrong_votes of problems.
@@ -240,7 +216,7 @@ def agreement_prior(rates: pl.DataFrame) -> tuple[float, float]:
 
 
 def wrong_votes(rates: pl.DataFrame) -> pl.DataFrame:
-    """Return the number of problems by their votes: agree, others, problems."""
+    """Return the number of ``problems`` by their votes: agree, others."""
     return (
         rates.select(agree="top_wrong_votes", others=pl.col("judged") - pl.col("correct"))
         .filter(pl.col("others") > 0)
@@ -265,7 +241,7 @@ def agreement_of_votes(votes: pl.DataFrame) -> tuple[float, float]:
 
 
 def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
-    """Return `PRIOR` rows as `StoppingRule.given` takes them; equal ones are one object."""
+    """Return `PRIOR` rows as `StoppingRule.given` takes them, sharing equal objects."""
     if "informed_by" not in table.columns:  # stored before it was there
         table = table.with_columns(informed_by=pl.lit(""))
     known: dict[tuple[object, ...], ProblemPrior] = {}
@@ -280,13 +256,7 @@ def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What stopping by priors would have come to on problems that have their attempts.
-
-    Args:
-        problems: how many, ``lost`` of them with another decision than all attempts give.
-        attempts: needed with the priors, and ``attempts_without`` them.
-        error_rate: the nominal one.
-    """
+    """The outcome of stopping by priors; ``lost`` problems are decided otherwise than by all attempts."""
 
     problems: int
     lost: int
@@ -296,7 +266,7 @@ class Replay:
 
     @property
     def holds(self) -> bool:
-        """Return whether the lost decisions are likely enough if each is lost at the error rate at most."""
+        """Return whether the lost decisions are consistent with the error rate."""
         fewer = sum(
             comb(self.problems, lost) * self.error_rate**lost * (1 - self.error_rate) ** (self.problems - lost)
             for lost in range(self.lost)
@@ -307,12 +277,12 @@ class Replay:
 def replay(
     rule: StoppingRule, exact: StoppingRule, attempts: Mapping[str, Sequence[AttemptOutcome]], error_rate: float
 ) -> Replay:
-    """Return what the rule's priors would have come to.
+    """Return the outcome of stopping by priors.
 
     Args:
         rule: `StoppingRule.given` the priors.
-        exact: the rule that the attempts were made by.
-        attempts: of each problem, in the order of the index, up to its stop by ``exact``.
+        exact: the rule that stopped the attempts.
+        attempts: in the order of the index.
     """
     lost = needed = without = 0
     for problem, outcomes in attempts.items():
@@ -325,13 +295,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True)
 class LearntPriors:
-    """Priors of one policy, and whether they may be used.
-
-    Args:
-        table: `PRIOR` rows.
-        calibration: what was expected of the policy next to what was seen.
-        replay: the priors on problems that have their attempts; ``of_anchor`` are these priors.
-    """
+    """A policy's `PRIOR` rows, and whether they may be used."""
 
     policy: str
     table: pl.DataFrame
@@ -346,7 +310,7 @@ class LearntPriors:
 
     @property
     def sentence(self) -> str:
-        """Return in one sentence what the priors save, or why they are refused."""
+        """Describe what the priors save, or why they are refused."""
         replay = self.replay
         if not self.calibration.holds:
             return (
@@ -374,14 +338,13 @@ def learn_priors(
     exact: StoppingRule,
     error_rate: float,
 ) -> LearntPriors:
-    """Return the priors of a policy that has tried some problems in full, its anchor.
+    """Return the priors of a policy from its anchor.
 
     Args:
-        counts: problem, policy, correct, judged: everyone's, the anchor's among them.
-        rates: problem, policy, correct, judged and top_wrong_votes, of the anchor at least.
-        problems: whose priors are wanted; the anchor's get none.
-        attempts: of the anchor's problems, in the order of the index, up to their stop by ``exact``.
-        error_rate: with which a decision may be foreseen wrongly.
+        counts: problem, policy, correct, judged of all policies.
+        rates: of the anchor, with top_wrong_votes.
+        problems: ids for which to return priors; the anchor's get none.
+        attempts: of the anchor, in order, up to the stops of ``exact``.
     """
     tried = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))["problem"]
     model = fit(counts, always=tried)

@@ -1,15 +1,6 @@
-"""Choose the problems of a curated set that a new checkpoint judges again: those whose decision could change.
+"""Selects the problems of a curated set that a new checkpoint judges again.
 
-The checkpoint first judges an *anchor*: a small share of all problems, spread evenly over the old pass rates. From it
-and all policies' attempts follows the probability with which fresh attempts would change each decision
-(`curation.difficulty.refresh_forecast`); a problem above its threshold is judged again. Without an anchor the old pass
-rates count: c of n correct give the posterior Beta(1/2 + c, 1/2 + n - c) (Jeffreys). Rollouts of training count as
-attempts of further policies, one per window of steps; without a model they replace the old pass rate if there are
-enough, weighted by age. Problems without a decision, for want of attempts or of verdicts, are all judged again.
-
-Without an anchor a share of the too easy problems is probed, and a share of the unsolved and suspected ones retried, so
-that nothing drains one way. A hash of the id draws the share, which moves with every version: after 1 / share refreshes
-each was judged again. Pure functions over frames; `curation.difficulty.pass_rates` decides on the new attempts.
+The checkpoint judges an anchor first. Problems whose decision may change, and undecided ones, are judged again.
 """
 
 from __future__ import annotations
@@ -81,14 +72,10 @@ _RETRIED = (DropReason.NEVER_SOLVED, DropReason.SUSPECTED_WRONG_LABEL)
 
 
 def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, policy: str) -> pl.DataFrame:
-    """Return the anchor of a refresh as `REFRESH_CHOICE` rows; none where it would be more than half of all problems.
-
-    It is a systematic sample of all that others have judged, by side of the band, pass rate and hash; the next version
-    begins elsewhere. In memory are 25 bytes a problem.
+    """Return the anchor as `REFRESH_CHOICE` rows; none if it would be over half of all problems.
 
     Args:
-        read: returns the decisions part by part, the same ones each time; it is called twice.
-        version, policy: as in `uncertain_of_part`.
+        read: returns the same decisions, chunk by chunk; it is called twice.
     """
     is_others = (pl.col("policy") != policy) & pl.col("reason").ne_missing(DropReason.RESERVED.value)
     side = pl.col("reason").replace_strict(_SIDES, default=0, return_dtype=pl.Int8)
@@ -116,17 +103,13 @@ def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, po
 
 
 def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int) -> pl.Series:
-    """Return ``size`` problems at even distances in their order; another version begins elsewhere.
-
-    Args:
-        rows: problem, and the columns by which they are ordered first, then by hash.
-    """
+    """Return ``size`` problems at even distances, ordered by ``by`` and hash."""
     ordered = rows.with_columns(place=_hash_places(rows["problem"])).sort(*by, "place", "problem")["problem"]
     return ordered[_spread(len(ordered), size, version)]
 
 
 def _spread(count: int, size: int, version: int) -> list[int]:
-    """Return ``size`` of ``count`` places, at even distances; another version begins elsewhere."""
+    """Return ``size`` of ``count`` indices at even distances, shifted by version."""
     begin = hash_place(str(version))
     return [int((number + begin) * count / size) for number in range(size)]
 
@@ -136,7 +119,7 @@ def _hash_places(problems: pl.Series) -> np.ndarray:
 
 
 def trained_counts(trained: pl.DataFrame) -> dict[str, tuple[float, float]]:
-    """Return the correct and the judged rollouts of each problem, counted by age."""
+    """Return each problem's correct and judged rollouts, weighted by age."""
     counted = age_weighted_counts(trained, HALF_LIFE)
     return {problem: (correct, judged) for problem, correct, judged in counted.iter_rows()}
 
@@ -150,15 +133,14 @@ def uncertain_of_part(
     policy: str,
     sides: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return the problems to judge again as `REFRESH_CHOICE` rows, in the order of ``decisions``.
+    """Return the problems to judge again as `REFRESH_CHOICE` rows, in order.
 
     Args:
-        decisions: the columns `READ` of `DECISION` rows of the set's last version, of some of its problems.
-        trained: the `trained_counts` of all.
-        band: of the stage that decides.
-        version: number of the version that is being made; it determines whose turn it is to be probed or retried.
-        policy: who will judge; problems whose pass rate is this policy's already are not selected.
-        sides: `SIDES` rows of the problems for the policy, if there is an anchor.
+        decisions: columns `READ` of the last version.
+        trained: `trained_counts` of the whole set.
+        version: the new one, which determines the shares that are probed and retried.
+        policy: the new judge; its own pass rates are not measured again.
+        sides: `SIDES` rows by the anchor.
     """
     rows = []
     judged_before = decisions.filter(pl.col("policy") != policy).select(
@@ -188,10 +170,7 @@ def _refresh_cause(
     settings: RefreshSettings,
     version: int,
 ) -> RefreshCause | None:
-    """Return the cause of the first rule that selects the problem; None where it keeps its pass rate.
-
-    ``change`` is the probability of another decision by the policy's strength, None where that is not known.
-    """
+    """Return the first cause to judge a problem again, or None."""
     if reason == DropReason.RESERVED:  # drawn by level
         return None
     if reason in _UNDECIDED:
@@ -217,21 +196,17 @@ def _refresh_cause(
 
 
 def expected_side(reason: str | None) -> int:
-    """Return `band_side`; a suspected label is below the band, for the reference is not what is answered."""
+    """Return `band_side`, with suspected labels below the band."""
     return -1 if reason == DropReason.SUSPECTED_WRONG_LABEL else band_side(reason)
 
 
 def band_side(reason: str | None) -> int:
-    """Return on which side of the band a decision puts a problem: -1 below it, 0 inside, 1 above."""
+    """Return the side of the band of a decision: -1 below, 0 inside, 1 above."""
     return _SIDES.get(reason or "", 0)
 
 
 def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
-    """Return problem, correct and judged; an attempt of ``a`` steps before the last counts ``0.5 ** (a / half_life)``.
-
-    Args:
-        trained: `ROLLOUT_COUNTS` rows.
-    """
+    """Return `ROLLOUT_COUNTS` by problem, weighted by ``0.5 ** (age / half_life)``, age in steps."""
     age = pl.col("step").max() - pl.col("step")
     weighted = trained.with_columns(weight=0.5 ** (age / half_life))
     return weighted.group_by("problem", maintain_order=True).agg(
@@ -241,11 +216,7 @@ def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame
 
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
-    """Return the probability that the band's number of fresh attempts, all judged, decides otherwise than ``where``
-    states.
-
-    Example: ``change_probability(8, 16, 0, band) < 0.05 < change_probability(12, 16, 0, band)`` of a band of 16
-    """
+    """Return the probability that fresh attempts decide otherwise than ``where``, a side of the band."""
     max_correct = int(band.attempts * band.max_pass_rate + _TOLERANCE)
     same = {
         -1: range(band.min_correct),
@@ -257,17 +228,17 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
 
 
 def is_due(problem: str, share: float, version: int) -> bool:
-    """Return whether a problem belongs to this version's share; the shares of following versions are adjacent."""
+    """Return whether a problem is in this version's share; successive shares are adjacent."""
     return (hash_place(problem) - version * share) % 1.0 < share
 
 
 def hash_place(problem: str) -> float:
-    """Return a number from 0 to 1, by hash."""
+    """Return a hash as a number from 0 to 1."""
     return int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64
 
 
 def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
-    """Return the probability of ``hits`` of ``trials`` where the share has the distribution Beta(a, b)."""
+    """Return the probability of ``hits`` of ``trials`` under Beta(a, b)."""
     choose_hits = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
     beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
     return exp(choose_hits + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

@@ -1,16 +1,6 @@
-"""Forecast what a refresh will decide, and find how sure to be before a problem is left as it is.
+"""Forecasts the decisions of a refresh, and finds the largest threshold that loses no more of them than allowed.
 
-A problem that the new policy has not judged has a prior (`curation.difficulty.priors`). Left as it is, its decision is
-wrong with the probability that fresh attempts would decide otherwise; judged again, with the probability at which its
-attempts end. One threshold serves both: the largest at which all problems together are expected to lose no more
-decisions than the settings allow. Problems are read part by part, and each keeps only its prior's number (4 bytes).
-
-The anchor shows how strong the policy is. The item response model is fitted on the anchor's problems first, because
-only there two policies meet. Then the anchor's own attempts correct all priors: the logit of each mean becomes
-``shift + slope * logit`` and its size is multiplied by ``size``, the likeliest three for the anchor's beta-binomial
-counts under normal priors around no correction (shift: sd 0.5, logarithm of the slope: 0.3, logarithm of the size:
-0.7). Where other policies' attempts show nothing of this one, slope and size fall. The threshold is refused if the
-anchor refutes it. Pure functions over frames.
+The anchor's attempts correct all priors and check the threshold. Pure functions over frames.
 """
 
 from __future__ import annotations
@@ -47,13 +37,7 @@ FEW = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What the anchor shows.
-
-    Args:
-        policy: who judged it; ``before`` is who judged the set.
-        problems: how many are its problems.
-        shift: by how many logits the policy is stronger; None where ``before`` made no attempt that is known.
-    """
+    """The anchor's results; ``before`` judged the set, ``shift`` is in logits."""
 
     policy: str
     before: str
@@ -65,12 +49,10 @@ class Anchor:
 
 
 def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
-    """Return what the anchor shows; None where the verifier failed on all of it.
+    """Return the anchor's results, or None if nothing was judged.
 
     Args:
-        counts: problem, policy, correct, judged: everyone's; the policy's own are the anchor's. Where these are at
-            least `FEW`, only rows of its problems are read.
-        policy, before: who judged the anchor, and who judged the set.
+        counts: of all policies; from `FEW` anchor problems on, only their rows are read.
     """
     own = counts.filter((pl.col("policy") == policy) & (pl.col("judged") > 0))
     if not own.height:
@@ -83,7 +65,7 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
 
 
 def anchor_lines(anchor: Anchor | None) -> list[str]:
-    """Return in words what the anchor shows: how much stronger the policy is, or that the model does not hold."""
+    """Describe how much stronger the policy is, or that the model does not hold."""
     if anchor is None:
         return []
     shift = f"{anchor.shift:+.2f} logits against {anchor.before}" if anchor.shift is not None else "of unknown strength"
@@ -105,21 +87,14 @@ _LEAST_SIZE, _MOST_SIZE = 0.05, 400.0
 
 @dataclass(frozen=True, slots=True)
 class Recalibration:
-    """A correction of priors.
-
-    Args:
-        shift, slope: the logit of a mean m becomes shift + slope * logit(m).
-        size: factor of the priors' sizes; below 1 they were too sure.
-
-    Example: ``Recalibration(-0.2, 0.9, 0.6)``
-    """
+    """A correction: logit(m) becomes shift + slope * logit(m), and sizes are multiplied by ``size``."""
 
     shift: float = 0.0
     slope: float = 1.0
     size: float = 1.0
 
     def applied(self, priors: pl.DataFrame) -> pl.DataFrame:
-        """Return `PRIOR` rows, corrected; error rates and agreement as they were."""
+        """Return corrected `PRIOR` rows with the same error rates and agreement."""
         mean, size = _means_and_sizes(priors)
         corrected, sizes = self._of(np.log(mean / (1 - mean)), size)
         correct, other = rounded(corrected, sizes)
@@ -140,11 +115,10 @@ class Recalibration:
 
 
 def recalibrate(priors: pl.DataFrame, counts: pl.DataFrame) -> Recalibration:
-    """Return the correction that the anchor's attempts speak for.
+    """Return the likeliest correction under normal priors around none.
 
     Args:
-        priors: `PRIOR` rows of the anchor's problems, which do not look at these attempts.
-        counts: problem, correct and judged of the policy; problems without a prior or an attempt show nothing.
+        priors: `PRIOR` rows of the anchor, made without these attempts.
     """
     seen = priors.join(counts.select("problem", seen="correct", made="judged"), on="problem").filter(pl.col("made") > 0)
     if not seen.height:
@@ -184,7 +158,7 @@ def _log_rising(start: Array, most: Array) -> Array:
 
 
 def _highest(value: Callable[[Array], float]) -> Array:
-    """Return [3] where a function with one peak is highest: one axis at a time, in halving steps either way."""
+    """Return [3] the peak of a function, searched along one axis at a time."""
     at, step = np.zeros(3), 1.0
     best = value(at)
     for _ in range(_ROUNDS):
@@ -216,7 +190,7 @@ _SHARED = ("correct", "other", "agree", "differ")
 
 @dataclass(frozen=True, slots=True)
 class ForecastPart:
-    """Some of a set's problems: their `DECISION` rows in the set's last version, and everyone's counts at them."""
+    """A chunk of problems: their last `DECISION` rows and all policies' counts."""
 
     decisions: pl.DataFrame
     counts: pl.DataFrame
@@ -224,40 +198,30 @@ class ForecastPart:
 
 @dataclass(frozen=True, slots=True)
 class SharedPriors:
-    """The priors of all problems, each met once.
-
-    Args:
-        table: the columns of `PRIOR` but for the problem and the error rate, one row a prior.
-        sides: [priors, 3] the chances of each side of the band.
-        of_part: for each part [problems] the place of each problem's prior.
-    """
+    """The distinct priors of all problems, their [priors, 3] ``sides``, and indices of them by chunk."""
 
     table: pl.DataFrame
     sides: Array
     of_part: tuple[np.ndarray, ...]
 
     def sides_of(self, part: int, problems: pl.Series) -> pl.DataFrame:
-        """Return the `SIDES` rows of a part, whose problems these are."""
+        """Return the `SIDES` rows of a chunk with these problems."""
         found = pl.DataFrame(self.sides[self.of_part[part]], SIDES.names()[1:], orient="row")
         return found.with_columns(problems.alias("problem")).select(SIDES.names()).cast(SIDES)
 
     def priors_of(self, part: int, problems: pl.Series, error_rate: float) -> pl.DataFrame:
-        """Return the `PRIOR` rows of a part, whose problems these are."""
+        """Return the `PRIOR` rows of a chunk with these problems."""
         found = self.table[self.of_part[part]]
         return found.with_columns(problems.alias("problem"), error_rate=error_rate).select(PRIOR.names()).cast(PRIOR)
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshForecast:
-    """How a refresh spends its attempts.
+    """A refresh's threshold and expected outcome.
 
     Args:
-        threshold: probability of another decision below which a problem is left, or its attempts end.
-        shared: the priors of all problems; the anchor's problems need theirs no more.
-        lost: expected share of all decisions that will not be a full judgement's.
-        share: expected attempts, the anchor's among them, of those of a full judgement.
-        replay: the threshold on the anchor.
-        correction: of the priors, by the anchor's attempts.
+        lost: share of decisions that differ from a full judgement's.
+        share: share of a full judgement's attempts, including the anchor's.
     """
 
     threshold: float
@@ -269,7 +233,7 @@ class RefreshForecast:
 
     @property
     def sentence(self) -> str:
-        """Return in one sentence what the refresh is expected to come to, or why it goes on without the model."""
+        """Describe the expected outcome, or why the model is not used."""
         if not self.replay.holds:
             return (
                 f"anchor: stopping at {self.threshold:g} would have decided {self.replay.lost} of its "
@@ -288,13 +252,12 @@ def foresee_refresh(
     rule: StoppingRule,
     error_rate: float,
 ) -> RefreshForecast:
-    """Return how to spend the attempts of a refresh.
+    """Return a refresh's threshold and expected outcome.
 
     Args:
-        parts: all problems of the set; they are gone through twice.
-        attempts: of the anchor's problems, in the order of the index, up to their stop.
-        rule: without priors.
-        error_rate: share of all decisions that may differ from a full judgement's.
+        parts: all problems of the set; iterated twice.
+        attempts: of the anchor, in order, up to their stops.
+        error_rate: max share of decisions that may differ from a full judgement's.
     """
     votes = [wrong_votes(part.decisions.filter(pl.col("judged") > 0)) for part in parts]
     summed = pl.concat(votes).group_by("agree", "others").agg(pl.col("problems").sum()).sort("agree", "others")
@@ -318,10 +281,7 @@ def foresee_refresh(
 
 @dataclass(slots=True)
 class _Gathered:
-    """What is kept of the parts: each prior once, and how many problems of each class have it.
-
-    ``classes`` counts problems by prior, side of the band, and whether the anchor has judged them.
-    """
+    """Distinct priors, and counts of problems by prior, side of the band and membership of the anchor."""
 
     attempts: Mapping[str, Sequence[AttemptOutcome]]
     keys: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -330,7 +290,7 @@ class _Gathered:
     of_anchor: list[pl.DataFrame] = field(default_factory=lambda: [PRIOR.to_frame()])
 
     def add(self, decisions: pl.DataFrame, table: pl.DataFrame) -> None:
-        """Take in the problems of a part with their `PRIOR` rows, which are in the same order."""
+        """Add a chunk with its `PRIOR` rows, which are in the same order."""
         columns = [*_SHARED, "informed_by"]
         unique = table.select(columns).unique(maintain_order=True)
         unique = unique.with_columns(
@@ -348,7 +308,7 @@ class _Gathered:
             self.classes[at] = self.classes.get(at, 0) + problems
 
     def shared(self, rule: StoppingRule) -> SharedPriors:
-        """Return the priors with the chances of each side of the rule's band."""
+        """Return the priors with the chances of each side of the band."""
         schema = {name: PRIOR[name] for name in (*_SHARED, "informed_by")}
         table = pl.DataFrame(list(self.keys), schema, orient="row")
         sides = beta_sides(table["correct"].to_numpy(), table["other"].to_numpy(), rule.band)
@@ -356,7 +316,7 @@ class _Gathered:
 
 
 class _Outcomes:
-    """What each threshold is expected to come to, over all classes of problems."""
+    """Expected outcomes of thresholds over all classes of problems."""
 
     def __init__(self, shared: SharedPriors, classes: Mapping[tuple[int, int, bool], int], rule: StoppingRule) -> None:
         keys = shared.table.select(_SHARED).unique(maintain_order=True).with_row_index("key")
@@ -370,7 +330,7 @@ class _Outcomes:
         self._full = _expected(rule, self._priors, 0.0)[0][self._key]
 
     def of(self, threshold: float) -> tuple[float, float]:
-        """Return the share of all decisions that are lost, and of a full judgement's attempts that are made."""
+        """Return the shares of lost decisions and of a full judgement's attempts."""
         needed, lost = _expected(self._rule, self._priors, threshold)
         is_asked = ~self._is_anchor & (self._change >= threshold)
         losses = np.where(is_asked, lost[self._key], np.where(self._is_anchor, 0.0, self._change))
@@ -380,7 +340,7 @@ class _Outcomes:
 
 
 def _expected(rule: StoppingRule, priors: list[ProblemPrior], error_rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return [priors] the attempts and the lost decisions that are expected of each."""
+    """Return [priors] expected attempts and lost decisions."""
     known = {str(place): ProblemPrior(prior.prior, error_rate) for place, prior in enumerate(priors)}
     rules = rule.given(known)
     found = [rules.of(name).expectation() for name in known]

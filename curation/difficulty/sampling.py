@@ -1,21 +1,12 @@
-"""Sample up to n attempts at each problem, no more than its decision needs, with verdicts made meanwhile.
+"""Samples up to n attempts at each problem, no more than its decision needs, and has them judged meanwhile.
 
-A problem is open from its first request to its stop. Only those indices are requested that are needed whatever the
-results before them (`StoppingRule.needed`); each judged prefix either stops the problem or asks for more. Other
-problems fill the gaps, so that ``policy.in_flight`` requests are under way as long as there is work.
+A policy with a true attribute ``instant`` is asked for all n attempts.
 
 Invariants:
-  - an attempt is stored before its problem is handed over, and a stored attempt is not requested again;
-  - attempts are judged in the order of their index, and a problem stops at the first prefix that its rule accepts: its
-    verdicts and its stop are a function of its attempts, not of their speed;
-  - a problem ends if its next attempt is refused (`RequestRefused`): its other requests are cancelled, and the store
-    keeps the refusal. `curation.policies.failure_budget` limits how many may;
-  - a problem that may not be sampled further (`SamplingRequest.limit`) is left open, with the verdicts it has;
-  - memory is bounded by the open problems, and of a stored attempt only its final answer is kept.
-
-A policy with a true attribute ``instant`` answers at no cost: all n attempts are requested in a row and stored; the
-rule still decides which of them count. If most responses are useless (`curation.difficulty.unanswered`) the caller is
-warned once, as soon as that is certain.
+  - an attempt is stored before its problem is handed over, and never requested again;
+  - attempts are judged in the order of their index, so stops and verdicts do not depend on speed;
+  - a problem ends if its next attempt is refused, and stays open at `SamplingRequest.limit`;
+  - memory is bounded by the open problems, and holds only final answers of stored attempts.
 """
 
 from __future__ import annotations
@@ -50,13 +41,12 @@ from curation.verify.math_judge import Judge, JudgeTask, Response, Verdict
 
 @dataclass(frozen=True, slots=True)
 class SamplingRequest:
-    """A problem to sample: what the policy sees, what its answers are compared with, and what is stored already.
+    """A problem to sample.
 
-    ``stored_answers`` maps an index to the final answer of the stored attempt. ``letter`` is as in `JudgeTask`;
-    ``rule`` stops this problem, the sampler's if missing. From index ``limit`` on nothing is asked for: a problem that
-    needs more than that and what is stored is left open.
-
-    Example: ``SamplingRequest(PromptRequest("5f0c2ab19e7d00aa11bb", "1 + 1?", Domain.MATH, "en"), "2")``
+    Args:
+        stored_answers: final answers of stored attempts, by index.
+        letter: as in `JudgeTask`.
+        limit: first index not to request; a problem that needs more is left open.
     """
 
     request: PromptRequest
@@ -69,11 +59,13 @@ class SamplingRequest:
 
 @dataclass(frozen=True, slots=True)
 class SampledProblem:
-    """A problem that has its attempts. ``verdicts`` maps the indices up to the stop, less those that could not be had.
+    """A problem after sampling.
 
-    ``is_decided`` states that sampling stopped of its own accord: there may be more attempts to be had. ``is_open``
-    states that its limit ended it before its rule did. ``refused`` is the index at which it ended because that attempt
-    was refused, and why.
+    Args:
+        verdicts: by index, up to the stop.
+        is_decided: the sampler itself ended it, so more attempts may exist.
+        is_open: its limit ended it before its rule.
+        refused: the refused index that ended it, and why.
     """
 
     problem: str
@@ -88,7 +80,7 @@ class SampledProblem:
 
 @dataclass(slots=True, eq=False)
 class OpenProblem:
-    """A problem from its first request to its stop: what was asked, what came, what was judged."""
+    """A problem between its first request and its stop."""
 
     sampling_request: SamplingRequest
     rule: StoppingRule
@@ -114,12 +106,12 @@ class OpenProblem:
 
     @property
     def max_attempts(self) -> int:
-        """Return the index from which nothing is asked for."""
+        """Return the first index that is not requested."""
         limit, attempts = self.sampling_request.limit, self.rule.band.attempts
         return attempts if limit is None else min(limit, attempts)
 
     def take(self, limit: int) -> int | None:
-        """Return the next index below the limit that is still to be asked for, and count it as asked for."""
+        """Mark the next index below the limit as requested, and return it."""
         while self.next < limit:
             index = self.next
             self.next += 1
@@ -134,10 +126,7 @@ _HELD = 50.0
 
 @dataclass(slots=True)
 class SamplingProgress:
-    """How far sampling has come. ``kept`` and ``dropped`` are decisions as the rule foresees them.
-
-    ``servers`` is how the servers fare, of a policy that has some: `curation.policies.client.ServerClient.health`.
-    """
+    """Progress of sampling; ``kept`` and ``dropped`` count foreseen decisions."""
 
     problems: int = 0
     attempts: int = 0
@@ -156,7 +145,7 @@ class SamplingProgress:
     open_needed: float = 0.0  # attempts that count so far at open problems, up to what each is expected to need
 
     def carry_on(self, before: SamplingProgress) -> None:
-        """Count from what an earlier part of the stage made and took; its problems are counted again as they pass."""
+        """Add an earlier chunk's attempts and time."""
         self.attempts, self.tokens = before.attempts, before.tokens
         self.aborted, self.seconds = before.aborted, before.seconds
 
@@ -167,11 +156,7 @@ class SamplingProgress:
 
     @property
     def eta_s(self) -> float | None:
-        """Return the seconds left at the speed so far; None while that is unknown.
-
-        Problems that need few attempts are finished first, so what is left is counted in expected attempts, corrected
-        by what the finished problems needed.
-        """
+        """Return the estimated seconds left, None if unknown, by expected attempts."""
         if self.expected is None or not self.attempts:
             return None
         left = max(0.0, self.expected - self.foreseen - self.open_needed)
@@ -199,7 +184,7 @@ class SamplingProgress:
 
 
 def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: str) -> pl.DataFrame:
-    """Return the verdicts in the `VERDICT` schema, in the order of ``sampled`` and by index."""
+    """Return `VERDICT` rows in the order of ``sampled`` and by index."""
     rows = [
         (
             result.problem,
@@ -220,7 +205,7 @@ def verdict_frame(sampled: Iterable[SampledProblem], key: AttemptKey, verifier: 
 
 
 def refusal_frame(sampled: Iterable[SampledProblem]) -> pl.DataFrame:
-    """Return the refusals at which sampling ended, in the `REFUSAL` schema."""
+    """Return the refusals that ended problems as `REFUSAL` rows."""
     rows = [
         (result.problem, result.refused[0], result.refused[1].kind, result.refused[1].reason)
         for result in sampled
@@ -232,10 +217,7 @@ def refusal_frame(sampled: Iterable[SampledProblem]) -> pl.DataFrame:
 def stored_answers(
     store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge
 ) -> dict[str, dict[int, str | None]]:
-    """Return the final answers of the stored attempts below ``attempts``, by problem and index.
-
-    `SamplingRequest.stored_answers` takes those of one problem.
-    """
+    """Return final answers of stored attempts below index ``attempts``, by problem and index."""
     answers: dict[str, dict[int, str | None]] = {}
     rows = store.read(problems, ["problem", "index", "text", "answer", "finish"]).filter(pl.col("index") < attempts)
     for problem, index, text, answer, finish in rows.iter_rows():
@@ -253,9 +235,9 @@ PROGRESS_INTERVAL_S = 1.0
 
 
 class Sampler:
-    """Samples attempts and has them judged. The policy and the judge are open; `run` may be called once.
+    """Samples attempts and has them judged; needs an open policy and judge, and runs once.
 
-    With ``doubtful_is_open`` a doubtful verdict counts as one that is not there yet, as someone decides on it later.
+    With ``doubtful_is_open`` doubtful verdicts count as missing.
     """
 
     def __init__(
@@ -290,10 +272,10 @@ class Sampler:
         self._refusals: list[tuple[str, int, RequestRefused]] = []
 
     async def run(self, problems: Iterable[SamplingRequest]) -> AsyncGenerator[SampledProblem, None]:
-        """Yield each problem once, in the order in which they are done.
+        """Yield each problem once, as it is done.
 
         Raises:
-            PolicyError, VerifierError: what was finished until then is in the store.
+            PolicyError, VerifierError: finished attempts are in the store.
         """
         remaining = iter(problems)
         last_report = time.monotonic()
@@ -327,7 +309,7 @@ class Sampler:
             self._report()
 
     def _report(self) -> None:
-        """Report the progress, with the health of the policy's servers."""
+        """Report progress with the servers' health."""
         if self._watch is not None:
             self.progress.servers = getattr(self._policy, "health", {})
             self.progress.open_needed = sum(
@@ -337,7 +319,7 @@ class Sampler:
             self._watch(self.progress)
 
     async def _launch_requests(self, remaining: Iterator[SamplingRequest]) -> bool:
-        """Launch as many requests as fit; return False when there is no problem left to open."""
+        """Launch as many requests as fit; return False if no problem is left to open."""
         opened = 0
         while len(self._running) < self._policy.in_flight:
             if self._waiting:
@@ -374,7 +356,7 @@ class Sampler:
         task.add_done_callback(self._events.put_nowait)
 
     async def _answer_now(self, problem: OpenProblem, index: int | None) -> None:
-        """Take all attempts at a problem from a policy to which they cost nothing."""
+        """Take all attempts from an instant policy."""
         while index is not None:
             try:
                 self._take_completion(problem, index, await self._policy.answer(problem.request, index))
@@ -384,7 +366,7 @@ class Sampler:
         self._advance(problem)
 
     async def _handle_events(self) -> None:
-        """Wait for something to be finished, and take in all that is."""
+        """Wait for finished work, and process all of it."""
         event = await self._events.get()
         touched: dict[int, OpenProblem] = {}
         while True:
@@ -406,14 +388,14 @@ class Sampler:
             self._advance(problem)
 
     def _collect_completions(self) -> None:
-        """Take in answers that came while everything was being ended."""
+        """Store answers that arrived during shutdown."""
         for task, (problem, index) in self._running.items():
             if task.done() and not task.cancelled() and isinstance(task.exception(), RequestRefused | None):
                 self._take_result(problem, index, task)
         self._running.clear()
 
     def _take_result(self, problem: OpenProblem, index: int, task: asyncio.Task[Completion | None]) -> None:
-        """Take in what became of a request; a refusal is one of the things that may.
+        """Process the result or refusal of a request.
 
         Raises:
             PolicyError: the policy cannot answer.
@@ -448,7 +430,7 @@ class Sampler:
             problem.answers[index] = self._judge.final_answer(response)
 
     def _sound_alarm(self) -> None:
-        """Warn once that most responses are useless, with an example."""
+        """Warn once, with an example, that most responses are useless."""
         if self._alarm is None:
             return
         problem, index = self._responses.examples[self._responses.main_kind]
@@ -466,7 +448,7 @@ class Sampler:
             self._refusals.clear()
 
     def _advance(self, problem: OpenProblem) -> None:
-        """Judge what the prefix has gained, until the problem stops, waits for the verifier, or needs more."""
+        """Judge new attempts until the problem stops, waits for verdicts, or needs more."""
         while not problem.is_judging and not problem.is_stopped:
             position = problem.tally.counts.requested
             problem.next = max(problem.next, position)
@@ -515,7 +497,7 @@ class Sampler:
         future.add_done_callback(notify)
 
     def _take_verdicts(self, problem: OpenProblem, indices: list[int], verdicts: Sequence[Verdict]) -> None:
-        """Remember the verdict of each answer, and count the attempts that wait for them."""
+        """Store each answer's verdict, and count the attempts that wait for it."""
         known = problem.verdict_by_answer
         before = [known[verdict.answer].answer_class if verdict.answer in known else None for verdict in verdicts]
         classes = keep_classes(before, [verdict.answer_class for verdict in verdicts])
@@ -524,7 +506,7 @@ class Sampler:
         self._count(problem, indices)
 
     def _count(self, problem: OpenProblem, indices: list[int]) -> None:
-        """Let judged attempts count, one after the other, up to the stop."""
+        """Count judged attempts in order, up to the stop."""
         for index in indices:
             answer = problem.answers.pop(index)
             if index in problem.missing:
@@ -551,7 +533,7 @@ class Sampler:
         """End a problem whose next attempt was refused.
 
         Raises:
-            PolicyError: too many problems ended so.
+            PolicyError: too many problems were refused.
         """
         refused = problem.refused[index]
         self._finish(problem, DropReason.SAMPLING_FAILED, False, (index, refused))
@@ -566,7 +548,7 @@ class Sampler:
         *,
         is_open: bool = False,
     ) -> None:
-        """Hand a problem over, and cancel what is still asked of it."""
+        """Hand over a problem, and cancel its requests."""
         problem.is_stopped = True
         for task in problem.running.values():
             task.cancel()

@@ -1,10 +1,4 @@
-"""Detect that most responses of a policy are useless: without a readable answer, or cut off by the token limit.
-
-That is a fault of a setting and not of the problems. `ResponseTally.is_alarming` holds once it is certain: from
-`MIN_RESPONSES` judged responses at `MIN_PROBLEMS` problems (responses to one problem are alike), when Hoeffding's lower
-limit of the useless share, which errs in 1 of 100 cases, is above one half. `most_are_useless` needs no limit, for the
-end of a stage, and `is_likely` holds after a tenth of it.
-"""
+"""Detects that most responses of a policy are useless, by Hoeffding's lower limit (error .01)."""
 
 from __future__ import annotations
 
@@ -23,10 +17,7 @@ CUT_OFF, NO_ANSWER = "cut off", "no answer"
 
 @dataclass(slots=True)
 class ResponseTally:
-    """Counts of judged responses. A response that was cut off counts as that, whatever it answers.
-
-    ``example`` names the last response of each kind by problem and index.
-    """
+    """Counts of judged responses, with the last useless one of each kind."""
 
     judged: int = 0
     useless: dict[str, int] = field(default_factory=lambda: {CUT_OFF: 0, NO_ANSWER: 0})
@@ -55,13 +46,13 @@ class ResponseTally:
 
     @property
     def is_alarming(self) -> bool:
-        """Return whether it is certain that more than half of the responses will be useless."""
+        """Return whether over half of the responses are certain to be useless."""
         if self.judged < MIN_RESPONSES or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.share - sqrt(log(1 / ERROR_RATE) / (2 * self.judged)) > 0.5
 
     def is_likely(self, expected: float | None) -> bool:
-        """Return whether most of the first tenth of the responses that are expected are useless."""
+        """Return whether most of the first tenth of the expected responses are useless."""
         if expected is None or self.judged < max(MIN_RESPONSES, expected / 10) or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.most_are_useless
@@ -79,10 +70,7 @@ class ResponseTally:
 
 @dataclass(frozen=True, slots=True)
 class UselessResponses:
-    """Most responses are of no use: counts by kind, the more frequent kind, and one response of it.
-
-    Example: ``UselessResponses(48, {"cut off": 40, "no answer": 2}, "cut off", "5f0c…", 3, "Let me think …")``
-    """
+    """Counts of useless responses by kind, the most frequent kind, and an example of it."""
 
     judged: int
     counts: dict[str, int]
@@ -92,7 +80,7 @@ class UselessResponses:
     text: str | None
 
     def sentence(self, advice: str) -> str:
-        """Return it as a sentence for people; ``advice`` states which setting to look at."""
+        """Return a sentence for users; ``advice`` names the setting to check."""
         total = sum(self.counts.values())
         counts = ", ".join(f"{kind} {count:,}" for kind, count in self.counts.items() if count)
         return (

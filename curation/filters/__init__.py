@@ -1,1 +1,1 @@
-"""What leaves before any attempt is made, and why: each filter is a folder or file of its own."""
+"""Drops problems before any attempt is made."""

@@ -1,11 +1,7 @@
 """Finds multiple choice, takes it apart, and resolves the option that the reference names.
 
-Options are a field of their own or inside the statement (`curation.options`); the reference names one by letter, number
-or text. `open_question` opens those that do not need their options; a model may rewrite others.
-
-Invariants:
-  - a row with options as a field is always multiple choice; otherwise its answer, or its question, must show it;
-  - an answer that names no option, or more than one, resolves to nothing.
+Invariants: rows with an options field are multiple choice; an answer that names no option, or several, resolves
+to None.
 """
 
 from __future__ import annotations
@@ -64,10 +60,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 @dataclass(frozen=True, slots=True)
 class ParsedChoice:
-    """A multiple choice taken apart: the question without its options, their texts, the index of the right one.
-
-    Example: ``ParsedChoice("Which is even?", ("3", "4"), 1)``
-    """
+    """A question without its options, their texts, and the index of the right one."""
 
     question: str
     options: tuple[str, ...]
@@ -75,20 +68,17 @@ class ParsedChoice:
 
 
 def is_multiple_choice() -> pl.Expr:
-    """Return whether a row may be multiple choice, by literals only: options as a field, or a second label in the
-    statement.
-    """
+    """Return whether a row may be multiple choice, by a cheap test of its literals."""
     inline = pl.col("statement").str.contains_any(_SECOND)
     listed = pl.col("choices").list.len().fill_null(0) > 0
     return (pl.col("answer").is_not_null() & (listed | inline)).fill_null(False)
 
 
 def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice | str]]:
-    """Yield ``_at`` and the parts of every multiple choice, or why no single option is known to be right.
+    """Yield ``_at`` and each parsed multiple choice, or why it has no single right option.
 
     Args:
-        rows: ``_at``, ``statement``, ``answer``, ``choices`` and ``source``; those that turn out not to be multiple
-            choice are not yielded.
+        rows: ``_at``, ``statement``, ``answer``, ``choices`` and ``source``.
     """
     listed = pl.col("choices").list.len().fill_null(0) > 0
     usable = (pl.col("statement").str.strip_chars() != "") & (pl.col("answer").str.strip_chars() != "")
@@ -104,10 +94,10 @@ def parse_choices(rows: pl.DataFrame) -> Iterator[tuple[int, ParsedChoice | str]
 def parse_choice(
     statement: str, answer: str, choices: Sequence[str | None] | None = None, first: int | None = None
 ) -> ParsedChoice | str | None:
-    """Take a multiple choice apart; return None if it is none, and why if its answer names no single option.
+    """Parse a multiple choice; return None if it is none, or why no single option is right.
 
     Args:
-        first: number of the first option where the source's answers are option numbers.
+        first: number of the first option, if the source's answers are numbers.
     """
     if choices:
         options = [strip_label((choice or "").strip(), index) for index, choice in enumerate(choices)]
@@ -137,11 +127,7 @@ def _resolve(question: str, answer: str, options: Sequence[str], kind: str, firs
 
 
 def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
-    """Return the question without its options, and its answer; None if it may need them.
-
-    The right option must be a value and all others but one ("none of these"), and the question must hold no word that
-    points at options.
-    """
+    """Return the question without its options, and its answer; None if it may need them."""
     options = [sound_option(option) for option in choice.options]
     others = [option for option in options if not _is_value(option)]
     if options[choice.index] in others or len(others) > 1 or not all(map(_WORD.search, others)):
@@ -155,27 +141,27 @@ def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
 
 
 def _is_value(option: str) -> bool:
-    """Return whether an option is a number with a unit, or a formula that is one value."""
+    """Return whether an option is a number with a unit, or a formula of one value."""
     if re.search(r"\d", option) and _NUMBER_ALONE.fullmatch(option):
         return True
     return bool(_VALUE_ALONE.fullmatch(option)) and not _NO_VALUE.search(option)
 
 
 def sound_option(option: str) -> str:
-    """Return an option's text without layout; as it stood, where the verifier no longer reads the same answer."""
+    """Return an option without layout, or unchanged if the verifier would read it differently."""
     stood, text = without_frame(option), tidy_option(option)
     return text if text == stood else keep_reference(stood, text)
 
 
 def tidy_answer(option: str) -> str:
-    """Return the option's text as an answer: no layout, no final stop."""
+    """Return the option as an answer, without layout and final stop."""
     return _FINAL_STOP.sub("", option.strip().strip("~").strip())
 
 
 def _read_as(answer: str, options: Sequence[str]) -> int | None:
-    """Return the index of the only option that the verifier reads as it reads the answer: ½ where that is 1/2.
+    """Return the index of the only option that the verifier reads like the answer.
 
-    An answer that is an option's very text, and was not resolved to it, may mean another option's number.
+    An option's exact text is not resolved, since it may mean another option's number.
     """
     written = strip_markup(without_lead(answer))
     if any(strip_markup(option) == written for option in options):
@@ -185,7 +171,7 @@ def _read_as(answer: str, options: Sequence[str]) -> int | None:
 
 
 def _is_choice(split: OptionSplit, answer: str) -> bool:
-    """Return whether a run of labels is a set of options, going by the answer and the question."""
+    """Return whether labels mark options, by the answer and the question."""
     letter = named_letter(answer)
     label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(split.options)
     sends = bool(_SENDS.search(split.question))
@@ -227,7 +213,7 @@ def _values_asked_for(split: OptionSplit) -> bool:
 
 
 def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
-    """Return, for each source whose answers are all small integers, where they start counting: 0 or 1."""
+    """Return the first option's number, 0 or 1, of each source whose answers are small integers."""
     numbered = (
         rows.filter(pl.col("choices").list.len().fill_null(0) > 0)
         .with_columns(
@@ -252,14 +238,14 @@ def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
 
 @lru_cache(maxsize=4096)
 def strip_markup(text: str) -> str:
-    """Return a text for comparing: one Unicode form, no markup, no spaces, no final stop, lower case."""
+    """Return a text for comparison: one Unicode form, lower case, no markup, spaces or final stop."""
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text))
     return plain.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").rstrip(".。;").lower()
 
 
 @lru_cache(maxsize=4096)
 def names_several(answer: str, count: int) -> bool:
-    """Return whether the answer names more than one of ``count`` lettered options ("A, C", "ABD")."""
+    """Return whether the answer names several of ``count`` lettered options ("A, C", "ABD")."""
     plain = without_lead(answer).strip("$ .。").upper()
     plain = re.sub(r"\\(?:TEXT|MATHRM|TEXTBF|BOXED)\{([^{}]*)\}", r"\1", plain)
     if not _LETTERS.match(plain):
@@ -271,9 +257,7 @@ def names_several(answer: str, count: int) -> bool:
 def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", first: int | None = None) -> int | None:
     """Return the index of the option that ``answer`` names, or None.
 
-    ``kind`` is the kind of labels. ``first`` is the number of the first option where answers are numbers: 0 or 1 as
-    the source counts, None where unknown; then a bare number that is no option's text resolves to nothing, unless
-    the options themselves are numbered.
+    ``first`` is the number of the source's first option; if unknown, ambiguous numbers resolve to None.
 
     >>> resolve_option("B", ["6", "7"]), resolve_option("7", ["6", "7"]), resolve_option("9", ["6", "7"])
     (1, 1, None)
@@ -318,7 +302,7 @@ def resolve_option(answer: str, options: Sequence[str], kind: str = "upper", fir
 
 
 def _agrees(answer: str, letter: str, texts: Sequence[str]) -> bool:
-    """Return whether what follows the letter in the answer is that option's text."""
+    """Return whether the text after the answer's letter is that option's."""
     index = ord(letter) - 65
     if index >= len(texts):
         return False

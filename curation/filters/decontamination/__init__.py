@@ -1,11 +1,4 @@
-"""Contamination: problems that overlap with benchmark sets, so that a curated set does not teach the test.
-
-    find_contamination(problems, benchmarks, OverlapSettings()) -> hits
-    drop_contaminated(problems, hits) -> kept, dropped
-
-Each hit names the benchmark, its row, the method and the score. Hits are measurements; `drop_contaminated` is the
-decision of a run, which drops what has any. `contamination_file` measures files, row by row.
-"""
+"""Finds problems that overlap with benchmarks (`find_contamination`), and drops them (`drop_contaminated`)."""
 
 from curation.filters.decontamination.dropping import REFUSED, count_templates, drop_contaminated, format_hits
 from curation.filters.decontamination.files import contamination_file

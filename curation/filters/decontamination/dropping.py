@@ -1,9 +1,7 @@
-"""What a run does with hits: a problem that overlaps leaves, and the hits are its evidence; templates are counted.
+"""Drops problems with overlaps, with the hits as evidence, and counts templates.
 
-A problem that servers refuse to embed, and in which no other method finds an overlap, leaves as `sampling_failed`:
-no one can say that it is no benchmark's.
-
-Invariant: pure functions; in = kept + dropped. Not here: which hits there are, and with which thresholds (`overlap`).
+Invariants: pure functions; in = kept + dropped; problems that servers refuse to embed are dropped as
+`sampling_failed` if no other method finds an overlap.
 """
 
 from __future__ import annotations
@@ -22,12 +20,11 @@ REFUSED = pl.Schema({"row": pl.Int64(), "kind": pl.String(), "reason": pl.String
 def drop_contaminated(
     problems: pl.DataFrame, hits: pl.DataFrame, *, with_templates: bool = False, refused: pl.DataFrame | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split one shard into the rows that stay (`PROBLEM`) and the contaminated ones (`DROPPED`), in order.
+    """Split a shard into kept rows (`PROBLEM`) and contaminated ones (`DROPPED`), in order.
 
     Args:
-        hits: in the `overlap.HIT` schema; ``row`` is the position in ``problems``. The best of each method is evidence.
-        with_templates: drop problems made from a benchmark's template too.
-        refused: in the `REFUSED` schema; none if missing.
+        hits: `overlap.HIT` rows, whose ``row`` is the index in ``problems``; the first per method is evidence.
+        refused: `REFUSED` rows.
     """
     counted = hits if with_templates else hits.filter(pl.col("kind") == OVERLAP)
     best = counted.group_by("row", "method", maintain_order=True).first()
@@ -61,13 +58,13 @@ def drop_contaminated(
 
 
 def count_templates(hits: pl.DataFrame) -> int:
-    """Return how many problems are made from a benchmark's template, and overlap with none."""
+    """Return the number of problems that match a benchmark's template without an overlap."""
     overlapping = hits.filter(pl.col("kind") == OVERLAP)["row"]
     return hits.filter((pl.col("kind") == TEMPLATE) & ~pl.col("row").is_in(overlapping.implode()))["row"].n_unique()
 
 
 def format_hits(problems: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
-    """Return the hits with the problem's id, source and row in the place of its position."""
+    """Return the hits with the problem's id, source and row instead of its index."""
     places = problems.select("id", "source", pl.col("row").alias("source_row"))[hits["row"]]
     located = places.hstack(hits.drop("row"))
     return located.rename({"source_row": "row"})

@@ -1,13 +1,4 @@
-r"""Compares the figures of two similar texts: the same problem reworded, or another one from its template.
-
-Figures are compared as multisets. The share that agrees is
-
-  running text   of numbers, single letters, functions and symbols: the share of the text with fewer figures, or five
-                 quarters of the other's share if that is less, because words may replace a number;
-  formulas       of all signs (``\arcsin 1`` and ``\arcsin -1``): the share of the text with more;
-  containment    if one text is in the other: the share of the text with fewer.
-
-The text without its figures is its *wording*, the template's signature.
+"""Compares the figures of two similar texts, as multisets of numbers, letters, functions and symbols.
 
 Invariants: agreement is symmetric, from 0 to 1, and 1 for two texts without figures.
 """
@@ -34,11 +25,7 @@ def is_figure() -> pl.Expr:
 
 
 class Figures:
-    """The figures of texts, ready to be compared with those of others.
-
-    Args:
-        tokens: of the texts, as `tokens.tokenize` returns them.
-    """
+    """The figures of texts from `tokens.tokenize`."""
 
     def __init__(self, texts: pl.Series, tokens: pl.DataFrame) -> None:
         counts = tokens.group_by(pl.col("row").cast(pl.Int64), "token").agg(n=pl.len())
@@ -54,12 +41,7 @@ class Figures:
 
 
 def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs with `agreement`, `shared` (figures that both have), `formal` (whether one of the two has
-    formulas) and `contained` (the agreement of texts of which one is in the other), in their order.
-
-    Args:
-        pairs: `row` of `left` and `at` of `right`.
-    """
+    """Return the ordered pairs with `agreement`, `shared` figures, `formal` (either has formulas) and `contained`."""
     theirs = right.texts.select(at="row", formal_right="formal", total_right="total")
     joined = (
         pairs.join(left.texts, on="row", how="left", maintain_order="left")
@@ -76,9 +58,7 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs with ``wording``: how much of the longer text, its figures left out, is in the other; in
-    their order.
-    """
+    """Return the pairs, in order, with the share of the longer text's wording that is in the other."""
     mine = left.wording.group_by("row").agg(words=pl.col("n").sum())
     theirs = right.wording.group_by(at="row").agg(words_right=pl.col("n").sum())
     joined = (
@@ -97,7 +77,7 @@ def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def _shared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-    """Return how many tokens both texts of each pair have, as multisets."""
+    """Return the number of common tokens of each pair, as multisets."""
     return (
         pairs.select("row", "at")
         .unique()

@@ -1,10 +1,6 @@
-"""Finds contamination of a file: one line out per row in, in order, while the rows stream.
+"""Finds contamination of a file.
 
-A line has ``row``, ``id`` and ``hits``, a list of objects with ``benchmark``, ``row``, ``method``, ``score``,
-``agreement`` (of the figures) and ``kind`` (overlap or template). The file is read twice, first to count what is
-common in it.
-
-Invariants: as many lines as rows; the file appears whole or not at all; memory does not grow with the input.
+Invariants: one output line per row, in order; the output file appears whole or not at all; memory is bounded.
 """
 
 from __future__ import annotations
@@ -32,7 +28,7 @@ FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
 
 @dataclass(frozen=True, slots=True)
 class OverlapCounts:
-    """What a run saw: rows read, rows that overlap, rows made from a template alone, overlaps by method."""
+    """Counts of rows, of rows that overlap or match only a template, and of overlaps by method."""
 
     rows: int
     hit_rows: int
@@ -52,11 +48,11 @@ def contamination_file(
     """Write the hits of the rows of ``path`` in the files ``against`` to ``out``.
 
     Args:
-        path, against: .jsonl (also .gz and .zst), .parquet or .csv. A benchmark is named by its file, without endings.
-        field, benchmark_field: dotted paths of the statements; the first of `FIELDS` that is there if missing.
+        path, against: .jsonl (also .gz and .zst), .parquet or .csv.
+        field, benchmark_field: dotted paths, by default the first of `FIELDS` that exists.
 
     Raises:
-        SourceError: a file is missing, empty or unreadable, or its rows have no statement.
+        SourceError: a file is missing, empty or unreadable, or has no statements.
     """
     index = BenchmarkIndex(
         pl.concat(_benchmark(benchmark, benchmark_field) for benchmark in against), settings or OverlapSettings()
@@ -104,7 +100,7 @@ def _benchmark(path: Path, field: str | None) -> pl.DataFrame:
 
 
 def _batches(path: Path, field: str | None) -> Iterator[pl.DataFrame]:
-    """Yield ``id`` and ``statement`` of the file's rows, `BATCH_ROWS` at a time."""
+    """Yield ``id`` and ``statement`` of `BATCH_ROWS` rows at a time."""
     rows = read_rows(path)
     first = True
     while batch := list(itertools.islice(rows, BATCH_ROWS)):

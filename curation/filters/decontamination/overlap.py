@@ -1,18 +1,13 @@
-"""Finds problems that come from a benchmark: by shared runs of tokens, shared rare words, or near vectors.
+"""Finds problems that come from a benchmark, by three scores.
 
-  ``ngram``      shared runs of 13 tokens (Brown et al. 2020, appendix C): the share of the runs of the text with fewer,
-                 weighed by rarity. A shorter benchmark row must be in the problem as a whole, with no formula that
-                 goes on after it; the score is 1 then.
-  ``words``      cosine of the texts' words, weighed by rarity, without words of more than one problem in twenty. In
-                 running text up to five shared figures add a little.
-  ``embedding``  cosine of sentence embeddings, only for texts that share rare words with a benchmark row, and for all
-                 programs, by their meaning in words (`programs`).
+  ``ngram``      rarity-weighted share of common runs of 13 tokens (Brown et al. 2020, appendix C)
+  ``words``      rarity-weighted cosine of words
+  ``embedding``  cosine of sentence embeddings
 
-A hit is an ``overlap`` if score and figures suffice, and a ``template``, another problem, if the figures differ but the
-wording is the same (`classify_hits`). What a tenth of a benchmark's rows share (instructions) does not count.
+A ``template`` has the same wording but other figures than the benchmark row.
 
-Invariants: a row's hits depend on the row, the benchmarks, the settings and the counted corpus, not on its order; hits
-are ordered by problem, method, falling score and benchmark row.
+Invariants: hits do not depend on the order of rows; they are ordered by problem, method, falling score and
+benchmark row.
 """
 
 from __future__ import annotations
@@ -103,12 +98,12 @@ class OverlapSettings:
 
     @property
     def thresholds(self) -> Mapping[str, float]:
-        """Return the lowest score of an overlap by method."""
+        """Return the min score of an overlap by method."""
         return {"ngram": COVERAGE, "words": WORDS, "embedding": self.cosine}
 
     @property
     def cosine_floor(self) -> float:
-        """Return the lowest cosine of vectors that is measured."""
+        """Return the min cosine that is measured."""
         return min(FLOORS["programs" if self.programs else "embedding"], self.cosine)
 
     @property
@@ -117,7 +112,7 @@ class OverlapSettings:
         return f"{self.methods} {self.programs} {self.most} {self.cosine_floor}"
 
     def agrees(self, figures: float = FIGURES, formulas: float = FORMULAS) -> pl.Expr:
-        """Return whether the figures of a pair agree so far, in running text and with formulas."""
+        """Return whether a pair's figures agree, in running text and with formulas."""
         if self.programs:
             return pl.lit(True)
         return pl.col("agreement") >= pl.when("formal").then(formulas).otherwise(figures)
@@ -137,13 +132,12 @@ class _Batch:
 class BenchmarkIndex:
     """Indexes benchmarks for comparison with batches of problems.
 
-    Call `count` with all problems first, batch after batch; otherwise rarity is that of the benchmarks alone.
+    Call `count` with all problems first; otherwise rarity is that of the benchmarks alone.
 
     Args:
-        benchmarks: ``benchmark`` (a name), ``row`` (its index there), ``statement``; null statements are skipped.
-        embedder: computes vectors; by default that of the extra `embeddings`.
-        benchmark_embedder: the same for the benchmarks, if another one, which may cache them.
-        on_outcome: called with the index in ``benchmarks`` of a row that servers refuse; else a refusal raises.
+        benchmarks: ``benchmark``, ``row``, ``statement``; null statements are skipped.
+        benchmark_embedder: for the benchmarks, if different.
+        on_outcome: called with refused indices of ``benchmarks``; without it a refusal raises.
     """
 
     def __init__(
@@ -173,16 +167,16 @@ class BenchmarkIndex:
             self._vectors = (benchmark_embedder or self._embedder).embed(self._batch.texts.to_list(), on_outcome)
 
     def count(self, statements: pl.Series) -> None:
-        """Count the words and runs of some problems of the corpus."""
+        """Count the words and runs of problems."""
         lines = without_passages(tokenize(statements), self._passages)
         self._rarity.add(len(statements), _words(lines)["word"], _runs(lines))
         self._postings = self._weighed = None
 
     def scores(self, statements: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        """Return what is alike enough to be measured, in the `SCORE` schema; ``row`` is the index in the series.
+        """Return all measured similarities as `SCORE` rows; ``row`` is the index in the series.
 
         Args:
-            on_outcome: called with what servers refuse to embed, by that index; if missing a refusal is raised.
+            on_outcome: called with refused indices; without it a refusal raises.
         """
         scored = []
         for first in range(0, max(1, len(statements)), ROWS_AT_ONCE):
@@ -192,7 +186,7 @@ class BenchmarkIndex:
         return pl.concat(scored)
 
     def _scores(self, statements: pl.Series, on_outcome: OnOutcome | None) -> pl.DataFrame:
-        """Return the `scores` of a batch whose comparisons fit in memory."""
+        """Return the `scores` of a batch that fits in memory."""
         batch = self._read(statements, without_passages(tokenize(statements), self._passages))
         frames = []
         if "ngram" in self.settings.methods:
@@ -217,7 +211,7 @@ class BenchmarkIndex:
         return lines.with_columns(method=method).match_to_schema(SCORE, extra_columns="ignore")
 
     def hits(self, statements: pl.Series) -> pl.DataFrame:
-        """Return all hits of the problems, in the `HIT` schema; ``row`` is the index in the series."""
+        """Return all hits as `HIT` rows; ``row`` is the index in the series."""
         return classify_hits(self.scores(statements), self.settings)
 
     def _read(self, statements: pl.Series, lines: pl.DataFrame) -> _Batch:
@@ -240,7 +234,7 @@ class BenchmarkIndex:
         return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row"))
 
     def _embedded(self, batch: _Batch, alike: pl.DataFrame) -> pl.Series:
-        """Return which rows are embedded, in order: of programs all, else what shares words and figures."""
+        """Return the rows to embed: all programs, and texts that share words and figures."""
         if self.settings.programs:
             has_text = batch.texts.is_not_null() & (batch.texts.str.strip_chars() != "")
             return has_text.arg_true().cast(pl.Int64).alias("row")
@@ -259,7 +253,7 @@ class BenchmarkIndex:
         )
 
     def _weighed_words(self, words: pl.DataFrame) -> pl.DataFrame:
-        """Return the words of each row with weights whose squares sum to 1."""
+        """Return each row's words with weights whose squares sum to 1."""
         weights = self._rarity.word_weights(words["word"])
         is_common = self._rarity.word_frequency(words["word"]) > max(COMMON, FEWEST / max(1, self._rarity.rows))
         weighed = words.with_columns(weight=pl.Series(weights)).filter(~pl.Series(is_common))
@@ -267,7 +261,7 @@ class BenchmarkIndex:
         return weighed.select("row", "word", weight=pl.col("weight") / pl.col("weight").pow(2).sum().sqrt().over("row"))
 
     def _by_vectors(self, batch: _Batch, rows: pl.Series, on_outcome: OnOutcome | None = None) -> pl.DataFrame:
-        """Return the pairs near enough by the vectors of some rows, given in order."""
+        """Return the pairs with near vectors, for some ordered rows."""
         if rows.is_empty():
             return pl.DataFrame({"row": rows, "at": rows, "score": rows}).pipe(_scored)
         placed = None if on_outcome is None else lambda place, why: on_outcome(rows[place], why)
@@ -280,7 +274,7 @@ class BenchmarkIndex:
 
 
 def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
-    """Return what counts of measured scores, in the `HIT` schema: overlaps, and templates with other figures."""
+    """Return overlaps and templates among measured scores as `HIT` rows."""
     is_alike = pl.col("score") >= pl.col("method").replace_strict(settings.thresholds, return_dtype=pl.Float64)
     is_template = ~settings.agrees() & (pl.col("wording") >= WORDING)
     kind = pl.when(is_alike & settings.agrees()).then(pl.lit(OVERLAP)).when(is_template).then(pl.lit(TEMPLATE))
@@ -288,7 +282,7 @@ def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFra
 
 
 def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
-    """Return pairs with what shared figures add to the score: nothing in formulas and of programs."""
+    """Return the pairs with shared figures added to the score in running text."""
     if settings.programs:
         return alike
     added = FIGURE_WORTH * pl.min_horizontal("shared", pl.lit(MOST_FIGURES)) * pl.col("agreement")
@@ -298,9 +292,7 @@ def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFram
 def find_contamination(
     problems: pl.DataFrame, benchmarks: pl.DataFrame, settings: OverlapSettings | None = None
 ) -> pl.DataFrame:
-    """Return the hits of ``problems`` (column statement) in ``benchmarks`` (benchmark, row, statement), in the `HIT`
-    schema. The problems are the corpus.
-    """
+    """Return `HIT` rows of ``problems`` (statement) in ``benchmarks`` (benchmark, row, statement)."""
     index = BenchmarkIndex(benchmarks, settings or OverlapSettings())
     index.count(problems["statement"])
     return index.hits(problems["statement"])
@@ -311,13 +303,13 @@ def _shifted(on_outcome: OnOutcome, first: int, row: int, why: RequestRefused | 
 
 
 def _scored(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return row, at and score, without the last bits, which depend on the order in which threads add up."""
+    """Return row, at and score, rounded because threads add up in any order."""
     score = pl.col("score").cast(pl.Float64).round(9)
     return lines.select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64), score)
 
 
 def _words(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return the words of each row by how they begin: row, word (a hash), n."""
+    """Return the words of each row, by their beginnings: row, word (a hash), n."""
     counted = lines.group_by("row", token=pl.col("token").str.slice(0, STEM)).agg(n=pl.len())
     names = counted["token"].unique()
     hashes = pl.DataFrame({"token": names, "word": pl.Series([text_hash(name) for name in names], dtype=pl.UInt64)})
@@ -330,7 +322,7 @@ def _runs(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
-    """Return the short benchmark rows by their number of tokens: `at` and `run`, a hash of the whole text."""
+    """Return short benchmark rows by length: `at` and `run`, a hash of the text."""
     figures = lines.with_columns(is_figure=is_figure(), is_number=pl.col("token").str.contains(r"^\d"))
     rows = figures.group_by("row").agg(n=pl.len(), figures=pl.col("is_figure").sum(), numbers=pl.col("is_number").sum())
     is_formula = (pl.col("n") >= MIN_FORMULA) & (pl.col("figures") >= 2) & (pl.col("numbers") >= 1)
@@ -344,7 +336,7 @@ def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
 
 
 def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    """Return the pairs of a row and a short benchmark row that is in it as a whole: row, at, and the score 1."""
+    """Return row, at and the score 1 for each short benchmark row that a row contains."""
     found = [pl.DataFrame(schema={"row": pl.Int64, "at": pl.Int64, "score": pl.Float64})]
     goes_on = _goes_on(lines)
     row = lines["row"].to_numpy()
@@ -357,7 +349,7 @@ def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.
 
 
 def _goes_on(lines: pl.DataFrame) -> NDArray[np.bool_]:
-    """Return of each token, and of one more, whether a formula before it goes on with it."""
+    """Return for each token, and the end, whether a formula continues there."""
     is_sign = pl.col("token").is_in(["plus", "minus", "=", "<", ">", "≤", "≥", "≠"])
     inside = (is_figure() | is_sign) & ~pl.col("opens")
     return np.concatenate([lines.select(inside).to_series().to_numpy(), [False]])

@@ -1,12 +1,4 @@
-"""Reads what a program means in words: the name of its first function, its docstrings and comments.
-
-A rewritten or ported program shares neither code nor names with the original, but means the same. Prose stays as it
-is; of a statement with code remain
-
-  the name    of the first function: ``has_close_elements`` and ``hasCloseElements`` are "has close elements";
-  the text    of docstrings and block comments up to their examples; if there is next to none, line comments and
-              the text around fenced code.
-"""
+"""Reads what a program means in words: its first function's name, docstrings and comments."""
 
 from __future__ import annotations
 
@@ -34,13 +26,13 @@ _EXAMPLES = re.compile(r"\b(?:Examples?|For example|For instance)\b\s*:?", re.IG
 
 
 def program_texts(statements: pl.Series) -> pl.Series:
-    """Return what each statement means in words; nulls stay."""
+    """Return `program_text` of each statement; nulls stay."""
     said = [None if text is None else program_text(text) for text in statements]
     return pl.Series(statements.name, said, dtype=pl.String)
 
 
 def program_text(statement: str) -> str:
-    """Return what one statement means in words; prose, and code that shows nothing, as it is.
+    """Return a statement's meaning in words; prose, and code without words, is unchanged.
 
     >>> program_text("int hasClose(int *xs) { /* Are two numbers near each other? */")
     'has close. Are two numbers near each other?'

@@ -1,10 +1,6 @@
-"""Counts how rare words and runs of tokens are in a corpus.
+"""Counts how rare words and runs of tokens are in a corpus: ``log((n + 2) / (df + 1))`` (Spärck Jones 1972).
 
-Each benchmark row counts as a row of the corpus. The weight of what is in ``df`` of ``n`` rows is
-``log((n + 2) / (df + 1))``, a smoothed inverse document frequency (Spärck Jones 1972).
-
-Invariants: counts do not depend on the order of rows; memory does not grow with the corpus: words share `SLOTS` hashed
-slots, and runs count only if a benchmark has them.
+Invariants: counts do not depend on the order of rows; memory is bounded.
 """
 
 from __future__ import annotations
@@ -26,12 +22,7 @@ class Rarity:
         self._run_rows = np.zeros(len(self._runs), dtype=np.uint32)
 
     def add(self, rows: int, words: pl.Series, runs: pl.DataFrame) -> None:
-        """Count some rows.
-
-        Args:
-            words: hashes of the words, once for each row that has them.
-            runs: ``row`` and ``run``.
-        """
+        """Count rows by hashes of their distinct words, and by ``runs`` (row, run)."""
         self.rows += rows
         np.add.at(self._words, _slots(words), 1)
         places, is_known = self._places(runs["run"].to_numpy())
@@ -44,7 +35,7 @@ class Rarity:
         return pl.Series("is_known", self._places(runs.to_numpy())[1])
 
     def word_frequency(self, words: pl.Series) -> NDArray[np.float64]:
-        """Return the part of the rows that has each word."""
+        """Return the share of rows that contain each word."""
         share: NDArray[np.float64] = self._words[_slots(words)] / max(1, self.rows)
         return share
 
@@ -53,7 +44,7 @@ class Rarity:
         return self._weights(self._words[_slots(words)])
 
     def run_weights(self, runs: pl.Series) -> NDArray[np.float64]:
-        """Return the weights of runs by their hashes; one that no benchmark has counts as rare."""
+        """Return the weights of runs by hash; unknown runs count as rare."""
         places, is_known = self._places(runs.to_numpy())
         counts = np.ones(len(places), dtype=np.uint32)
         counts[is_known] = self._run_rows[places[is_known]]

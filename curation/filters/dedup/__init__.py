@@ -1,1 +1,1 @@
-"""The same problem twice: exact copies, near duplicates, and the hashes that find them."""
+"""Removes exact and near duplicates."""

@@ -1,10 +1,7 @@
-"""Removes exact duplicates, within a source or across sources.
+"""Removes exact duplicates by id, a hash of the normalised content; all copies go if references differ.
 
-Two rows are the same problem if their ids, hashes of the normalised content, are equal. The first in source order
-stays. If the copies have different references, all of them go, each with the references.
-
-Invariants: the caller asks the verifier whether references are equal, and an unsettled pair is a conflict; memory
-holds eight bytes per row, and the rows with a shared id.
+Invariants: the caller treats undecided references as conflicts; memory is 8 bytes per row, and the rows with a
+shared id.
 """
 
 from __future__ import annotations
@@ -26,21 +23,21 @@ _INDEX = pl.Schema({name: DROPPED[name] for name in ("id", "source", "row", "ans
 
 @dataclass(frozen=True, slots=True)
 class ExactDuplicates:
-    """Ids that occur more than once: ``first`` names the row that may stay, ``references`` the distinct answers."""
+    """Repeated ids: ``first`` is the row that may stay, ``references`` the distinct answers."""
 
     first: pl.DataFrame  # id, source, row
     references: Mapping[str, tuple[str, ...]]
 
     def pairs(self) -> list[tuple[str, str, str]]:
-        """Return (id, reference, other reference) for every two writings that the verifier must compare."""
+        """Return (id, reference, other reference) for the verifier to compare."""
         return [(name, texts[0], other) for name, texts in self.references.items() for other in texts[1:]]
 
 
 def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplicates:
-    """Find repeated ids in rows with the columns id, source, row and answer, in source order.
+    """Find repeated ids.
 
     Args:
-        parts: yields the rows, a part at a time, each time that it is called: twice.
+        parts: returns chunks of id, source, row and answer in source order; called twice.
     """
     hashes = np.concatenate([np.zeros(0, np.uint64), *(part["id"].hash().to_numpy() for part in parts())])
     hashes.sort()
@@ -59,11 +56,7 @@ def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplic
 def drop_exact_duplicates(
     problems: pl.DataFrame, duplicates: ExactDuplicates, conflicts: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split one shard into the rows that stay (`PROBLEM`) and those that go (`DROPPED`), in order.
-
-    Args:
-        conflicts: id → evidence, for ids whose references are not equal.
-    """
+    """Split a shard into kept rows (`PROBLEM`) and duplicates (`DROPPED`), in order, with ``conflicts`` as evidence."""
     conflict_rows = pl.DataFrame(
         {"id": list(conflicts), "conflict": list(conflicts.values())}, schema={"id": pl.String, "conflict": pl.String}
     )

@@ -1,10 +1,7 @@
-"""Makes texts comparable: shingles, MinHash candidates and exact Jaccard similarity.
+"""Computes shingles, MinHash candidates and exact Jaccard similarities.
 
-Invariants:
-  - a row's *figures* are its numbers, signs and telling words (`tokens.TELLING`), compared as a multiset, a sign
-    together with what follows it;
-  - hashes depend on the text and on the MinHash library's algorithm alone; they only propose pairs, and every
-    similarity is exact.
+Invariants: hashes depend only on the text and the MinHash library; they propose pairs, which are compared
+exactly.
 """
 
 from __future__ import annotations
@@ -36,10 +33,8 @@ CROWD = 100
 
 @dataclass(frozen=True, slots=True)
 class ShingledRows:
-    """Texts as shingle hashes, row after row in flat arrays.
-
-    ``shingles[starts[i]:starts[i + 1]]`` are row i's distinct bigrams (the text's edges count as tokens), sorted.
-    ``figures`` is a hash of row i's multiset of figures.
+    """Texts as flat arrays: ``shingles[starts[i]:starts[i + 1]]`` are row i's sorted bigrams, ``figures`` one hash per
+    row.
     """
 
     shingles: NDArray[np.uint64]
@@ -53,7 +48,7 @@ class ShingledRows:
 
 
 def shingle(lines: pl.DataFrame, height: int) -> ShingledRows:
-    """Return the shingles and figures of `height` texts from their tokens (`tokens.tokenize`)."""
+    """Return the shingles and figures of `height` texts from `tokens.tokenize`."""
     row, token = lines["row"].to_numpy().astype(np.int64), lines["hash"].to_numpy()
     vocabulary = lines.select("token", "hash").unique()
     is_figure = vocabulary["token"].str.contains(r"^\d") | vocabulary["token"].is_in(list(TELLING))
@@ -70,7 +65,7 @@ def shingle(lines: pl.DataFrame, height: int) -> ShingledRows:
 
 
 def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
-    """Return the MinHash signatures of the rows' shingles, rows × `SLOTS`."""
+    """Return the rows' MinHash signatures, rows × `SLOTS`."""
     from rensa import RMinHash
 
     slots = np.empty((rows.height, SLOTS), dtype=np.uint32)
@@ -86,7 +81,7 @@ def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
 
 
 def band_rows(threshold: float, recall: float = 0.995) -> int:
-    """Return how many slots a band has: as many as still propose ``recall`` of the pairs with just this similarity."""
+    """Return the largest size of a band that proposes ``recall`` of the pairs at this similarity."""
     for size in range(16, 1, -1):
         if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
             return size
@@ -94,7 +89,7 @@ def band_rows(threshold: float, recall: float = 0.995) -> int:
 
 
 def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint64]]:
-    """Yield one key per row for each band of ``size`` slots; rows with equal keys are candidates."""
+    """Yield each band's keys by row; rows with equal keys are candidates."""
     for band in range(SLOTS // size):
         key = np.full(len(matrix), band + 1, dtype=np.uint64)
         for slot in range(band * size, (band + 1) * size):
@@ -105,7 +100,7 @@ def band_keys(matrix: NDArray[np.uint32], size: int) -> Iterator[NDArray[np.uint
 def jaccard(
     left: ShingledRows, right: ShingledRows, pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> NDArray[np.float64]:
-    """Return the exact Jaccard similarity of the shingle sets of ``left`` row and ``right`` row, pair by pair."""
+    """Return the exact Jaccard similarity of each pair of rows."""
     similarity = np.zeros(len(pairs[0]))
     for first in range(0, len(similarity), CHUNK_PAIRS):
         left_rows, right_rows = pairs[0][first : first + CHUNK_PAIRS], pairs[1][first : first + CHUNK_PAIRS]
@@ -133,7 +128,7 @@ def _gathered(rows: ShingledRows, indices: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the distinct bigrams of each row, the edges included, sorted by row and hash."""
+    """Return each row's distinct bigrams, including its edges, sorted by row and hash."""
     if not len(row):
         return row, token
     inner = row[1:] == row[:-1]

@@ -1,17 +1,11 @@
-"""Removes near duplicates: the same problem in slightly other words, within a source or across sources.
+"""Removes near duplicates: rows with similar token bigrams and equal figures (`tokens.TELLING`).
 
-Two rows are near duplicates if the Jaccard similarity of their token bigrams reaches a threshold and their figures
-(`tokens.TELLING`) are the same multiset. A numbering in front, and what a tenth of a source's rows share, do not count.
-MinHash proposes pairs; each is compared exactly.
-
-A cluster is a star around the row that stays, so chains of small changes do not carry it away. Rows are taken in rank
-order (verified reference, source order, row); a row stays unless it resembles a row that already stays.
+Rows stay by rank unless they resemble a row that stays.
 
 Invariants:
   - the result does not depend on the order of rows or shards;
-  - memory: about 20 bytes per row, 20 per similar pair, and some 250 per dropped row; the rest is on disk (`sketches`);
-  - similarities are kept (`PAIR`), so a threshold above the floor changes without reading a statement again;
-  - a member whose reference is not proved equal to that of the row that stays is disputed, with both references;
+  - memory: about 20 bytes per row, 20 per similar pair, and 250 per dropped row;
+  - members whose reference is not proved equal to that of the row that stays are disputed;
   - in = kept + duplicates + disputed.
 """
 
@@ -67,7 +61,7 @@ _NAMES = {"id": pl.String(), "source": pl.String(), "row": pl.Int64(), "answer":
 
 @dataclass(frozen=True, slots=True)
 class NearDuplicateSplit:
-    """One shard, parted: what stays (the input's columns), and what goes (with stage, reason and evidence)."""
+    """A shard's kept rows, and dropped ones with stage, reason and evidence."""
 
     kept: pl.DataFrame
     duplicates: pl.DataFrame
@@ -75,24 +69,24 @@ class NearDuplicateSplit:
 
 
 class ProblemShards(Protocol):
-    """Problems as they are on disk, a shard at a time."""
+    """Problems on disk, a shard at a time."""
 
     def __len__(self) -> int:
         """Return the number of shards."""
         ...
 
     def read(self, index: int, columns: Sequence[str]) -> pl.DataFrame:
-        """Return these columns of one shard, of those of `PROBLEM`."""
+        """Return these `PROBLEM` columns of a shard."""
         ...
 
 
 def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold: float = 0.75) -> pl.DataFrame:
-    """Return the members of all clusters but the rows that stay, in the `MEMBER` schema, in rank order.
+    """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
-        problems: id, source, row, statement, answer; optionally ``verified`` (the verifier accepts the reference) and
-            ``lang`` (a problem and its translation are not near duplicates). (source, row) is the key.
-        sources: names of the sources in order of preference; others come last, by name.
+        problems: id, source, row, statement, answer; optionally ``verified`` and ``lang``. (source, row) is the
+            key.
+        sources: in order of preference; others follow by name.
         threshold: min Jaccard similarity, above 0 and at most 1.
     """
     verified = problems.filter(pl.col("verified"))["id"].to_list() if "verified" in problems.columns else []
@@ -107,12 +101,7 @@ def near_duplicates(problems: pl.DataFrame, sources: Sequence[str], *, threshold
 
 
 def source_ranks(shards: ProblemShards, sources: Sequence[str], verified: Collection[str]) -> Ranks:
-    """Return the rank of each row, in the order of the shards: the order in which rows may stay.
-
-    Args:
-        sources: as in `near_duplicates`.
-        verified: ids that come before all others.
-    """
+    """Return each row's rank in the order of the shards; ``verified`` ids come first."""
     numbers: dict[str, int] = {}
     rows: list[NDArray[np.int64]] = []
     groups: list[NDArray[np.uint32]] = []
@@ -151,12 +140,10 @@ def similar_pairs(
     *,
     advance: Callable[[int], object] = lambda _rows: None,
 ) -> pl.DataFrame:
-    """Return the pairs that are at least ``floor`` similar, in the `PAIR` schema, sorted as clusters are formed.
+    """Return the pairs with a similarity of at least ``floor`` as sorted `PAIR` rows.
 
     Args:
-        scratch: folder of the sketches; those that are there already are used, and stay. It must not hold sketches of
-            other rows or of another ``floor``.
-        advance: is called with the number of rows that were sketched.
+        scratch: folder of sketches, which are reused; it must not hold those of other rows or another ``floor``.
     """
     sketches = Sketches(scratch, floor, _passages(shards))
     for index in range(len(shards)):
@@ -171,7 +158,7 @@ def similar_pairs(
 
 
 def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
-    """Return what rows of each source share, by all rows of a source or by about `SAMPLE` of them."""
+    """Return each source's shared passages, from about `SAMPLE` rows."""
     parts = [shards.read(index, ["source"]).group_by("source").len() for index in range(len(shards))]
     parts.append(pl.DataFrame(schema={"source": pl.String, "len": pl.get_index_type()}))
     counts = pl.concat(parts).group_by("source").agg(every=(pl.col("len").sum() // SAMPLE).clip(1))
@@ -184,10 +171,10 @@ def _passages(shards: ProblemShards) -> NDArray[np.uint64]:
 
 
 def cluster_members(shards: ProblemShards, ranks: Ranks, pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    """Return the members of all clusters but the rows that stay, in the `MEMBER` schema, in rank order.
+    """Return all cluster members that do not stay, as `MEMBER` rows in rank order.
 
     Args:
-        pairs: what `similar_pairs` found, with a floor of at most ``threshold``.
+        pairs: from `similar_pairs` with a floor of at most ``threshold``.
     """
     stars = _stars(pairs.filter(pl.col("similarity") >= threshold), len(ranks))
     wanted = np.zeros(len(ranks), dtype=bool)
@@ -225,9 +212,7 @@ class _OneShard:
 
 
 def reference_pairs(members: pl.DataFrame) -> list[tuple[str, str]]:
-    """Return (reference that stays, reference that goes) for every two different writings that the verifier must
-    compare.
-    """
+    """Return (reference that stays, reference that goes) for the verifier to compare."""
     differ = members.filter(pl.col("answer").is_not_null() & (pl.col("answer") != pl.col("kept_answer")))
     return differ.select("kept_answer", "answer").unique().sort("kept_answer", "answer").rows()
 
@@ -238,12 +223,11 @@ def drop_near_duplicates(
     equal: Mapping[tuple[str, str], bool],
     settled: Collection[str] = (),
 ) -> NearDuplicateSplit:
-    """Split one shard into rows that stay, near duplicates, and members with another reference, each in order.
+    """Split a shard into kept rows, near duplicates, and members with another reference, each in order.
 
     Args:
-        members: what `near_duplicates` found, over all shards.
-        equal: outcomes for `reference_pairs`; a pair that is absent is not equal. A missing reference disputes nothing.
-        settled: ids whose references a person accepted: they stay where they would be disputed.
+        equal: results of `reference_pairs`; missing pairs are unequal.
+        settled: ids whose references a person accepted, which stay instead of being disputed.
     """
     pairs = pl.DataFrame(
         [(kept, gone) for (kept, gone), same in equal.items() if same],
@@ -278,13 +262,7 @@ def drop_near_duplicates(
 
 
 def _stars(pairs: pl.DataFrame, rows: int) -> pl.DataFrame:
-    """Return member, keeper (the rank that stays in its place) and similarity: the most similar, then the first.
-
-    Ranks are taken in order. A rank stays unless one that stays resembles it.
-
-    Args:
-        pairs: in the `PAIR` schema and its order.
-    """
+    """Return member, keeper (the rank that stays) and similarity from sorted `PAIR` rows."""
     gone = bytearray(rows)
     chosen = np.zeros(pairs.height, dtype=bool)
     for first in range(0, pairs.height, STAR_PAIRS):

@@ -1,15 +1,8 @@
-"""Stores sketches of problems on disk, a shard at a time, so that memory stays flat.
+"""Stores sketches of problems on disk (about 700 bytes per problem), with 8 bytes per row in memory, 18 during the
+search.
 
-A shard's sketch is three arrays: band keys (bands × rows), shingles, and the start of each row's shingles. Language and
-figures are part of the keys. 10 million problems of 60 tokens take about 7 GB on disk; memory holds 8 bytes per row,
-and 10 more while pairs are searched.
-
-    00000.keys.npy  00000.shingles.npy  00000.starts.npy     one of each per shard; the last is written last
-
-Invariants:
-  - a sketch depends on its rows and the shared passages alone;
-  - files are renamed into place; a shard whose last file exists is not sketched again;
-  - a hash of 64 bits only proposes pairs; each is compared exactly.
+Invariants: a sketch depends only on its rows and the shared passages; a shard whose ``starts`` file exists is
+complete; hashes propose pairs, which are compared exactly.
 """
 
 from __future__ import annotations
@@ -50,8 +43,7 @@ class Sketches:
     """The sketches of a run's shards, in a folder.
 
     Args:
-        floor: lowest Jaccard similarity of the pairs that are to be found, above 0 and at most 1.
-        passages: what rows of a source share (`tokens.shared_passages`); it does not count.
+        floor: min Jaccard similarity to find, above 0 and at most 1.
     """
 
     def __init__(self, folder: Path, floor: float, passages: NDArray[np.uint64]) -> None:
@@ -61,11 +53,7 @@ class Sketches:
         self._starts: list[NDArray[np.uint32]] = []
 
     def add(self, index: int, problems: Callable[[], pl.DataFrame]) -> None:
-        """Sketch a shard; shards are added in order, each once.
-
-        Args:
-            problems: returns the shard's columns statement and lang; it is called if there is no sketch of it yet.
-        """
+        """Sketch the next shard; ``problems`` is called if there is no sketch yet."""
         assert index == len(self._starts)
         file = self._file(index, "starts")
         if not file.exists():
@@ -87,11 +75,10 @@ class Sketches:
         return sum(len(starts) - 1 for starts in self._starts)
 
     def similar_pairs(self, ranks: Ranks) -> Iterator[tuple[Ranks, Ranks, NDArray[np.float64]]]:
-        """Yield the pairs of similar rows as (lower rank, higher rank, exact similarity), in blocks of ascending higher
-        rank, each sorted by higher rank, then falling similarity, then lower rank.
+        """Yield blocks of (lower rank, higher rank, exact similarity), ordered by higher rank and falling similarity.
 
         Args:
-            ranks: the rank of each row, in the order of the shards: a permutation of their positions.
+            ranks: each row's rank, in the order of the shards.
         """
         candidates = _CandidateFiles(self.folder, self.rows)
         some = np.concatenate([np.zeros(0, dtype=bool), *(np.diff(starts) > 0 for starts in self._starts)])
@@ -124,7 +111,7 @@ class Sketches:
         return len(np.load(self._file(0, "keys"), mmap_mode="r")) if self._starts else 0
 
     def _band(self, band: int) -> NDArray[np.uint64]:
-        """Return one band's key of each row, in the order of the shards."""
+        """Return a band's key of each row, in the order of the shards."""
         keys, first = np.empty(self.rows, dtype=np.uint64), 0
         for index, starts in enumerate(self._starts):
             end = first + len(starts) - 1
@@ -133,7 +120,7 @@ class Sketches:
         return keys
 
     def _similarity(self, left: Ranks, right: Ranks) -> NDArray[np.float64]:
-        """Return the exact similarity of the rows at two positions, pair by pair; what is read of disk is a chunk's."""
+        """Return the exact similarity of each pair of positions, reading a chunk at a time."""
         similarity = np.zeros(len(left))
         for first in range(0, len(left), CHUNK_PAIRS):
             chunk = slice(first, first + CHUNK_PAIRS)
@@ -144,7 +131,7 @@ class Sketches:
         return similarity
 
     def _read(self, places: Ranks) -> ShingledRows:
-        """Return the shingles of the rows at these positions, which ascend."""
+        """Return the shingles of the rows at these ascending positions."""
         firsts = np.cumsum([0, *(len(starts) - 1 for starts in self._starts)])
         shard = np.searchsorted(firsts, places, side="right") - 1
         parts, sizes = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
@@ -164,7 +151,7 @@ class Sketches:
 
 
 class _CandidateFiles:
-    """Pairs (rank << 32 | rank) on disk, by ranges of the higher rank: each range is read once, and whole."""
+    """Pairs (rank << 32 | rank) on disk, by ranges of the higher rank."""
 
     def __init__(self, folder: Path, rows: int) -> None:
         self._files = [folder / f"candidates-{number:05}.u64" for number in range(-(-rows // RANGE_ROWS))]
@@ -182,7 +169,7 @@ class _CandidateFiles:
                     packed[first:last].tofile(handle)
 
     def ranges(self) -> Iterator[tuple[Ranks, Ranks]]:
-        """Yield (lower rank, higher rank) of the distinct pairs, range after range, and remove the files."""
+        """Yield the distinct (lower rank, higher rank) by range, and remove the files."""
         for file in self._files:
             if file.exists():
                 packed = np.unique(np.fromfile(file, dtype=np.uint64))
@@ -193,10 +180,7 @@ class _CandidateFiles:
 def _part_of_band(
     keys: NDArray[np.uint64], ranks: Ranks, some: NDArray[np.bool_], part: int
 ) -> tuple[NDArray[np.uint64], Ranks]:
-    """Return keys and ranks of the rows that have shingles and whose key is in one of equal ranges of keys.
-
-    Keys are hashes, so each range has as many; rows with equal keys are in one. A block of rows is looked at at once.
-    """
+    """Return keys and ranks of rows with shingles, in one of several equal ranges of keys."""
     width = (1 << 64) // -(-len(keys) // PART_ROWS) + 1
     first, last = np.uint64(part * width), np.uint64(min((part + 1) * width, 1 << 64) - 1)
     chosen: list[tuple[NDArray[np.uint64], Ranks]] = []
@@ -208,7 +192,7 @@ def _part_of_band(
 
 
 def _bucket_pairs(keys: NDArray[np.uint64], ranks: Ranks) -> NDArray[np.uint64]:
-    """Return the packed pairs of rows with equal keys; a crowd's rows meet the first and the one before only."""
+    """Return packed pairs of rows with equal keys; large buckets pair only the first and the previous row."""
     order = np.lexsort((ranks, keys))
     keys, ranks = keys[order], ranks[order]
     del order

@@ -1,9 +1,6 @@
-r"""Reads texts as tokens, for duplicates and for overlap with benchmarks.
+r"""Reads texts as tokens, in which spellings of a number or symbol are equal (``\frac{1}{2}``, ``1/2`` and ``½``).
 
-Case, white space, punctuation, layout commands and math delimiters go. LaTeX and Unicode forms of a symbol are one
-token (``\le`` and ``≤``, ``\frac{1}{2}``, ``1/2`` and ``½``); ``1,000``, ``1{,}000`` and ``1000.0`` are one number, and
-English number words up to twenty, and the tens, are digits. Each Han or kana character is a token. Nothing is stemmed.
-A numbering in front (`LABELS`) and passages that a tenth of a source's rows share (`shared_passages`) are left out.
+Case, punctuation, layout, leading labels and shared passages are ignored.
 
 Invariant: a text's tokens depend on the text and the shared passages alone.
 """
@@ -115,11 +112,7 @@ _BREAK = "¶"
 
 
 def tokenize(statements: pl.Series) -> pl.DataFrame:
-    """Return the tokens of each text in order, a row each: `row` (its index in the series), `token`, its `hash`, and
-    whether it `opens` a sentence or line.
-
-    A null, or a text without tokens, has no row.
-    """
+    """Return the ordered tokens of each text by `row` (its index), and whether each `opens` a sentence or line."""
     text = pl.col("text")
     for _ in range(3):
         text = text.str.replace(LABELS, "")
@@ -142,7 +135,7 @@ def tokenize(statements: pl.Series) -> pl.DataFrame:
 
 
 def token_runs(lines: pl.DataFrame, length: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return every run of `length` consecutive tokens of one text: the index of its first token, and its hash."""
+    """Return each run of `length` tokens of a text: its first index and its hash."""
     return _runs(lines["row"].to_numpy(), lines["hash"].to_numpy(), length)
 
 
@@ -160,11 +153,7 @@ def _runs(
 
 
 def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint64]:
-    """Return the passages that a large part of some source's rows share, sorted hashes.
-
-    Args:
-        sources: the source of each text.
-    """
+    """Return sorted hashes of passages that a tenth of a source's rows share."""
     row, token, _ = _edged(lines)
     first, run = _runs(row, token, PASSAGE)
     found = pl.DataFrame({"row": row[first], "run": run}).unique()
@@ -175,7 +164,7 @@ def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint6
 
 
 def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.DataFrame:
-    """Return the tokens of texts without these passages; a text that is little else keeps them."""
+    """Return the tokens without these passages, unless little would be left of a text."""
     if not len(passages):
         return lines
     row, token, places = _edged(lines)
@@ -190,10 +179,7 @@ def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.Da
 
 
 def _edged(lines: pl.DataFrame) -> tuple[NDArray[np.integer], NDArray[np.uint64], NDArray[np.int64]]:
-    """Return rows and hashes of tokens with `EDGES` marks before and after each text, and the index of each token.
-
-    So half a passage at the edge of a text is recognised, too.
-    """
+    """Return rows and hashes with `EDGES` marks around each text, and each token's index."""
     row, token = lines["row"].to_numpy(), lines["hash"].to_numpy()
     number = np.cumsum(np.diff(row, prepend=row[:1]) != 0)
     places = np.arange(len(row)) + EDGES * (2 * number + 1)
@@ -209,7 +195,7 @@ def text_hash(text: str) -> int:
 
 
 def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Mix the bits by Sebastiano Vigna's finaliser of SplitMix64: every bit in moves every bit out."""
+    """Mix bits by SplitMix64's finaliser (Sebastiano Vigna)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))

@@ -1,9 +1,4 @@
-"""Filters statements: complete open problems with one final answer stay, others leave with a reason.
-
-Debris is removed (cleaning.py, clutter.py), code of figures is set aside (figures.py), multiple choice is opened, and
-the rules run in order of precedence (rules.py), those of the user last (own_rules.py). A rule has a precision of .95 or
-more; what needs judgement is a question to a model (`curation.questions.doubtful_rows`).
-"""
+"""Keeps complete open problems with one final answer, cleaned; drops others with a reason."""
 
 from curation.config import StatementSettings
 from curation.filters.statements.expressions import StatementRule

@@ -1,10 +1,6 @@
-"""Removes debris that a scraper or a LaTeX source left in statements and answers.
+"""Removes what a scraper or a LaTeX source left in statements and answers.
 
-Invariants:
-  - only marks without mathematics change: environment tails, spacing commands, HTML, names of symbols, invisible
-    characters, and a problem's number, points and contest (clutter.py);
-  - a text without debris comes back unchanged, byte for byte;
-  - cleaning twice equals cleaning once.
+Invariants: mathematics never changes; text without debris is unchanged, byte for byte; cleaning is idempotent.
 """
 
 from __future__ import annotations
@@ -84,23 +80,23 @@ LEAST_LEFT = 4
 
 
 def has_debris(column: str, labels: bool = True) -> pl.Expr:
-    """Return a cheap test of whether `clean_text` could change the column."""
+    """Return a cheap test of whether `clean_text` may change the column."""
     text = pl.col(column)
     headed = has_head(text) if labels else pl.lit(False)
     return text.str.contains_any(NEEDLES) | headed | text.str.ends_with("\\\\") | text.str.ends_with("\\\\\n")
 
 
 def decoded(texts: pl.Series) -> pl.Series:
-    """Return the texts with entities and names of characters as these characters, and nothing else changed."""
+    """Return the texts with entities and character names decoded."""
     for pattern, replacement in (*ENTITIES, *NAMES):
         texts = texts.str.replace_all(pattern, replacement)
     return texts
 
 
 def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.DataFrame:
-    """Remove debris from the column, and a problem's labels; close up blank lines that remain.
+    """Remove debris, a problem's labels and extra blank lines.
 
-    The steps are separate, since polars evaluates an expression that is used twice two times.
+    Steps are separate, since polars evaluates repeated expressions twice.
     """
     text = pl.col(column)
     dirty = text
@@ -122,7 +118,7 @@ def clean_text(frame: pl.DataFrame, column: str, labels: bool = True) -> pl.Data
 
 
 def replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """Return ``work`` with the columns of ``changes`` put in at its ``_at``; a null there is a change, too."""
+    """Return ``work`` with ``changes`` applied by ``_at``, including nulls."""
     if changes.is_empty():
         return work
     names = [name for name in changes.columns if name != "_at"]
@@ -135,7 +131,7 @@ def replaced(work: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def cleaned(work: pl.DataFrame) -> pl.DataFrame:
-    """Remove debris from statement, answer and choices of rows with ``_at``, working only on those that hold any."""
+    """Remove debris from statement, answer and choices of rows with ``_at``."""
     for name in ("statement", "answer"):
         labels = name == "statement"
         dirty = work.select("_at", name).filter(has_debris(name, labels))
@@ -153,14 +149,14 @@ def cleaned(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _checked(frame: pl.DataFrame, tidy: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return the clean answers; those that the verifier no longer reads as the same only have characters decoded."""
+    """Return the clean answers, only decoded where the verifier would read them differently."""
     texts = zip(decoded(frame[column]), tidy[column], strict=True)
     kept = [None if old is None or new is None else keep_reference(old, new) for old, new in texts]
     return tidy.with_columns(pl.Series(column, kept, pl.String))
 
 
 def without_layout(answers: pl.Series) -> pl.Series:
-    """Return answers without debris and layout, whether the verifier reads them as the same or not."""
+    """Return answers without debris and layout, not checked by the verifier."""
     frame = pl.DataFrame({"answer": answers.cast(pl.String)})
     texts = clean_text(frame, "answer", False)["answer"]
     return pl.Series([None if text is None else tidy_answer(tidy_option(text)) for text in texts], dtype=pl.String)

@@ -1,10 +1,6 @@
-"""Removes what is around a problem on a page: its number, heading, points and contest.
+"""Removes a problem's number, heading, points and contest.
 
-    12. …   Problem 7. [5 points] …   ### Question …   (Autumn Cup 2014, Problem 3) …   例3 …   … (3 marks)   …（5 分）
-
-Invariants:
-  - a number is no label if it may be a decimal, or if the text continues with the next number ("1. … 2. …");
-  - cutting twice equals cutting once.
+Invariants: possible decimals and lists ("1. … 2. …") stay; cutting is idempotent.
 """
 
 from __future__ import annotations
@@ -59,9 +55,7 @@ def has_head(text: pl.Expr) -> pl.Expr:
 
 
 def number_belongs(text: pl.Expr) -> pl.Expr:
-    """Return whether the number that a text begins with is its own: a list that goes on with the next one, or a
-    decimal.
-    """
+    """Return whether a text's first number is part of it, as a decimal or in a list."""
     following = (text.str.extract(_FIRST_NUMBER).cast(pl.Int32, strict=False) + 1).cast(pl.String)
     marks = text.str.extract_all(_MARKS).list.eval(pl.element().str.extract("([0-9]+)"))
     decimal = text.str.contains(r"\A\s*[0-9]+[．、][0-9]")

@@ -1,6 +1,4 @@
-"""What rules are made of: polars expressions, and regular expressions in Rust's syntax, put together from the words of
-all languages, since a row's tag may be wrong.
-"""
+"""Builds rules from polars expressions and Rust regular expressions with all languages' words."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ ANY_ROW = pl.lit(True)
 
 @dataclass(frozen=True, slots=True)
 class StatementRule:
-    """A format rule: ``evidence`` is evaluated where ``gate`` holds, and is null where the rule does not fire."""
+    """A format rule: ``evidence``, null if it does not fire, is evaluated only if ``gate`` holds."""
 
     name: str
     reason: DropReason
@@ -31,12 +29,12 @@ class StatementRule:
 
 
 def contains_any(column: pl.Expr, needles: Sequence[str]) -> pl.Expr:
-    """Return whether a text holds any of the literals, whatever the case of their ASCII letters."""
+    """Return whether a text contains any literal, ignoring ASCII case."""
     return column.str.contains_any(list(needles), ascii_case_insensitive=True)
 
 
 def matched_text(column: pl.Expr, pattern: str, harmless: str | None = None) -> pl.Expr:
-    """Return the first match of ``pattern`` once ``harmless`` has been blanked out; null where there is none."""
+    """Return the first match of ``pattern`` outside ``harmless``, or null."""
     text = column if harmless is None else column.str.replace_all(harmless, " ¦ ")
     return text.str.extract(f"({pattern})").str.strip_chars()
 
@@ -47,7 +45,7 @@ def either_text(condition: pl.Expr, text: pl.Expr) -> pl.Expr:
 
 
 def tokens(column: pl.Expr) -> pl.Expr:
-    """Return a text's numbers and words between single spaces, for comparing texts whatever their typography."""
+    """Return a text's numbers and words, separated by single spaces."""
     words_only = (
         column.str.to_lowercase().str.replace_all(r"[^0-9\p{L}.]+", " ").str.replace_all(r"\.([^0-9]|$)", " ${1}")
     )
@@ -60,7 +58,7 @@ LETTERS = "A-Za-zÀ-ɏЀ-ӿ"
 
 
 def either(*patterns: str) -> str:
-    """Join several expressions into one, case-insensitive and made `cheap`."""
+    """Join expressions into a case-insensitive one, made `cheap`."""
     return "(?i)(?:" + "|".join(cheap(pattern) for pattern in patterns) + ")"
 
 
@@ -70,11 +68,10 @@ _SHORT = {"\\w": f"0-9_{LETTERS}", "\\d": "0-9"}
 
 
 def cheap(pattern: str) -> str:
-    """Return the same expression with classes that compile fast: few ranges, and no case folding of what has no case.
+    r"""Return the expression with classes that compile fast.
 
-    ``\\w`` and ``\\d`` mean the letters and digits of the seven languages' own alphabets, hanzi aside. ``\\b`` becomes
-    a boundary of ASCII words (ten times faster): none may be next to an accented letter, and in expressions with
-    Cyrillic letters it is left out.
+    ``\w`` and ``\d`` cover seven languages without hanzi; ``\b`` becomes ASCII and must not be next to an accented
+    letter.
     """
     boundary = "" if _WITH_BOUNDARY.search(pattern) else r"(?-u:\b)"
 

@@ -1,8 +1,7 @@
-"""Sets figures and tables aside that a statement has as code: Asymptote, TikZ, SVG, tabular.
+"""Sets aside a statement's code of figures and tables while rules run.
 
-Before any rule runs, each is replaced by one sign, `FIGURE`, and put back after the rules, because code is no prose.
-
-Invariants: code is put back byte for byte; code that only loads a picture, is too short to draw or never ends stays.
+Invariants: code is put back byte for byte; code that only loads a picture, is very short or never ends is not
+taken.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _KINDS = {"asy": "asymptote", "svg": "svg", "pspicture": "pstricks", "picture": 
 
 
 def take_out(work: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, list[str]]]:
-    """Return the rows with `FIGURE` in the place of code, and the code of each row by its ``_at``, in order."""
+    """Return the rows with `FIGURE` instead of code, and each row's code by ``_at``, in order."""
     may = work.select("_at", "statement").filter(
         pl.col("statement").str.contains_any(list(NEEDLES))
         & pl.col("statement").str.contains(FIGURE, literal=True).not_()
@@ -56,7 +55,7 @@ def _taken(match: re.Match[str], pieces: list[str]) -> str:
 
 
 def put_back(statements: pl.Series, taken: dict[int, list[str]]) -> pl.Series:
-    """Return the statements, row for row of the frame that `take_out` took, with their code again."""
+    """Return the statements with their code, in the order of `take_out`'s frame."""
     if not taken:
         return statements
     texts = statements.to_list()
@@ -67,12 +66,12 @@ def put_back(statements: pl.Series, taken: dict[int, list[str]]) -> pl.Series:
 
 
 def lost(statements: pl.Series, taken: dict[int, list[str]]) -> list[int]:
-    """Return the rows, by ``_at``, whose rewritten statement no longer holds every figure that it had."""
+    """Return the ``_at`` of rewritten statements in which a figure is missing."""
     return [at for at, pieces in taken.items() if (statements[at] or "").count(FIGURE) < len(pieces)]
 
 
 def marked(meta: str | None, pieces: list[str]) -> str:
-    """Return a problem's ``meta`` with ``figure_code``: the kinds of code that its statement holds, once each.
+    """Return ``meta`` with ``figure_code``, the kinds of code in a statement.
 
     >>> marked('{"level": 3}', ["[asy]draw((0,0)--(1,1));[/asy]"])
     '{"level": 3, "figure_code": ["asymptote"]}'

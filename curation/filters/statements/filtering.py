@@ -1,12 +1,11 @@
-"""Passes rows through the format filter: cleaned, multiple choice opened, judged by the first rule that fires.
+"""Filters rows by format: cleans them, opens multiple choice, and applies the first rule that fires.
 
 Invariants:
-  - kept + dropped = in; both keep the order of the input; pure functions over frames;
-  - a dropped row is returned as it came; a kept row that changed has the original in ``raw_statement`` or
-    ``raw_answer``;
-  - an answer is cleaned only if the verifier reads old and new as the same;
-  - no rule sees a figure's code; a kept row with one has ``figure_code`` in ``meta``;
-  - ``choices`` is null in every kept row, unless the rule ``multiple_choice`` is switched off.
+  - pure functions over frames; kept + dropped = in, in order;
+  - dropped rows are unchanged; changed rows keep the original as ``raw_statement`` or ``raw_answer``;
+  - an answer is cleaned only if the verifier reads it as before;
+  - rules never see code of figures;
+  - ``choices`` of kept rows is null, unless the rule ``multiple_choice`` is off.
 """
 
 from __future__ import annotations
@@ -37,22 +36,19 @@ _OPENED = pl.Schema({"_at": pl.UInt32(), **{name: PROBLEM[name] for name in ("st
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """What the format filter kept, in the `PROBLEM` schema, and what it dropped, in the `DROPPED` schema."""
+    """Kept rows (`PROBLEM`) and dropped ones (`DROPPED`)."""
 
     kept: pl.DataFrame
     dropped: pl.DataFrame
 
 
 def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None = None) -> FilterResult:
-    """Keep complete open problems with one answer, cleaned; drop the others with reason and evidence.
-
-    ``problems`` is in the `PROBLEM` schema. Math and code rows are treated alike; pass math rows only.
-    """
+    """Keep complete open problems with one answer, cleaned; drop others. Pass math rows only."""
     return split_rows(problems, apply_rules(problems, settings))
 
 
 def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> FilterResult:
-    """Split rows by what `apply_rules` returned for them. The evidence names the rule, then what it matched."""
+    """Split rows by the result of `apply_rules`; the evidence names the rule and its match."""
     new = judged.select(pl.col(name).alias(f"_{name}") for name in _TEXTS)
     rows = problems.hstack(new).with_columns(
         judged["reason"],
@@ -68,15 +64,13 @@ def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> FilterResult:
 
 
 def _raw(name: str) -> pl.Expr:
-    """Return the text before cleaning: what an earlier stage kept, else the original if this one changed it."""
+    """Return the earliest text before cleaning, or null if nothing changed it."""
     changed = pl.col(name).ne_missing(pl.col(f"_{name}"))
     return pl.coalesce(pl.col(f"raw_{name}"), pl.when(changed).then(name)).alias(f"raw_{name}")
 
 
 def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Return for each row, in order: statement, answer, choices and meta after cleaning; rule, reason and evidence of
-    the first rule that fires, null if the row is kept.
-    """
+    """Return each row's cleaned columns, and the first rule that fires with reason and evidence, or nulls."""
     settings = settings or StatementSettings()
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     work = cleaned(work)
@@ -106,7 +100,7 @@ def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows with multiple choice opened that does not need its options, and verdicts on all other."""
+    """Return the rows with multiple choice opened if possible, and verdicts on the rest."""
     opened, refused = [], []
     for at, choice in parse_choices(work.filter(is_multiple_choice())):
         if not isinstance(choice, str) and (alone := open_question(choice)) is not None:
@@ -119,10 +113,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def find_choices(problems: pl.DataFrame) -> dict[int, ParsedChoice | str]:
-    """Return by row number the multiple choice that the filter drops: taken apart, or why no option is right.
-
-    Code of figures is put back into question and options.
-    """
+    """Return by row number each multiple choice that is dropped, parsed, or why no option is right."""
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     found = dict(parse_choices(cleaned(work).filter(is_multiple_choice())))
     needed = {at: choice for at, choice in found.items() if isinstance(choice, str) or open_question(choice) is None}
@@ -138,7 +129,7 @@ def _with_figures(choice: ParsedChoice | str, pieces: list[str]) -> ParsedChoice
 
 
 def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
-    """Return the rows' ``meta``, with a mark where figures are in the statement as code."""
+    """Return each row's ``meta`` with its kinds of figure code."""
     tables = meta.to_list() if code else []
     for at, pieces in code.items():
         tables[at] = figures.marked(tables[at], pieces)
@@ -146,11 +137,10 @@ def _marked(meta: pl.Series, code: dict[int, list[str]]) -> pl.Series:
 
 
 def classify(rows: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Return one line per row, in input order: id, keep, reason, evidence, statement, answer, rule.
+    """Return for each row, in order: id, keep, reason, evidence, statement, answer, rule.
 
-    ``rows`` needs a ``statement``; ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id`` are used if they
-    are there, and the row's number is used for a missing ``id``. Statement and answer are cleaned if the row is kept,
-    the original ones if it is dropped.
+    Args:
+        rows: ``statement``; optionally ``answer``, ``choices``, ``lang``, ``source``, ``meta`` and ``id``.
     """
     absent = [pl.lit(None, dtype=PROBLEM[name]).alias(name) for name in WORKED_ON if name not in rows.columns]
     given = rows.with_columns(absent).with_columns(pl.col(name).cast(PROBLEM[name]) for name in WORKED_ON)

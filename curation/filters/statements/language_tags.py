@@ -1,8 +1,4 @@
-"""Checks that a statement is in the language of its row's tag: by common words, else by identification.
-
-Two words of common use in the tag's language alone settle a text. Others are identified (`curation.languages`), and
-believed from `LEAST_LETTERS` letters and a confidence of `LEAST_SURE` on; both are not in the paper.
-"""
+"""Checks a statement's language tag by common words, else by identification; not in the paper."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ TAGS = tuple(lang.code for lang in languages())
 
 
 def _in_doubt(tag: str) -> pl.Expr:
-    """Return whether a text's words and letters leave open that it is in the tag's language."""
+    """Return whether a text's words and letters do not settle its language."""
     text, vocabulary = pl.col("statement"), language(tag).identification
     if vocabulary.telling:
         return (
@@ -33,14 +29,12 @@ def _in_doubt(tag: str) -> pl.Expr:
 
 
 def another_language() -> pl.Expr:
-    """Return evidence, as in ``tag de, text fr (0.97)``, where the text is in another language than its tag; else
-    null.
-    """
+    """Return evidence such as ``tag de, text fr (0.97)`` if the text is not in the tag's language, else null."""
     return pl.struct("statement", "lang").map_batches(_evidence, return_dtype=pl.String)
 
 
 def _evidence(rows: pl.Series) -> pl.Series:
-    """Return the evidence of each row, a struct of statement and lang; null where the tag may be right."""
+    """Return evidence for each struct of statement and lang, null if the tag may be right."""
     frame = rows.struct.unnest().with_row_index("at")
     evidence: list[str | None] = [None] * frame.height
     for tag in frame["lang"].unique().drop_nulls().sort():

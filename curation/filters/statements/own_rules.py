@@ -1,7 +1,6 @@
-"""Format rules that a user names in a recipe: `[statements] rules = ["own.py:RULE"]`.
+"""Applies a user's format rules, `[statements] rules = ["own.py:RULE"]`, to rows that the built-in rules keep.
 
-They see the rows that the built-in rules keep, with statement and answer as these left them, in the order of the
-recipe. They run in the process of the stage, with the user's rights and without a limit of time.
+They run in the stage's process, with the user's rights and no time limit.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class FormatRule(Protocol):
     """
 
     def drop(self, statement: str, answer: str | None) -> str | None:
-        """Return the evidence by which a row is dropped, None to keep it."""
+        """Return evidence to drop a row, None to keep it."""
         ...
 
 
@@ -42,13 +41,13 @@ def find_rule(name: str, folder: Path) -> PluginRef:
     """Return the rule that a recipe names.
 
     Raises:
-        ConfigError: the plug-in cannot be loaded, or lacks its method.
+        ConfigError: it cannot be loaded or lacks its method.
     """
     return find_plugin(name, folder, "statements.rules", FormatRule, "an object with the method `drop`")
 
 
 def apply_own_rules(judged: pl.DataFrame, problems: pl.DataFrame, rules: Sequence[PluginRef]) -> pl.DataFrame:
-    """Return what `apply_rules` found of these problems, with what the user's rules drop of the rows that it keeps.
+    """Return the result of `apply_rules`, extended by the user's rules on kept rows.
 
     Raises:
         SourceError: a rule fails on a row.

@@ -1,4 +1,4 @@
-"""How often the rules of the format filter are right, for the card and the receipt."""
+"""Holds the measured precision of the format rules, for the card and the receipt."""
 
 from __future__ import annotations
 

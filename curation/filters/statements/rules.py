@@ -1,8 +1,6 @@
-"""Defines the format rules in order of precedence: a row leaves by the first one that fires.
+"""Defines the format rules in order of precedence.
 
-A rule is here if at least 20 labelled rows show that .95 or more of its drops are right, or if it reads no words.
-
-Invariants: a null statement or answer fires only the rules about missing ones and proofs; a rule reads one row.
+Invariants: nulls fire only the rules about missing texts and proofs; a rule reads one row.
 """
 
 from __future__ import annotations
@@ -328,7 +326,7 @@ _FIXED: tuple[StatementRule, ...] = (
 
 
 def rules_for(settings: StatementSettings) -> tuple[StatementRule, ...]:
-    """Return the rules in order of precedence, less those that are switched off."""
+    """Return the rules in order of precedence, without disabled ones."""
     unwanted = pl.lit(bool(settings.languages)) & pl.col("lang").is_in(list(settings.languages)).not_()
     wanted = StatementRule(
         "language_not_wanted", DropReason.WRONG_LANGUAGE, unwanted, pl.concat_str(pl.lit("lang="), "lang")
