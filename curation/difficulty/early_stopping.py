@@ -39,7 +39,7 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The likeliest decision (an index of ``reasons``) and its probability, by [judged][correct, top wrong]."""
+    """The likeliest decision (an index) and its probability, by [judged][correct, top wrong]."""
 
     reasons: tuple[str | None, ...]
     best: tuple[NDArray[np.int8], ...]
@@ -140,7 +140,7 @@ class OutcomeCounts:
 
 @dataclass(slots=True)
 class OutcomeTally:
-    """Counts attempts one at a time, in the order of the index."""
+    """Counts attempts in the order of the index."""
 
     votes: dict[int, int] = field(default_factory=dict)
     counts: OutcomeCounts = field(default_factory=OutcomeCounts)
@@ -217,7 +217,7 @@ class StoppingRule:
         return rule
 
     def of(self, problem: str) -> StoppingRule:
-        """Return the rule of a problem, with its prior if it has one."""
+        """Return the rule of a problem, with its prior."""
         known = self.priors.get(problem)
         if known is None or not self.early_stopping:
             return self
@@ -258,7 +258,7 @@ class StoppingRule:
         return correct > max_correct or correct + unknown <= max_correct
 
     def is_decided(self, counts: OutcomeCounts) -> bool:
-        """Return whether remaining or missing attempts and failed verdicts cannot change the decision."""
+        """Return whether remaining, missing and failed attempts cannot change the decision."""
         band, remaining = self.band, self.band.attempts - counts.requested
         if remaining <= 0 or counts.attempts + remaining < band.least_judged:
             return True
@@ -267,7 +267,7 @@ class StoppingRule:
         return self.is_certain(counts.correct, counts.top_wrong, counts.failed + remaining, counts.attempts + remaining)
 
     def should_stop(self, counts: OutcomeCounts) -> bool:
-        """Return whether a problem stops after a prefix with these counts."""
+        """Return whether a problem stops at these counts."""
         if counts.requested >= self.band.attempts:
             return True
         if not self.early_stopping:
@@ -280,7 +280,7 @@ class StoppingRule:
         return stops
 
     def needed(self, counts: OutcomeCounts) -> int:
-        """Return the min number of further attempts after which the problem can stop."""
+        """Return the min number of attempts to a possible stop."""
         fewest = self._needed.get(counts)
         if fewest is None:
             fewest = 0 if self.should_stop(counts) else self._count_needed(counts)
@@ -305,7 +305,7 @@ class StoppingRule:
         return remaining
 
     def decided_after(self, outcomes: Iterable[AttemptOutcome]) -> int | None:
-        """Return the length of the prefix at which the problem stops, or None."""
+        """Return the number of attempts to the stop, or None."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -313,7 +313,7 @@ class StoppingRule:
         return None
 
     def ending(self, outcomes: Sequence[AttemptOutcome]) -> tuple[str | None, int]:
-        """Return the decision on a problem, and the number of attempts it took."""
+        """Return the decision, and the attempts it took."""
         tally = OutcomeTally()
         for outcome, answer_class in outcomes:
             if self.should_stop(tally.add(outcome, answer_class)):
@@ -321,13 +321,13 @@ class StoppingRule:
         return self.decision(tally.counts), tally.counts.requested
 
     def decision(self, counts: OutcomeCounts) -> str | None:
-        """Return the decision at a stop, the likeliest one if it is foreseen."""
+        """Return the decision at a stop, foreseen or counted."""
         if self.error_rate > 0 and not counts.failed and not self.is_decided(counts):
             return self.likely_decision(counts)[0]
         return self.reason(counts.correct, counts.top_wrong, counts.judged, counts.attempts)
 
     def stopping_point(self, outcomes: Sequence[AttemptOutcome]) -> StoppingPoint:
-        """Return where a problem stops, and its pass rate; cached."""
+        """Return where a problem stops; cached."""
         key = tuple(outcomes)
         point = self._points.get(key)
         if point is None:
@@ -378,7 +378,7 @@ class StoppingRule:
         return table.likely(counts.correct, counts.top_wrong, counts.judged)
 
     def expectation(self) -> Expectation:
-        """Return the `Expectation` under the rule's prior if all attempts are judged."""
+        """Return the `Expectation` under the rule's prior."""
         n = self.band.attempts
         if not self.early_stopping:
             return Expectation(n, 0.0)
@@ -405,7 +405,7 @@ class StoppingRule:
 
 
 def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
-    """Return the top wrong answer's votes after 0, 1, 2, … judged attempts that are not correct."""
+    """Return the top wrong answer's votes after 0, 1, 2, … incorrect attempts."""
     votes: dict[int, int] = {}
     leading = [0]
     for outcome, answer_class in outcomes:
@@ -422,7 +422,7 @@ def _running_top_wrong_votes(outcomes: Sequence[AttemptOutcome]) -> list[int]:
 def _extend_orders(
     paths: dict[int, int], begun_correct: dict[int, int], correct: int, others: int, judged: int, first: bool
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the numbers of orders, and of those that begin with a correct attempt, one attempt longer."""
+    """Return the numbers of all orders, and of those that begin correctly, one attempt longer."""
     new_paths: dict[int, int] = {}
     new_begun: dict[int, int] = {}
     for solved, ways in paths.items():

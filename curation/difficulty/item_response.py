@@ -92,7 +92,7 @@ def _sums_of_runs(table: Array, rows: Indices, first: Indices) -> Array:
 
 
 def _blocks(ends: Indices, size: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of runs of about ``size`` rows, at least one run each."""
+    """Yield ranges of runs of about ``size`` rows."""
     start = 0
     while start < len(ends):
         before = ends[start - 1] if start else 0
@@ -215,7 +215,7 @@ _COUNTS = {"problem": pl.String, "policy": pl.String, "correct": pl.Int64, "judg
 
 
 def rollout_counts(trained: pl.DataFrame) -> pl.DataFrame:
-    """Return training rollouts as counts of up to `WINDOWS` policies, one per window of steps."""
+    """Return training rollouts as counts of up to `WINDOWS` policies, by step."""
     if not trained.height:
         return trained.select("problem", policy=pl.lit("training"), correct="correct", judged="judged")
     first, last = trained.select(first=pl.col("step").min(), last=pl.col("step").max()).row(0)
@@ -294,7 +294,7 @@ class ItemResponseModel:
         return self.abilities[policy]
 
     def in_domain(self, domain: str | None) -> ItemResponseModel:
-        """Return the model of a domain, or this one if it has none."""
+        """Return the domain's model, or this one."""
         return self if domain is None else self.domains.get(domain, self)
 
     def means(self, policy: str) -> Array:
@@ -354,7 +354,7 @@ def fit(
 
 
 def _fit_domains(counts: pl.DataFrame, general: ItemResponseModel, reference: str) -> dict[str, ItemResponseModel]:
-    """Return the models of all domains, none for a single domain."""
+    """Return the domains' models, none for a single domain."""
     parts = {
         domain: observations(part)
         for (domain,), part in sorted(counts.filter(pl.col("judged") > 0).group_by("domain"), key=lambda item: item[0])
@@ -439,7 +439,7 @@ class _Tally:
     judged: Array
 
     def log_likelihood(self, means: Array, k: float) -> float:
-        """Return the expected log-likelihood at these means [grid], up to a constant."""
+        """Return the expected log-likelihood at means [grid], up to a constant."""
         return self.of_shares(means, k) - _weighed(self.judged, k)
 
     def of_shares(self, means: Array, k: float) -> float:
@@ -448,7 +448,7 @@ class _Tally:
 
 
 def _tallies(seen: Observations, mass: Array) -> dict[str, _Tally]:
-    """Return each policy's tally, for ``mass`` [patterns, grid] of problems."""
+    """Return each policy's tally for ``mass`` [patterns, grid]."""
     by_key = seen.summed_by_key(mass)
     tallies = {}
     for number, name in enumerate(seen.policies):
@@ -506,7 +506,7 @@ def _prior(slopes: Sequence[float]) -> Array:
 
 
 def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
-    """Return ``mass`` [grid] as weights, smoothed along difficulties, with half a prior problem."""
+    """Return ``mass`` [grid] as weights, smoothed along difficulties."""
     table = mass.reshape(len(DIFFICULTIES), len(slopes))
     padded = np.concatenate([table[:1], table, table[-1:]])
     smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
@@ -515,13 +515,13 @@ def _smoothed(mass: Array, slopes: Sequence[float]) -> Array:
 
 
 def _reference(seen: Observations) -> int:
-    """Return the policy with the most attempts, the first by name in a tie."""
+    """Return the policy with the most attempts, the first by name."""
     rows = seen.problems_of_key
     return int(np.argmax(np.bincount(seen.policy, weights=rows * seen.judged, minlength=len(seen.policies))))
 
 
 def _first_abilities(seen: Observations) -> dict[str, float]:
-    """Return log-odds of each policy's share of correct attempts, relative to the reference's."""
+    """Return log-odds of each policy's share of correct attempts."""
     rows = seen.problems_of_key
     size = len(seen.policies)
     correct = np.bincount(seen.policy, weights=rows * seen.correct, minlength=size) + 0.5
@@ -552,7 +552,7 @@ def _best_concentration(model: ItemResponseModel, tallies: Mapping[str, _Tally])
 
 
 def _maximum(value: Callable[[float], float], low: float, high: float, start: float) -> float:
-    """Return where a function with one peak is largest, by Newton's steps or golden sections."""
+    """Return where a function with one peak is largest."""
     at = min(max(start, low + _WIDTH), high - _WIDTH)
     for _ in range(_MOST_STEPS):
         left, here, right = value(at - _WIDTH), value(at), value(at + _WIDTH)

@@ -119,7 +119,7 @@ def _weighed_problems(model: LabelModel, seen: VotePatterns) -> pl.DataFrame:
 
 
 def _weighed(first: int, piece: VotePatterns, model: LabelModel) -> tuple[Array, pl.DataFrame]:
-    """Return [patterns] P(reference is right), and each pattern's likeliest rival, if any."""
+    """Return [patterns] P(reference is right), and each pattern's likeliest rival."""
     posteriors, likelihoods = _posterior(piece, model)
     is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= piece.answers[likelihoods.pattern])
     right = np.zeros(len(piece.answers))
@@ -162,7 +162,7 @@ def fit_labels(
 
 
 def drawn_problems(ids: pl.Series, seed: int) -> pl.Series:
-    """Return up to `MOST_PROBLEMS` of these sorted ids, drawn at random."""
+    """Return up to `MOST_PROBLEMS` of these sorted ids."""
     if len(ids) <= MOST_PROBLEMS:
         return ids
     return ids.gather(np.sort(np.random.default_rng(seed).permutation(len(ids))[:MOST_PROBLEMS]))
@@ -260,7 +260,7 @@ def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
 
 
 def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell: Indices) -> Array:
-    """Return [hypotheses, levels] log-likelihoods of which policies find the right answer."""
+    """Return [hypotheses, levels] log-likelihoods of finding the right answer."""
     none = _binomials(
         items, seen, np.zeros(len(seen.ballot_judged), dtype=np.int64), np.arange(len(seen.ballot_judged))
     )
@@ -282,7 +282,7 @@ def _summed(table: Array, places: Indices, size: int) -> Array:
 
 
 def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, ballot: Indices) -> Array:
-    """Return [rows, grid] log-likelihoods of ``correct`` votes on a ballot; sources err at a fixed rate."""
+    """Return [rows, grid] log-likelihoods of ``correct`` votes on a ballot."""
     table = np.zeros((len(correct), len(items.weights)))
     judged, policy, k = seen.ballot_judged[ballot], seen.ballot_policy[ballot], items.concentration
     for number, name in enumerate(seen.policies):
@@ -299,7 +299,7 @@ def _binomials(items: ItemResponseModel, seen: VotePatterns, correct: Indices, b
 
 
 def _agreed(seen: VotePatterns, pattern: Indices, place: Indices, begin: Indices, cell: Indices) -> Array:
-    """Return [hypotheses, traps] log-likelihoods of which wrong answers agree."""
+    """Return [hypotheses, traps] log-likelihoods of agreeing on wrong answers."""
     theta, gamma = _TRAPS.T
     size, patterns = len(pattern), len(seen.answers)
     answered = seen.ballot_answered[seen.cell_ballot]
@@ -355,7 +355,7 @@ def described(labels: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def suspect_labels(decisions: pl.DataFrame, labels: pl.DataFrame, drop_above: float) -> pl.DataFrame:
-    """Return `DECISION` rows with suspected_wrong_label from ``drop_above`` on; undecided problems stay undecided."""
+    """Return `DECISION` rows with suspected_wrong_label from ``drop_above`` on, except undecided ones."""
     joined = decisions.select("problem").join(labels, on="problem", how="left", maintain_order="left")
     undecided = decisions["reason"].is_in([DropReason.TOO_FEW_ATTEMPTS.value, DropReason.VERIFIER_FAILED.value])
     accused = (joined["wrong_label"] >= drop_above).fill_null(False) & ~undecided.fill_null(False)
@@ -390,7 +390,7 @@ class RuleFound:
 
 @dataclass(frozen=True, slots=True)
 class PlantedCheck:
-    """Results of both rules on planted references, over all draws."""
+    """Results of both rules on planted references."""
 
     planted: int
     by_posterior: RuleFound
@@ -473,7 +473,7 @@ def check_by_planting(
 
 
 def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:
-    """Return a share of the problems (sorted ``names``) with another class as reference (``label``)."""
+    """Return a share of the problems with another class (``label``) as reference."""
     rng = np.random.default_rng(seed)
     size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))
     drawn = names.gather(np.sort(rng.permutation(len(names))[:size]))
@@ -506,7 +506,7 @@ def cast_again(votes: pl.DataFrame, labels: pl.DataFrame, top: int) -> pl.DataFr
 
 
 def accused_by_votes(votes: pl.DataFrame, voters: Collection[str], band: Band | None = None) -> set[str]:
-    """Return problems on which most of these policies' votes agree on a wrong answer."""
+    """Return problems on which most policies' votes agree on a wrong answer."""
     band = band or Band()
     cast = votes.filter(pl.col("policy").is_in(list(voters)))
     judged = cast.group_by("problem").agg(pl.col("votes").sum().alias("judged"))

@@ -1,4 +1,4 @@
-"""Stores all policies' answers to each problem as votes on its label, in arrays and in files."""
+"""Stores all policies' answers as votes on each problem's label."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class VotePatterns:
         return np.bincount(self.pattern, minlength=len(self.answers)).astype(np.float64)
 
     def pieces(self, size: int) -> Iterator[tuple[int, VotePatterns]]:
-        """Yield the first index and the votes of ``size`` patterns at a time, without the problems."""
+        """Yield ``size`` patterns at a time with their first index, without problems."""
         for first in range(0, len(self.answers), size):
             last = min(first + size, len(self.answers))
             cell, end_cell = np.searchsorted(self.cell_pattern, (first, last))
@@ -129,7 +129,7 @@ def vote_patterns(votes: pl.DataFrame, problems: pl.Series, settled: Sequence[st
 def _as_arrays(
     problems: pl.Series, pattern: pl.Series, places: pl.DataFrame, first: pl.DataFrame, rows: pl.DataFrame
 ) -> VotePatterns:
-    """Return the arrays from ``first``, a problem per pattern, and ``rows``, all votes."""
+    """Return the arrays from a problem per pattern (``first``) and all votes."""
     shown = (
         rows.join(first.select("problem", "pattern"), on="problem", how="inner")
         .join(places, on=["problem", "answer_class"], how="left")
@@ -212,7 +212,7 @@ def label_votes(verdicts: Sequence[pl.DataFrame]) -> tuple[pl.DataFrame, pl.Data
 
 
 def _renamed(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """Return a stage's rows with the known numbers of known classes, and new ones for new classes."""
+    """Return rows with known numbers of known classes, new ones of others."""
     classes = rows.filter(pl.col("answer_class") > REFERENCE).select("problem", "answer", "answer_class").unique()
     same = (
         classes.join(known.rename({"answer_class": "old"}), on=["problem", "answer"], how="left")
@@ -253,7 +253,7 @@ PART = pl.Schema({"problem": pl.String(), "part": pl.UInt32()})
 
 
 class Votes(Protocol):
-    """Votes on the labels of problems, in memory or on disk."""
+    """Votes on labels, in memory or on disk."""
 
     @property
     def ids(self) -> pl.Series:

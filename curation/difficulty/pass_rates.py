@@ -60,7 +60,7 @@ def failed_verdicts(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def replace_failed(verdicts: pl.DataFrame, again: Sequence[Verdict]) -> pl.DataFrame:
-    """Return a problem's ordered verdicts with failed ones replaced from ``again``, new verdicts on all."""
+    """Return a problem's ordered verdicts with failed ones replaced from ``again``."""
     columns = ("outcome", "answer_class", "method")
     old = list(verdicts.select(columns).iter_rows())
     classes = keep_classes(verdicts["answer_class"].to_list(), [verdict.answer_class for verdict in again])
@@ -90,7 +90,7 @@ def _ranges(indices: Sequence[int]) -> str:
 
 
 def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFrame:
-    """Return `DECISION` rows, in order, with refused problems (`REFUSAL`) dropped as sampling_failed."""
+    """Return `DECISION` rows with refused problems (`REFUSAL`) dropped as sampling_failed."""
     evidence = pl.format("attempt {} was refused ({}): {}", "index", "kind", "reason")
     first = refusals.sort("index").unique("problem", keep="first").select("problem", refused=evidence)
     held = decisions.join(first, on="problem", how="left", maintain_order="left")
@@ -103,7 +103,7 @@ def hold_refused(decisions: pl.DataFrame, refusals: pl.DataFrame) -> pl.DataFram
 
 
 def hold_reserved(decisions: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
-    """Return `DECISION` rows, in order, with problems that are not ``measured`` dropped as reserved."""
+    """Return `DECISION` rows with problems that are not ``measured`` dropped as reserved."""
     waits = ~pl.col("problem").is_in(measured.implode())
     return decisions.with_columns(
         keep=pl.when(waits).then(False).otherwise("keep"),
@@ -191,7 +191,7 @@ _STOPPING_POINTS = pl.Schema(
 
 
 def outcomes_by_problem(verdicts: pl.DataFrame) -> Iterator[tuple[str, list[AttemptOutcome]]]:
-    """Yield each problem of `VERDICT` rows with its ordered attempts, up to the first gap."""
+    """Yield each problem with its ordered attempts, up to the first gap."""
     kinds: dict[tuple[str, int | None], AttemptOutcome] = {}
     grouped = verdicts.sort("problem", "index").group_by("problem", maintain_order=True)
     for problem, indices, outcomes, classes in grouped.agg("index", "outcome", "answer_class").iter_rows():
@@ -216,7 +216,7 @@ def _stopping_points(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.Da
 
 
 def counted_verdicts(verdicts: pl.DataFrame, rule: StoppingRule | None) -> pl.DataFrame:
-    """Return the `VERDICT` rows up to each problem's stop, or all without a rule."""
+    """Return the `VERDICT` rows up to each problem's stop."""
     return _until(_stopping_points(verdicts, rule), verdicts, rule)
 
 
@@ -228,7 +228,7 @@ def _until(ends: pl.DataFrame, verdicts: pl.DataFrame, rule: StoppingRule | None
 
 
 def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem's most frequent wrong answer in its first spelling."""
+    """Return each problem's most frequent wrong answer."""
     return (
         verdicts.filter(pl.col("answer_class") > 0)
         .sort("problem", "index")
@@ -242,7 +242,7 @@ def _top_wrong_answers(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disagreements_with_labels(verdicts: pl.DataFrame, attempts: pl.DataFrame) -> tuple[int, pl.DataFrame]:
-    """Return how many attempts have a label to compare, and those that differ; labels decide nothing."""
+    """Return the number of labels compared, and the verdicts that differ; labels decide nothing."""
     labels = attempts.filter(pl.col("label").is_not_null()).select("problem", "index", "label")
     both = verdicts.join(labels, on=["problem", "index"], how="inner", maintain_order="left")
     compared = both.filter(pl.col("outcome").is_in([outcome.value for outcome in COUNTED_OUTCOMES]))
@@ -342,7 +342,7 @@ def _apply_rules(rates: pl.DataFrame, band: Band) -> pl.DataFrame:
 
 
 def _hang_on_failures(rates: pl.DataFrame, band: Band) -> pl.Series:
-    """Return for each `PASS_RATE` row whether failed verdicts could change its decision."""
+    """Return for each row whether failed verdicts could change its decision."""
     rule = StoppingRule(band)
     rows = rates.select("correct", "top_wrong_votes", "judged", "attempts").iter_rows()
     hang = [
@@ -375,11 +375,11 @@ def _foresee(decided: pl.DataFrame, rule: StoppingRule) -> pl.DataFrame:
 
 
 def suspected_wrong_label(band: Band) -> pl.Expr:
-    """Return the paper's rule: a majority of attempts agrees on another answer than the reference."""
+    """Return the paper's rule: most attempts agree on a wrong answer."""
     majority = pl.col("top_wrong_votes") > band.wrong_label_share * pl.col("judged") + 1e-9
     return majority & (pl.col("top_wrong_votes") >= WRONG_LABEL_VOTES)
 
 
 def most_correct_kept(band: Band) -> pl.Expr:
-    """Return the max number of correct attempts of a kept problem."""
+    """Return a kept problem's max number of correct attempts."""
     return (pl.col("judged") * band.max_pass_rate + 1e-9).floor().cast(pl.Int32)

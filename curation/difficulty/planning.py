@@ -43,14 +43,14 @@ class CostEstimate:
         return CostEstimate(self.mean * factor, self.low * factor, self.high * factor)
 
     def __str__(self) -> str:
-        """Return the number, with its interval if there is one."""
+        """Return the number, with its interval if any."""
         interval = f" ({short_number(self.low)} to {short_number(self.high)})" if self.low != self.high else ""
         return short_number(self.mean) + interval
 
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """A stage's expected cost; ``hours`` are of all devices together, None if unknown."""
+    """A stage's expected cost; ``hours`` are of all devices together."""
 
     stage: str
     policy: str

@@ -200,7 +200,7 @@ def _priors(model: ItemResponseModel, counts: pl.DataFrame, policy: str, problem
 
 
 def rounded(mean: Array, size: Array) -> tuple[Array, Array]:
-    """Return Beta distributions of these means and sizes (a + b), rounded in steps."""
+    """Return Beta distributions of these means and sizes (a + b), rounded."""
     logit = np.round(np.log(mean / (1 - mean)) / _MEAN_STEP) * _MEAN_STEP
     mean, size = 1 / (1 + np.exp(-logit)), np.exp(np.round(np.log(size) / _SIZE_STEP) * _SIZE_STEP)
     return mean * size, (1 - mean) * size
@@ -241,7 +241,7 @@ def agreement_of_votes(votes: pl.DataFrame) -> tuple[float, float]:
 
 
 def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
-    """Return `PRIOR` rows as `StoppingRule.given` takes them, sharing equal objects."""
+    """Return `PRIOR` rows as `StoppingRule.given` takes them."""
     if "informed_by" not in table.columns:  # stored before it was there
         table = table.with_columns(informed_by=pl.lit(""))
     known: dict[tuple[object, ...], ProblemPrior] = {}
@@ -266,7 +266,7 @@ class Replay:
 
     @property
     def holds(self) -> bool:
-        """Return whether the lost decisions are consistent with the error rate."""
+        """Return whether the lost decisions fit the error rate."""
         fewer = sum(
             comb(self.problems, lost) * self.error_rate**lost * (1 - self.error_rate) ** (self.problems - lost)
             for lost in range(self.lost)

@@ -103,7 +103,7 @@ def anchor_of_parts(read: Callable[[], Iterable[pl.DataFrame]], version: int, po
 
 
 def spread_sample(rows: pl.DataFrame, by: Sequence[str], size: int, version: int) -> pl.Series:
-    """Return ``size`` problems at even distances, ordered by ``by`` and hash."""
+    """Return ``size`` problems at even distances, ordered by columns and hash."""
     ordered = rows.with_columns(place=_hash_places(rows["problem"])).sort(*by, "place", "problem")["problem"]
     return ordered[_spread(len(ordered), size, version)]
 
@@ -201,7 +201,7 @@ def expected_side(reason: str | None) -> int:
 
 
 def band_side(reason: str | None) -> int:
-    """Return the side of the band of a decision: -1 below, 0 inside, 1 above."""
+    """Return a decision's side of the band: -1, 0 or 1."""
     return _SIDES.get(reason or "", 0)
 
 
@@ -228,7 +228,7 @@ def change_probability(correct: float, judged: float, where: int, band: Band) ->
 
 
 def is_due(problem: str, share: float, version: int) -> bool:
-    """Return whether a problem is in this version's share; successive shares are adjacent."""
+    """Return whether a problem is in this version's share."""
     return (hash_place(problem) - version * share) % 1.0 < share
 
 

@@ -65,7 +65,7 @@ def anchored(counts: pl.DataFrame, policy: str, before: str) -> Anchor | None:
 
 
 def anchor_lines(anchor: Anchor | None) -> list[str]:
-    """Describe how much stronger the policy is, or that the model does not hold."""
+    """Describe how much stronger the policy is, if known."""
     if anchor is None:
         return []
     shift = f"{anchor.shift:+.2f} logits against {anchor.before}" if anchor.shift is not None else "of unknown strength"
@@ -158,7 +158,7 @@ def _log_rising(start: Array, most: Array) -> Array:
 
 
 def _highest(value: Callable[[Array], float]) -> Array:
-    """Return [3] the peak of a function, searched along one axis at a time."""
+    """Return [3] the peak of a function."""
     at, step = np.zeros(3), 1.0
     best = value(at)
     for _ in range(_ROUNDS):
@@ -198,19 +198,19 @@ class ForecastPart:
 
 @dataclass(frozen=True, slots=True)
 class SharedPriors:
-    """The distinct priors of all problems, their [priors, 3] ``sides``, and indices of them by chunk."""
+    """The distinct priors of all problems, their [priors, 3] ``sides``, and their indices by chunk."""
 
     table: pl.DataFrame
     sides: Array
     of_part: tuple[np.ndarray, ...]
 
     def sides_of(self, part: int, problems: pl.Series) -> pl.DataFrame:
-        """Return the `SIDES` rows of a chunk with these problems."""
+        """Return the `SIDES` rows of a chunk."""
         found = pl.DataFrame(self.sides[self.of_part[part]], SIDES.names()[1:], orient="row")
         return found.with_columns(problems.alias("problem")).select(SIDES.names()).cast(SIDES)
 
     def priors_of(self, part: int, problems: pl.Series, error_rate: float) -> pl.DataFrame:
-        """Return the `PRIOR` rows of a chunk with these problems."""
+        """Return the `PRIOR` rows of a chunk."""
         found = self.table[self.of_part[part]]
         return found.with_columns(problems.alias("problem"), error_rate=error_rate).select(PRIOR.names()).cast(PRIOR)
 
@@ -281,7 +281,7 @@ def foresee_refresh(
 
 @dataclass(slots=True)
 class _Gathered:
-    """Distinct priors, and counts of problems by prior, side of the band and membership of the anchor."""
+    """Distinct priors, and counts of problems by prior, side of the band and anchor."""
 
     attempts: Mapping[str, Sequence[AttemptOutcome]]
     keys: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -290,7 +290,7 @@ class _Gathered:
     of_anchor: list[pl.DataFrame] = field(default_factory=lambda: [PRIOR.to_frame()])
 
     def add(self, decisions: pl.DataFrame, table: pl.DataFrame) -> None:
-        """Add a chunk with its `PRIOR` rows, which are in the same order."""
+        """Add a chunk with its `PRIOR` rows in the same order."""
         columns = [*_SHARED, "informed_by"]
         unique = table.select(columns).unique(maintain_order=True)
         unique = unique.with_columns(
@@ -308,7 +308,7 @@ class _Gathered:
             self.classes[at] = self.classes.get(at, 0) + problems
 
     def shared(self, rule: StoppingRule) -> SharedPriors:
-        """Return the priors with the chances of each side of the band."""
+        """Return the priors with the chances of each side."""
         schema = {name: PRIOR[name] for name in (*_SHARED, "informed_by")}
         table = pl.DataFrame(list(self.keys), schema, orient="row")
         sides = beta_sides(table["correct"].to_numpy(), table["other"].to_numpy(), rule.band)
@@ -330,7 +330,7 @@ class _Outcomes:
         self._full = _expected(rule, self._priors, 0.0)[0][self._key]
 
     def of(self, threshold: float) -> tuple[float, float]:
-        """Return the shares of lost decisions and of a full judgement's attempts."""
+        """Return the shares of lost decisions and of attempts."""
         needed, lost = _expected(self._rule, self._priors, threshold)
         is_asked = ~self._is_anchor & (self._change >= threshold)
         losses = np.where(is_asked, lost[self._key], np.where(self._is_anchor, 0.0, self._change))

@@ -111,7 +111,7 @@ class OpenProblem:
         return attempts if limit is None else min(limit, attempts)
 
     def take(self, limit: int) -> int | None:
-        """Mark the next index below the limit as requested, and return it."""
+        """Return the next index to request below the limit."""
         while self.next < limit:
             index = self.next
             self.next += 1
@@ -156,7 +156,7 @@ class SamplingProgress:
 
     @property
     def eta_s(self) -> float | None:
-        """Return the estimated seconds left, None if unknown, by expected attempts."""
+        """Return the estimated seconds left, None if unknown."""
         if self.expected is None or not self.attempts:
             return None
         left = max(0.0, self.expected - self.foreseen - self.open_needed)
@@ -217,7 +217,7 @@ def refusal_frame(sampled: Iterable[SampledProblem]) -> pl.DataFrame:
 def stored_answers(
     store: AttemptStore, problems: Sequence[str], attempts: int, judge: Judge
 ) -> dict[str, dict[int, str | None]]:
-    """Return final answers of stored attempts below index ``attempts``, by problem and index."""
+    """Return stored final answers below index ``attempts``, by problem and index."""
     answers: dict[str, dict[int, str | None]] = {}
     rows = store.read(problems, ["problem", "index", "text", "answer", "finish"]).filter(pl.col("index") < attempts)
     for problem, index, text, answer, finish in rows.iter_rows():
@@ -319,7 +319,7 @@ class Sampler:
             self._watch(self.progress)
 
     async def _launch_requests(self, remaining: Iterator[SamplingRequest]) -> bool:
-        """Launch as many requests as fit; return False if no problem is left to open."""
+        """Launch requests that fit; return False if no problem is left."""
         opened = 0
         while len(self._running) < self._policy.in_flight:
             if self._waiting:
@@ -448,7 +448,7 @@ class Sampler:
             self._refusals.clear()
 
     def _advance(self, problem: OpenProblem) -> None:
-        """Judge new attempts until the problem stops, waits for verdicts, or needs more."""
+        """Judge new attempts until the problem stops or waits."""
         while not problem.is_judging and not problem.is_stopped:
             position = problem.tally.counts.requested
             problem.next = max(problem.next, position)
@@ -497,7 +497,7 @@ class Sampler:
         future.add_done_callback(notify)
 
     def _take_verdicts(self, problem: OpenProblem, indices: list[int], verdicts: Sequence[Verdict]) -> None:
-        """Store each answer's verdict, and count the attempts that wait for it."""
+        """Store each answer's verdict, and count its attempts."""
         known = problem.verdict_by_answer
         before = [known[verdict.answer].answer_class if verdict.answer in known else None for verdict in verdicts]
         classes = keep_classes(before, [verdict.answer_class for verdict in verdicts])

@@ -46,13 +46,13 @@ class ResponseTally:
 
     @property
     def is_alarming(self) -> bool:
-        """Return whether over half of the responses are certain to be useless."""
+        """Return whether most responses are certain to be useless."""
         if self.judged < MIN_RESPONSES or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.share - sqrt(log(1 / ERROR_RATE) / (2 * self.judged)) > 0.5
 
     def is_likely(self, expected: float | None) -> bool:
-        """Return whether most of the first tenth of the expected responses are useless."""
+        """Return whether most of the first tenth of responses are useless."""
         if expected is None or self.judged < max(MIN_RESPONSES, expected / 10) or len(self.problems) < MIN_PROBLEMS:
             return False
         return self.most_are_useless
@@ -70,7 +70,7 @@ class ResponseTally:
 
 @dataclass(frozen=True, slots=True)
 class UselessResponses:
-    """Counts of useless responses by kind, the most frequent kind, and an example of it."""
+    """Counts of useless responses by kind, and an example of the main kind."""
 
     judged: int
     counts: dict[str, int]

@@ -68,7 +68,7 @@ class ParsedChoice:
 
 
 def is_multiple_choice() -> pl.Expr:
-    """Return whether a row may be multiple choice, by a cheap test of its literals."""
+    """Return whether a row may be multiple choice, by a cheap test."""
     inline = pl.col("statement").str.contains_any(_SECOND)
     listed = pl.col("choices").list.len().fill_null(0) > 0
     return (pl.col("answer").is_not_null() & (listed | inline)).fill_null(False)
@@ -127,7 +127,7 @@ def _resolve(question: str, answer: str, options: Sequence[str], kind: str, firs
 
 
 def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
-    """Return the question without its options, and its answer; None if it may need them."""
+    """Return the question without its options, and its answer; None if options may be needed."""
     options = [sound_option(option) for option in choice.options]
     others = [option for option in options if not _is_value(option)]
     if options[choice.index] in others or len(others) > 1 or not all(map(_WORD.search, others)):
@@ -141,14 +141,14 @@ def open_question(choice: ParsedChoice) -> tuple[str, str] | None:
 
 
 def _is_value(option: str) -> bool:
-    """Return whether an option is a number with a unit, or a formula of one value."""
+    """Return whether an option is a number with a unit or a single value."""
     if re.search(r"\d", option) and _NUMBER_ALONE.fullmatch(option):
         return True
     return bool(_VALUE_ALONE.fullmatch(option)) and not _NO_VALUE.search(option)
 
 
 def sound_option(option: str) -> str:
-    """Return an option without layout, or unchanged if the verifier would read it differently."""
+    """Return an option without layout if the verifier reads it as before."""
     stood, text = without_frame(option), tidy_option(option)
     return text if text == stood else keep_reference(stood, text)
 
@@ -171,7 +171,7 @@ def _read_as(answer: str, options: Sequence[str]) -> int | None:
 
 
 def _is_choice(split: OptionSplit, answer: str) -> bool:
-    """Return whether labels mark options, by the answer and the question."""
+    """Return whether labels mark options."""
     letter = named_letter(answer)
     label = letter is not None and is_only_letter(answer) and ord(letter) - 65 < len(split.options)
     sends = bool(_SENDS.search(split.question))
@@ -213,7 +213,7 @@ def _values_asked_for(split: OptionSplit) -> bool:
 
 
 def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
-    """Return the first option's number, 0 or 1, of each source whose answers are small integers."""
+    """Return the first option's number (0 or 1) by source."""
     numbered = (
         rows.filter(pl.col("choices").list.len().fill_null(0) > 0)
         .with_columns(
@@ -238,7 +238,7 @@ def _counting_from(rows: pl.DataFrame) -> dict[str | None, int]:
 
 @lru_cache(maxsize=4096)
 def strip_markup(text: str) -> str:
-    """Return a text for comparison: one Unicode form, lower case, no markup, spaces or final stop."""
+    """Return a text for comparison, in lower case without markup, spaces or final stop."""
     plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text))
     return plain.replace("\\left", "").replace("\\right", "").replace("\\dfrac", "\\frac").rstrip(".。;").lower()
 

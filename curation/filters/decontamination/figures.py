@@ -58,7 +58,7 @@ def compare_figures(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.DataFrame:
-    """Return the pairs, in order, with the share of the longer text's wording that is in the other."""
+    """Return the ordered pairs with the share of the longer wording that is in the other."""
     mine = left.wording.group_by("row").agg(words=pl.col("n").sum())
     theirs = right.wording.group_by(at="row").agg(words_right=pl.col("n").sum())
     joined = (
@@ -77,7 +77,7 @@ def compare_wording(pairs: pl.DataFrame, left: Figures, right: Figures) -> pl.Da
 
 
 def _shared(pairs: pl.DataFrame, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-    """Return the number of common tokens of each pair, as multisets."""
+    """Return the number of common tokens of each pair."""
     return (
         pairs.select("row", "at")
         .unique()

@@ -28,7 +28,7 @@ FIELDS = ("problem", "statement", "question", "prompt", "original", "text")
 
 @dataclass(frozen=True, slots=True)
 class OverlapCounts:
-    """Counts of rows, of rows that overlap or match only a template, and of overlaps by method."""
+    """Counts of rows, overlaps and templates, and of overlaps by method."""
 
     rows: int
     hit_rows: int

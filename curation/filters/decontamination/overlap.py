@@ -234,7 +234,7 @@ class BenchmarkIndex:
         return distinct.with_columns(weight).with_columns(sum=pl.col("weight").sum().over("row"))
 
     def _embedded(self, batch: _Batch, alike: pl.DataFrame) -> pl.Series:
-        """Return the rows to embed: all programs, and texts that share words and figures."""
+        """Return the rows to embed: programs, and texts with shared words."""
         if self.settings.programs:
             has_text = batch.texts.is_not_null() & (batch.texts.str.strip_chars() != "")
             return has_text.arg_true().cast(pl.Int64).alias("row")
@@ -282,7 +282,7 @@ def classify_hits(scores: pl.DataFrame, settings: OverlapSettings) -> pl.DataFra
 
 
 def _with_figures(alike: pl.DataFrame, settings: OverlapSettings) -> pl.DataFrame:
-    """Return the pairs with shared figures added to the score in running text."""
+    """Return the pairs with shared figures added to scores."""
     if settings.programs:
         return alike
     added = FIGURE_WORTH * pl.min_horizontal("shared", pl.lit(MOST_FIGURES)) * pl.col("agreement")
@@ -309,7 +309,7 @@ def _scored(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _words(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return the words of each row, by their beginnings: row, word (a hash), n."""
+    """Return words by their beginnings: row, word (a hash), n."""
     counted = lines.group_by("row", token=pl.col("token").str.slice(0, STEM)).agg(n=pl.len())
     names = counted["token"].unique()
     hashes = pl.DataFrame({"token": names, "word": pl.Series([text_hash(name) for name in names], dtype=pl.UInt64)})
@@ -322,7 +322,7 @@ def _runs(lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
-    """Return short benchmark rows by length: `at` and `run`, a hash of the text."""
+    """Return short benchmark rows by length: `at` and `run` (a hash)."""
     figures = lines.with_columns(is_figure=is_figure(), is_number=pl.col("token").str.contains(r"^\d"))
     rows = figures.group_by("row").agg(n=pl.len(), figures=pl.col("is_figure").sum(), numbers=pl.col("is_number").sum())
     is_formula = (pl.col("n") >= MIN_FORMULA) & (pl.col("figures") >= 2) & (pl.col("numbers") >= 1)
@@ -336,7 +336,7 @@ def _whole_runs(lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
 
 
 def _whole_inside(lines: pl.DataFrame, whole: Mapping[int, pl.DataFrame]) -> pl.DataFrame:
-    """Return row, at and the score 1 for each short benchmark row that a row contains."""
+    """Return row, at and score 1 of contained short benchmark rows."""
     found = [pl.DataFrame(schema={"row": pl.Int64, "at": pl.Int64, "score": pl.Float64})]
     goes_on = _goes_on(lines)
     row = lines["row"].to_numpy()

@@ -56,7 +56,11 @@ def exact_duplicates(parts: Callable[[], Iterator[pl.DataFrame]]) -> ExactDuplic
 def drop_exact_duplicates(
     problems: pl.DataFrame, duplicates: ExactDuplicates, conflicts: Mapping[str, str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split a shard into kept rows (`PROBLEM`) and duplicates (`DROPPED`), in order, with ``conflicts`` as evidence."""
+    """Split a shard into kept rows (`PROBLEM`) and duplicates (`DROPPED`), in order.
+
+    Args:
+        conflicts: evidence by id, if its references differ.
+    """
     conflict_rows = pl.DataFrame(
         {"id": list(conflicts), "conflict": list(conflicts.values())}, schema={"id": pl.String, "conflict": pl.String}
     )

@@ -33,9 +33,7 @@ CROWD = 100
 
 @dataclass(frozen=True, slots=True)
 class ShingledRows:
-    """Texts as flat arrays: ``shingles[starts[i]:starts[i + 1]]`` are row i's sorted bigrams, ``figures`` one hash per
-    row.
-    """
+    """Texts as flat arrays: row i's sorted bigrams are ``shingles[starts[i]:starts[i + 1]]``."""
 
     shingles: NDArray[np.uint64]
     starts: NDArray[np.int64]  # length rows + 1
@@ -81,7 +79,7 @@ def signatures(rows: ShingledRows) -> NDArray[np.uint32]:
 
 
 def band_rows(threshold: float, recall: float = 0.995) -> int:
-    """Return the largest size of a band that proposes ``recall`` of the pairs at this similarity."""
+    """Return the largest band that proposes ``recall`` of pairs at this similarity."""
     for size in range(16, 1, -1):
         if 1 - (1 - threshold**size) ** (SLOTS // size) >= recall:
             return size
@@ -128,7 +126,7 @@ def _gathered(rows: ShingledRows, indices: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def _bigrams(row: NDArray[np.int64], token: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return each row's distinct bigrams, including its edges, sorted by row and hash."""
+    """Return each row's distinct bigrams, sorted by row and hash."""
     if not len(row):
         return row, token
     inner = row[1:] == row[:-1]

@@ -120,7 +120,7 @@ class Sketches:
         return keys
 
     def _similarity(self, left: Ranks, right: Ranks) -> NDArray[np.float64]:
-        """Return the exact similarity of each pair of positions, reading a chunk at a time."""
+        """Return the exact similarity of each pair of positions."""
         similarity = np.zeros(len(left))
         for first in range(0, len(left), CHUNK_PAIRS):
             chunk = slice(first, first + CHUNK_PAIRS)
@@ -169,7 +169,7 @@ class _CandidateFiles:
                     packed[first:last].tofile(handle)
 
     def ranges(self) -> Iterator[tuple[Ranks, Ranks]]:
-        """Yield the distinct (lower rank, higher rank) by range, and remove the files."""
+        """Yield distinct (lower rank, higher rank) by range, and remove the files."""
         for file in self._files:
             if file.exists():
                 packed = np.unique(np.fromfile(file, dtype=np.uint64))
@@ -180,7 +180,7 @@ class _CandidateFiles:
 def _part_of_band(
     keys: NDArray[np.uint64], ranks: Ranks, some: NDArray[np.bool_], part: int
 ) -> tuple[NDArray[np.uint64], Ranks]:
-    """Return keys and ranks of rows with shingles, in one of several equal ranges of keys."""
+    """Return keys and ranks of rows in one of several equal ranges of keys."""
     width = (1 << 64) // -(-len(keys) // PART_ROWS) + 1
     first, last = np.uint64(part * width), np.uint64(min((part + 1) * width, 1 << 64) - 1)
     chosen: list[tuple[NDArray[np.uint64], Ranks]] = []
@@ -192,7 +192,7 @@ def _part_of_band(
 
 
 def _bucket_pairs(keys: NDArray[np.uint64], ranks: Ranks) -> NDArray[np.uint64]:
-    """Return packed pairs of rows with equal keys; large buckets pair only the first and the previous row."""
+    """Return packed pairs of rows with equal keys, fewer in large buckets."""
     order = np.lexsort((ranks, keys))
     keys, ranks = keys[order], ranks[order]
     del order

@@ -135,7 +135,7 @@ def tokenize(statements: pl.Series) -> pl.DataFrame:
 
 
 def token_runs(lines: pl.DataFrame, length: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return each run of `length` tokens of a text: its first index and its hash."""
+    """Return each run of `length` tokens: first index and hash."""
     return _runs(lines["row"].to_numpy(), lines["hash"].to_numpy(), length)
 
 
@@ -164,7 +164,7 @@ def shared_passages(lines: pl.DataFrame, sources: pl.Series) -> NDArray[np.uint6
 
 
 def without_passages(lines: pl.DataFrame, passages: NDArray[np.uint64]) -> pl.DataFrame:
-    """Return the tokens without these passages, unless little would be left of a text."""
+    """Return the tokens without these passages, unless little would be left."""
     if not len(passages):
         return lines
     row, token, places = _edged(lines)

@@ -149,7 +149,7 @@ def cleaned(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _checked(frame: pl.DataFrame, tidy: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return the clean answers, only decoded where the verifier would read them differently."""
+    """Return clean answers, only decoded if the verifier reads them differently."""
     texts = zip(decoded(frame[column]), tidy[column], strict=True)
     kept = [None if old is None or new is None else keep_reference(old, new) for old, new in texts]
     return tidy.with_columns(pl.Series(column, kept, pl.String))

@@ -1,4 +1,4 @@
-"""Builds rules from polars expressions and Rust regular expressions with all languages' words."""
+"""Builds rules from polars expressions and Rust regular expressions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANY_ROW = pl.lit(True)
 
 @dataclass(frozen=True, slots=True)
 class StatementRule:
-    """A format rule: ``evidence``, null if it does not fire, is evaluated only if ``gate`` holds."""
+    """A format rule: ``evidence`` is evaluated if ``gate`` holds, null if the rule does not fire."""
 
     name: str
     reason: DropReason

@@ -28,7 +28,7 @@ _KINDS = {"asy": "asymptote", "svg": "svg", "pspicture": "pstricks", "picture": 
 
 
 def take_out(work: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, list[str]]]:
-    """Return the rows with `FIGURE` instead of code, and each row's code by ``_at``, in order."""
+    """Return the rows with `FIGURE` instead of code, and the code by ``_at``."""
     may = work.select("_at", "statement").filter(
         pl.col("statement").str.contains_any(list(NEEDLES))
         & pl.col("statement").str.contains(FIGURE, literal=True).not_()

@@ -48,7 +48,7 @@ def filter_statements(problems: pl.DataFrame, settings: StatementSettings | None
 
 
 def split_rows(problems: pl.DataFrame, judged: pl.DataFrame) -> FilterResult:
-    """Split rows by the result of `apply_rules`; the evidence names the rule and its match."""
+    """Split rows by the result of `apply_rules`."""
     new = judged.select(pl.col(name).alias(f"_{name}") for name in _TEXTS)
     rows = problems.hstack(new).with_columns(
         judged["reason"],
@@ -70,7 +70,7 @@ def _raw(name: str) -> pl.Expr:
 
 
 def apply_rules(problems: pl.DataFrame, settings: StatementSettings | None = None) -> pl.DataFrame:
-    """Return each row's cleaned columns, and the first rule that fires with reason and evidence, or nulls."""
+    """Return each row's cleaned columns, and its first rule, reason and evidence, or nulls."""
     settings = settings or StatementSettings()
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     work = cleaned(work)
@@ -100,7 +100,7 @@ def _fired(rule: StatementRule, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows with multiple choice opened if possible, and verdicts on the rest."""
+    """Return the rows with multiple choice opened, and verdicts on the rest."""
     opened, refused = [], []
     for at, choice in parse_choices(work.filter(is_multiple_choice())):
         if not isinstance(choice, str) and (alone := open_question(choice)) is not None:
@@ -113,7 +113,7 @@ def _opened(work: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def find_choices(problems: pl.DataFrame) -> dict[int, ParsedChoice | str]:
-    """Return by row number each multiple choice that is dropped, parsed, or why no option is right."""
+    """Return dropped multiple choice by row number, parsed, or why no option is right."""
     work, code = figures.take_out(problems.select(WORKED_ON).with_row_index("_at"))
     found = dict(parse_choices(cleaned(work).filter(is_multiple_choice())))
     needed = {at: choice for at, choice in found.items() if isinstance(choice, str) or open_question(choice) is None}

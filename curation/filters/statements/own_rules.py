@@ -67,7 +67,7 @@ def apply_own_rules(judged: pl.DataFrame, problems: pl.DataFrame, rules: Sequenc
 def _first(
     rules: Sequence[PluginRef], statement: str, answer: str | None, place: tuple[str, str, int]
 ) -> tuple[str | None, str | None, str | None]:
-    """Return name, reason and evidence of the first rule that drops a row."""
+    """Return name, reason and evidence of the first rule that drops."""
     for rule in rules:
         plugin = rule.load()
         try:
