@@ -21,7 +21,7 @@ def is_url(path: str) -> bool:
 
 
 def local_path(path: str) -> Path:
-    """Return a local path, also from a ``file://`` URL."""
+    """Return a local path, also from a URL with the scheme ``file``."""
     return Path(LOCAL.sub("", path, count=1)).expanduser()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from curation import records
+from curation import errors
 from curation.records import (
     ATTEMPT,
     COUNTED_OUTCOMES,
@@ -137,11 +137,11 @@ def test_reasons_are_written_as_they_are_named() -> None:
 
 
 def test_every_error_is_one_family() -> None:
-    errors = [
+    family = [
         value
-        for value in vars(records).values()
-        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == records.__name__
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == errors.__name__
     ]
-    assert len(errors) == 7
-    assert all(issubclass(error, GoldilocksError) for error in errors)
-    assert all(error.__name__ in (GoldilocksError.__doc__ or "") for error in errors)
+    assert len(family) == 7
+    assert all(issubclass(error, GoldilocksError) for error in family)
+    assert all(error.__name__ in (GoldilocksError.__doc__ or "") for error in family)
