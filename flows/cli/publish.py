@@ -25,7 +25,11 @@ SHOWN = 40
 def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
     """Print what a push would send, and push it if asked to; before a push each row is proved."""
     console = SafeConsole()
-    failing = _failing(published_folder(folder)) if push else {}
+    curated = published_folder(folder)
+    is_proved = push and not lacks_texts(curated)
+    failing = _failing(curated) if is_proved else {}
+    if push and not is_proved:
+        console.print("its rows are not proved, since their texts are withheld")
     if failing:
         console.print(f"{len(failing):,} problems are left out, which fail their proof:")
         for row, why in failing.items():
@@ -44,11 +48,11 @@ def publish_set(folder: Path, name: str, *, push: bool, public: bool) -> None:
 
 
 def _failing(curated: Path) -> dict[str, str]:
-    """Return the problems of a set that fail their proof, and why; none if its texts are withheld."""
+    """Return the problems of a set that fail their proof, and why."""
     from curation.publish.export_formats.writing import failing_rows
     from curation.scoring.checking import check_rows
 
-    return {} if lacks_texts(curated) else failing_rows(curated, check_rows)
+    return failing_rows(curated, check_rows)
 
 
 def restore_set(folder: Path, home: Path, places: Sequence[str]) -> None:
