@@ -43,9 +43,6 @@ WORKER_MB = 2048
 class VerifySettings(Settings):
     """How answers are judged."""
 
-    engine: Literal["goldilocks", "math-verify"] = Field(
-        "goldilocks", description="Whose comparison counts; `math-verify` is for comparison."
-    )
     response_format: ResponseFormat = Field(
         ANY,
         description=f"How responses give their answers: {MEANING}. Other responses have no answer. Paper: `boxed`.",

@@ -215,7 +215,7 @@ def test_the_digest_follows_the_settings() -> None:
     different = [recipe(), recipe(seed=1), recipe(stage2={"model": "weak"}), recipe(verify={"limit_s": 2.5})]
     assert len({one.digest() for one in different}) == 4
     assert Band(attempts=32).digest() == Band().digest() != Band(attempts=33).digest()
-    one, other = {"limit_s": 3, "engine": "math-verify"}, {"engine": "math-verify", "limit_s": 3.0}
+    one, other = {"limit_s": 3, "response_format": "boxed"}, {"response_format": "boxed", "limit_s": 3.0}
     assert VerifySettings(**one).digest() == VerifySettings(**other).digest()
 
 

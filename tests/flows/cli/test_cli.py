@@ -36,7 +36,6 @@ REFUSED = {
     "stage1.band.max_pass_rate=0.1": "stage1.band: impossible band: min_correct = 1",
     "stage2.band.min_judged=5": "stage2.band: impossible band: min_judged = 5 is more than attempts = 4",
     "models.student.kind=served": "`models.student.kind` = 'served': input should be one of 'recorded', 'vllm'",
-    "verify.engine=sympy": "`verify.engine` = 'sympy': input should be 'goldilocks' or 'math-verify'",
     "sources.0.path=problem.jsonl": "school: no file at",
     "sources.0.columns.statement=problem": "no row has `problem`; there are: question, final.",
     'sources.0.columns.meta=["level"]': "no row has `level`; there are: question, final.",

@@ -10,6 +10,17 @@ import pytest
 from curation.records import problem_id
 from tests.flows.conftest import Tiny, goldilocks, stamps, tries, write_jsonl
 
+OWN = """
+class Texts:
+    def claims(self, reference, statement):
+        return True
+
+    def judge(self, answer, reference, statement):
+        return answer == reference
+
+TEXTS = Texts()
+"""
+TEXTS = 'verify.judges=["own.py:TEXTS"]'
 DIFFERENT = {  # the two verifiers differ on what is right here
     "What angle does the minute hand of a clock turn in 20 minutes?": (
         "120^\\circ",
@@ -22,7 +33,7 @@ SAME = {"What is 17 + 25?": ("42", "42 42 1 2"), "What is 5 plus 6?": ("11", "11
 
 @pytest.fixture
 def judged_twice(tiny_recipe: Path, tmp_path: Path) -> Tiny:
-    """A run judged by math-verify, then by the recipe's own verifier."""
+    """A run whose answers are judged by a user's judge, which compares texts."""
     home = tmp_path / "in"
     home.mkdir()
     rows = {**DIFFERENT, **SAME}
@@ -32,8 +43,9 @@ def judged_twice(tiny_recipe: Path, tmp_path: Path) -> Tiny:
     made = [tries(text, answer, finals) for text, (answer, finals) in rows.items()]
     for model in ("weak", "strong"):
         write_jsonl(home / f"{model}.jsonl", made)
+    (home / "own.py").write_text(OWN)
     run = Tiny(home / "tiny.toml", tmp_path / "run")
-    assert run.run("verify.engine=math-verify").status == 0
+    assert run.run(TEXTS).status == 0
     return run
 
 
@@ -41,11 +53,11 @@ def test_a_new_verifier_writes_beside_the_old_one_and_diff_names_the_verdicts(ju
     folder = judged_twice.folder
     before = {name: stamp for name, stamp in stamps(folder).items() if name.startswith(("attempts/", "verdicts/"))}
     assert any("/part-" in name for name in before)
-    assert judged_twice.run("verify.engine=goldilocks").status == 0
+    assert judged_twice.run("verify.judges=[]").status == 0
     assert before.items() <= stamps(folder).items()  # no attempt was made, and the first verdicts are there still
     said = goldilocks("diff", f"{folder}@1", f"{folder}@2")
     assert said.status == 0, said.err
-    assert re.search(r"^verifier math-verify@\S+ → answers@\S+$", said.out, re.M)
+    assert re.search(r"^verifier answers@\S+ own.py:TEXTS\S* → answers@\S+$", said.out, re.M)
     line = r'stage2, attempt 0: ".+" against ".+" was wrong \(.+\), is correct \(.+\)'
     assert len(re.findall(line, said.out)) == len(DIFFERENT)
     names = {problem_id(text) for text in SAME}
@@ -54,6 +66,6 @@ def test_a_new_verifier_writes_beside_the_old_one_and_diff_names_the_verdicts(ju
 
 def test_the_way_back_is_the_first_set_again(judged_twice: Tiny) -> None:
     first = judged_twice.table("data")
-    for engine in ("goldilocks", "math-verify"):
-        assert judged_twice.run(f"verify.engine={engine}").status == 0
+    for judges in ("verify.judges=[]", TEXTS):
+        assert judged_twice.run(judges).status == 0
     assert judged_twice.table("data").equals(first)

@@ -42,11 +42,6 @@ class CurriculumSettings(Settings):
     """What changes while training goes on, and when."""
 
     stages: tuple[StageSettings, ...] = Field((), strict=False, description="Stages in order, each a table.")
-    draw: Literal["uniform", "gaussian", "thompson"] = Field(
-        "uniform",
-        description="`uniform`: each problem once in a turn; `gaussian`: by a density of the pass rate whose "
-        "mean falls (Nemotron 3 Nano); `thompson`: the nearest to 1/2 of draws from each posterior.",
-    )
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -123,9 +123,7 @@ def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(
 ) -> None:
     monkeypatch.setattr(triggers, "PLATEAU_WINDOW", 4)
     made, out = recipe(tmp_path, checkpoints={"every": 2, "keep": 3}), tmp_path / "run"
-    curriculum = CurriculumController(
-        (), made.curriculum, made.rewards, made.objective, made.seed, made.collector, made.steps
-    )
+    curriculum = CurriculumController((), made.curriculum, made.rewards, made.objective, made.seed, made.collector)
     first = checkpoint(out, 2, curriculum)
     for step in range(1, 5):
         curriculum.after_step(step, 0.5, 25.0)
