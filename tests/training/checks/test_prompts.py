@@ -10,7 +10,7 @@ from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
-from training.checks.prompts import check_prompts, check_room, short_tasks, without_room
+from training.checks.prompts import check_prompts, check_room, without_room
 from training.checks.results import CheckResult
 from training.config import PackingSettings
 from training.embedded_model import WEIGHTS
@@ -88,8 +88,3 @@ def test_a_sequence_that_no_micro_batch_holds_is_refused_before_it_is_made(token
     assert longest is not None
     assert f"set packing.micro_batch_tokens = {int(longest) + 100}, or a lower max_tokens" in small.advice
     assert room(tokenizer, 110, 100, micro_batch_tokens=110).passed  # the context ends it before
-
-
-def test_short_prompts_are_taken_to_generate_from() -> None:
-    assert [task.id for task in short_tasks(reversed(TASKS))] == [f"p{n}" for n in range(8)]
-    assert short_tasks(TASKS[:1]) == TASKS[:1]

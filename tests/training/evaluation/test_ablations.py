@@ -28,12 +28,6 @@ def test_arms_are_all_combinations_the_base_first() -> None:
     assert [arm.recipe("train.toml") for arm in arms] == ["train.toml", "train.toml", "other.toml", "other.toml"]
 
 
-def test_two_values_of_one_name_are_refused() -> None:
-    values = [{"name": "one"}, {"name": "one"}]
-    with pytest.raises(ValidationError, match="two values have one name"):
-        Ablation.model_validate(to_plain({**TABLE, "axes": [{"name": "a", "values": values}]}))
-
-
 def trained(*rates: float) -> TrainedArm:
     return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 3, 1000.0, 0.25)
 
@@ -68,12 +62,3 @@ def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:
     lines = "\n".join(ablation_lines(ablation, results))
     assert "| better | 3 |" in lines
     assert "no difference shown" in lines
-
-
-def test_seeds_that_the_base_lacks_are_not_compared() -> None:
-    results = compare_arms(
-        "base", {"base": {1: trained(0.5, 0.5)}, "other": {1: trained(0.6, 0.4), 2: trained(1.0, 1.0)}}
-    )
-    assert results[1].difference is not None
-    assert results[1].difference.mean == pytest.approx(0.0)
-    assert results[1].seeds == 2

@@ -24,20 +24,6 @@ def states(folder: Path, rows: torch.Tensor) -> list[Path]:
     return places
 
 
-def test_a_planted_way_is_found(tmp_path: Path) -> None:
-    torch.manual_seed(3)
-    basis = torch.linalg.qr(torch.randn(50, 2, dtype=torch.float64))[0]
-    along = torch.tensor([[-4.0, 1.0], [-3.0, -0.5], [-2.0, -0.8], [-1.0, -0.4], [0.0, 0.0]], dtype=torch.float64)
-    rows = torch.randn(50, dtype=torch.float64) + along @ basis.T
-    found = principal_directions(states(tmp_path, rows))
-    assert sum(found.explained) == pytest.approx(1.0)
-    coordinates = torch.tensor(found.coordinates)
-    assert coordinates[-1].abs().max() == 0
-    distances = [torch.cdist(points, points) for points in (coordinates.double(), along)]
-    assert torch.allclose(*distances, atol=1e-9)  # the plane is the planted one, turned
-    assert (coordinates[0] <= 0).all()
-
-
 def test_the_directions_are_those_of_the_singular_values(tmp_path: Path) -> None:
     torch.manual_seed(4)
     rows = torch.randn(7, 50, dtype=torch.float64).cumsum(0)

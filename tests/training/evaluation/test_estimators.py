@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections import Counter
@@ -19,19 +20,11 @@ from training.evaluation.estimators import (
 )
 
 
-@pytest.mark.parametrize("k", range(1, 9))
-@pytest.mark.parametrize("correct", range(9))
-def test_pass_at_k_is_the_share_of_subsets_with_a_correct_one(correct: int, k: int) -> None:
-    subsets = list(combinations(range(8), k))
-    share = sum(min(subset) < correct for subset in subsets) / len(subsets)
-    assert pass_at_k(8, correct, k) == pytest.approx(share, abs=1e-12)
-
-
-def test_pass_at_k_is_unbiased() -> None:
-    """The mean over all outcomes of n attempts is what k attempts really reach."""
-    p, n, k = 0.3, 6, 4
-    mean = sum(math.comb(n, c) * p**c * (1 - p) ** (n - c) * pass_at_k(n, c, k) for c in range(n + 1))
-    assert mean == pytest.approx(1 - (1 - p) ** k, abs=1e-12)
+def test_pass_at_k_is_the_share_of_subsets_with_a_correct_one() -> None:
+    for correct, k in itertools.product(range(7), range(1, 7)):
+        subsets = list(combinations(range(6), k))
+        share = sum(min(subset) < correct for subset in subsets) / len(subsets)
+        assert pass_at_k(6, correct, k) == pytest.approx(share, abs=1e-12)
 
 
 def by_enumeration(ballots: list[str | None], k: int) -> float:
@@ -45,8 +38,7 @@ def by_enumeration(ballots: list[str | None], k: int) -> float:
     return statistics.fmean(won)
 
 
-@pytest.mark.parametrize("right", ["a", "b", "c", "d", "nobody"])
-@pytest.mark.parametrize("silent", [0, 2])
+@pytest.mark.parametrize(("right", "silent"), [("a", 0), ("b", 2), ("nobody", 2)])
 def test_majority_against_enumeration(right: str, silent: int) -> None:
     votes = {"a": 3, "b": 2, "c": 2, "d": 1}
     ballots = ["r" if name == right else name for name, count in votes.items() for _ in range(count)] + [None] * silent
@@ -63,12 +55,12 @@ def test_majority_of_all_is_the_plain_vote_and_of_one_is_pass_at_1() -> None:
     assert majority_at_k(64, 20, [1] * 44, 1) == pytest.approx(20 / 64)
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 4), (5, 4)])
-def test_k_beyond_the_attempts_is_refused(k: int, n: int) -> None:
-    with pytest.raises(ValueError, match="between 1 and the number of attempts"):
-        pass_at_k(n, 2, k)
-    with pytest.raises(ValueError, match="between 1 and the number of attempts"):
-        majority_at_k(n, 2, [1], k)
+def test_k_beyond_the_attempts_is_refused() -> None:
+    for k in (0, 5):
+        with pytest.raises(ValueError, match="between 1 and the number of attempts"):
+            pass_at_k(4, 2, k)
+        with pytest.raises(ValueError, match="between 1 and the number of attempts"):
+            majority_at_k(4, 2, [1], k)
 
 
 def test_a_paired_interval_is_that_of_the_differences() -> None:
@@ -81,29 +73,16 @@ def test_a_paired_interval_is_that_of_the_differences() -> None:
     )  # t of 3 degrees
 
 
-def test_one_value_tells_no_interval() -> None:
-    assert math.isnan(mean_interval([0.5]).low)
-    assert mean_interval([]).count == 0
-    assert not mean_interval([0.5]).excludes_zero
-
-
 def test_values_that_are_all_the_same_tell_no_interval_and_no_verdict() -> None:
     """Two problems of which each got better by a half do not prove that a policy did."""
     estimate = paired_difference([0.0, 0.5], [0.5, 1.0])
     assert (estimate.mean, estimate.count) == (0.5, 2)
     assert math.isnan(estimate.low)
     assert not estimate.excludes_zero
+    assert math.isnan(mean_interval([0.5]).low)
+    assert mean_interval([]).count == 0
     assert not crossed_interval([[0.5, 0.5], [0.5, 0.5]]).excludes_zero
     assert not paired_difference([0.0, 0.25], [0.5, 1.0]).excludes_zero  # two that differ hardly more
-
-
-def test_an_interval_of_few_problems_holds_the_truth() -> None:
-    """Four draws of a normal variable: Student's interval misses in 5 of 100, the normal one in 14."""
-    random, held = Random(7), 0
-    for _ in range(2000):
-        estimate = mean_interval([random.gauss(0, 1) for _ in range(4)])
-        held += estimate.low <= 0 <= estimate.high
-    assert 0.935 <= held / 2000 <= 0.965
 
 
 def test_none_of_few_is_not_surely_none() -> None:
@@ -117,7 +96,7 @@ def test_none_of_few_is_not_surely_none() -> None:
 def test_a_crossed_interval_covers_both_ways() -> None:
     """Simulated differences with effects of seeds and of problems: the truth lies within in about 95 of 100."""
     random, truth, covered = Random(5), 0.05, 0
-    for _ in range(200):
+    for _ in range(100):
         of_problem = [random.gauss(0, 0.2) for _ in range(40)]
         rows = []
         for _ in range(5):
@@ -125,5 +104,5 @@ def test_a_crossed_interval_covers_both_ways() -> None:
             rows.append([truth + of_seed + one + random.gauss(0, 0.2) for one in of_problem])
         estimate = crossed_interval(rows)
         covered += estimate.low <= truth <= estimate.high
-    assert 184 <= covered <= 200
+    assert 90 <= covered <= 100
     assert crossed_interval([[0.1, 0.3]]) == mean_interval([0.1, 0.3], -1, 1)

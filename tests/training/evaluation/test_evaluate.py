@@ -28,16 +28,12 @@ def test_by_hand() -> None:
     assert found.mean_tokens == pytest.approx((2 * 4 + 4 * 2) / 6)
 
 
-def test_what_the_verifier_failed_on_counts_neither_way() -> None:
-    found = summarise_evaluation([[one(Outcome.CORRECT), one(Outcome.TIMEOUT)], [one(Outcome.BROKEN)]])
-    assert found.pass_rate == 1
-    assert (found.problems, found.unjudged) == (1, 2)
-
-
-def test_nothing_judged_is_no_number() -> None:
-    assert math.isnan(summarise_evaluation([[one(Outcome.BROKEN)]]).pass_rate)
-
-
-def test_a_problem_that_was_refused_is_left_out_and_counted() -> None:
-    found = summarise_evaluation([[one(Outcome.CORRECT), one(Outcome.WRONG)], [one(Outcome.CORRECT), None]])
-    assert (found.pass_rate, found.problems, found.rollouts, found.unjudged) == (0.5, 1, 2, 2)
+def test_what_could_not_be_judged_or_was_refused_counts_neither_way() -> None:
+    right, wrong, timeout, broken = map(one, (Outcome.CORRECT, Outcome.WRONG, Outcome.TIMEOUT, Outcome.BROKEN))
+    for attempts, rate, unjudged in (
+        ([[right, timeout], [broken]], 1.0, 2),
+        ([[right, wrong], [right, None]], 0.5, 2),
+    ):
+        found = summarise_evaluation(attempts)
+        assert (found.pass_rate, found.problems, found.unjudged) == (rate, 1, unjudged)
+    assert math.isnan(summarise_evaluation([[broken]]).pass_rate)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,13 +10,12 @@ import pytest
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
 from training.evaluation.metrics import SampledGroupStats, Timer
-from training.evaluation.plots import draw_plots
 from training.generation.decoding_meter import DecodingTotals
 from training.objectives.grpo import GrpoSettings
 from training.objectives.step_statistics import Measure
 from training.optimisation.trainer import StepResult
 from training.rewards import Reward
-from training.rollouts.batches import batch_metrics, build_samples, format_rollouts, policy_metrics
+from training.rollouts.batches import batch_metrics, build_samples, policy_metrics
 from training.rollouts.rollout_scheduler import RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout
 
@@ -108,14 +106,3 @@ def test_shares_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert watch.idle_shares(4, 4096)["speed/generator_idle_share"] == 1
     totals = DecodingTotals(decoding=115.0, held=12.0)  # 5 of 10 s, since no more than one rollout was wanted at once
     assert watch.idle_shares(4, 1)["speed/generator_idle_share"] == 1 - 5 / 20
-
-
-def test_attempts_are_shown_with_what_they_earned() -> None:
-    (text,) = format_rollouts(GROUPS, 1)
-    assert "correctness 0.90" in text
-    assert "versions 3 to 3" in text
-
-
-def test_plots_of_what_there_is(tmp_path: Path) -> None:
-    rows = [{"step": step, "policy/entropy": 0.1 * step} for step in range(3)]
-    assert [path.name for path in draw_plots(rows, tmp_path / "plots")] == ["entropy.png"]

@@ -12,7 +12,7 @@ from tests.training.optimisation.test_trainer import recipe
 from training.objectives.base import CreditInputs
 from training.objectives.credit import decide_group, group_credit
 from training.objectives.grpo import GrpoSettings
-from training.objectives.set_credit import best_of_k_credit, majority_credit
+from training.objectives.set_credit import majority_credit
 from training.rewards import Reward
 
 RIGHT = Reward(format=0.1, correctness=0.9, correct=True)
@@ -23,15 +23,6 @@ BROKEN = Reward(excluded_by="broken")
 
 def settings(**changes: Any) -> GrpoSettings:
     return GrpoSettings(**{"advantage_normalisation": "none", "k": 2, **changes})
-
-
-def test_pass_at_k_goes_by_group_and_order() -> None:
-    rewards = [RIGHT, WRONG, WRONG, BAD, RIGHT, RIGHT]
-    groups = torch.tensor([4, 9, 4, 9, 4, 9])
-    found = group_credit(CreditInputs(rewards, torch.tensor([3] * 6), groups), settings(credit="pass_at_k")).advantages
-    first, second = best_of_k_credit([1.0, 0.1, 1.0], 2), best_of_k_credit([0.1, 0.0, 1.0], 2)
-    assert found[[0, 2, 4]].tolist() == pytest.approx(first.tolist())
-    assert found[[1, 3, 5]].tolist() == pytest.approx(second.tolist())
 
 
 def test_a_vote_takes_answers_by_their_text_and_correct_ones_by_their_verdict() -> None:

@@ -82,16 +82,6 @@ def test_a_student_that_is_its_teacher_has_no_gradient_and_untaught_tokens_have_
     assert float(own["taught_share"].total) == 0
 
 
-def test_following_the_term_reaches_the_teacher() -> None:
-    teacher = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64).log()
-    logits = torch.zeros(4, dtype=torch.float64).requires_grad_()
-    for _ in range(400):
-        loss, _ = teacher_term(every_token(logits, logits.detach().log_softmax(-1), teacher))
-        (slope,) = torch.autograd.grad(loss, logits)
-        logits = (logits - slope).detach().requires_grad_()
-    torch.testing.assert_close(logits.log_softmax(-1).exp(), teacher.exp(), atol=1e-4, rtol=0)
-
-
 def minibatch(rewards: Sequence[Reward]) -> CreditInputs:
     """Groups of two rollouts of five tokens."""
     count = len(rewards)
@@ -150,12 +140,9 @@ def test_a_teacher_is_asked_about_the_samples_that_name_a_prompt() -> None:
         assert one.teacher_logprobs == pytest.approx(wanted.tolist(), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "objective", [{"kind": "distil"}, {"kind": "grpo", "unsolved": "model"}], ids=["distil", "grpo"]
-)
-def test_a_run_follows_its_teacher(objective: dict[str, Any], tmp_path: Path, teacher: Path) -> None:
+def test_a_run_follows_its_teacher_where_it_solves_nothing(tmp_path: Path, teacher: Path) -> None:
     made = small(
-        objective=objective,
+        objective={"kind": "grpo", "unsolved": "model"},
         **taught_by(str(teacher / "model")),
         collector={"max_staleness": 0, "group_size": 4},
         evaluation={"data": None},
@@ -166,7 +153,7 @@ def test_a_run_follows_its_teacher(objective: dict[str, Any], tmp_path: Path, te
     rows = read_metrics(tmp_path / "run")
     taught = [row["policy/taught_share"] for row in rows]
     assert all(0 < share <= 1 for share in taught)
-    assert (min(taught) == 1) == (objective["kind"] == "distil")
+    assert min(taught) < 1
     assert all(row["policy/gradient_norm"] > 0 for row in rows)
 
 

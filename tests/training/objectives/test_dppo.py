@@ -62,17 +62,6 @@ def test_the_distances_by_hand() -> None:
     assert binary_distance(certain, certain, "kl").tolist() == [0.0]
 
 
-def test_two_outcomes_are_no_farther_apart_than_all_are() -> None:
-    """Both distances are lower bounds of those of the whole distributions, for every token of some pairs."""
-    draw = torch.Generator().manual_seed(3)
-    for _ in range(50):
-        logp, logq = torch.randn(2, 6, generator=draw, dtype=torch.float64).log_softmax(-1)
-        variation = (logp.exp() - logq.exp()).abs().sum() / 2
-        kl = (logq.exp() * (logq - logp)).sum()
-        assert (binary_distance(logp, logq, "tv") <= variation + 1e-12).all()
-        assert (binary_distance(logp, logq, "kl") <= kl + 1e-12).all()
-
-
 def test_within_the_region_the_expected_gradient_is_the_policy_gradient() -> None:
     """Enumerated over five tokens, drawn by another policy: that of sum pi(y) A(y)."""
     draw = torch.Generator().manual_seed(5)

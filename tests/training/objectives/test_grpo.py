@@ -88,7 +88,7 @@ def test_the_loss_by_hand() -> None:
 
 
 @pytest.mark.parametrize("advantage", [1.0, -1.0])
-@pytest.mark.parametrize("ratio", [0.5, 0.79, 0.81, 1.0, 1.27, 1.29, 3.0])
+@pytest.mark.parametrize("ratio", [0.79, 0.81, 1.27, 1.29])
 def test_a_token_is_clipped_exactly_when_it_should_be(ratio: float, advantage: float) -> None:
     inputs = inputs_of([math.log(ratio)], [0.0], advantage)
     loss, _ = grpo_loss(inputs, GrpoSettings())
@@ -115,7 +115,7 @@ def test_one_token_cannot_outweigh_a_batch() -> None:
     assert math.isfinite(summary(inputs_of([0.0], [-800.0], advantage=-1.0), GrpoSettings())["kl_generator"])
 
 
-@pytest.mark.parametrize(("ratio", "advantage"), [(2.9, -1.0), (3.1, -1.0), (0.01, -1.0), (3.1, 1.0), (0.01, 1.0)])
+@pytest.mark.parametrize(("ratio", "advantage"), [(2.9, -1.0), (3.1, -1.0), (3.1, 1.0)])
 def test_the_clamp_at_log_3_is_the_dual_clip_at_3(ratio: float, advantage: float) -> None:
     """max(min(r A, clip(r) A), 3 A) where A < 0, and no other change (arXiv 1912.09729)."""
     logprob = torch.tensor([math.log(ratio)], dtype=torch.float64, requires_grad=True)
@@ -127,20 +127,6 @@ def test_the_clamp_at_log_3_is_the_dual_clip_at_3(ratio: float, advantage: float
     (-dual).sum().backward()
     assert loss.item() == pytest.approx(-dual.item())
     torch.testing.assert_close(inputs.logprobs.grad, logprob.grad)
-
-
-def test_ordinary_ratios_give_the_printed_loss_bit_by_bit() -> None:
-    inputs = random_minibatch(5, 8)
-    counts = inputs.mask
-    assert counts is not None
-    ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0).exp()
-    advantage = inputs.advantages[inputs.sequence_index]
-    weight = torch.where(counts, inputs.token_weights[inputs.sequence_index], 0.0)
-    printed = -(weight * torch.minimum(ratio * advantage, ratio.clamp(1 - 0.2, 1 + 0.28) * advantage)).sum()
-    loss, _ = grpo_loss(inputs, GrpoSettings())
-    wanted, found = (torch.autograd.grad(one, inputs.logprobs)[0] for one in (printed, loss))
-    assert loss.item() == printed.item()
-    assert torch.equal(found, wanted)
 
 
 def test_engine_and_staleness_are_measured_apart() -> None:
@@ -172,18 +158,6 @@ def test_token_weights_by_hand() -> None:
     uneven = token_weights(torch.tensor([1, 1, 8]), torch.tensor([0, 0, 1]), "group")
     assert uneven.tolist() == pytest.approx([1 / 4, 1 / 4, 1 / 16])
     assert token_weights(torch.tensor([1, 1, 8]), torch.tensor([0, 0, 1]), "batch").tolist() == pytest.approx([0.1] * 3)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 3)), min_size=1, max_size=20).filter(
-        lambda p: any(p_[0] for p_ in p)
-    )
-)
-def test_weights_sum_to_one(pairs: list[tuple[int, int]]) -> None:
-    lengths, groups = torch.tensor([n for n, _ in pairs]), torch.tensor([g for _, g in pairs])
-    for scale in ("group", "batch", "sequence"):
-        weights = token_weights(lengths, groups, scale)  # type: ignore[arg-type]
-        assert float((weights * lengths).sum()) == pytest.approx(1.0)
 
 
 def random_minibatch(seed: int, count: int) -> ObjectiveInputs:
@@ -266,19 +240,14 @@ def test_a_micro_batch_without_tokens() -> None:
     assert numbers["ratio_max"] == -math.inf
 
 
-def test_terms_that_lack_their_input_are_refused() -> None:
-    inputs = inputs_of([-1.0], [-1.0], advantage=1.0)
-    with pytest.raises(ValueError, match="entropy"):
-        grpo_loss(inputs, GrpoSettings(entropy_coef=0.1))
-    with pytest.raises(ValueError, match="reference"):
-        grpo_loss(inputs, GrpoSettings(kl_coef=0.1))
-
-
 def test_the_entropy_bonus_is_weighted_like_the_tokens() -> None:
     inputs = inputs_of([-1.0, -1.0], [-1.0, -1.0], advantage=0.0, weight=0.5)
     entropy = torch.tensor([1.0, 3.0], dtype=torch.float64, requires_grad=True)
     loss, _ = grpo_loss(replace(inputs, entropy=entropy), GrpoSettings(entropy_coef=0.01))
     assert loss.item() == pytest.approx(-0.02)
+    for term in ("entropy", "reference"):
+        with pytest.raises(ValueError, match=term):
+            grpo_loss(inputs, GrpoSettings(**{"entropy": {"entropy_coef": 0.1}, "reference": {"kl_coef": 0.1}}[term]))
     loss.backward()
     torch.testing.assert_close(entropy.grad, torch.full((2,), -0.005, dtype=torch.float64))
 
@@ -340,28 +309,6 @@ def test_on_policy_the_expected_gradient_is_that_of_the_expected_reward() -> Non
     torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
 
 
-def test_off_policy_the_clipped_surrogate_and_its_gradient_agree_with_plain_loops() -> None:
-    at, behaviour, objective = table(1), table(6), GrpoSettings()
-    centred = REWARDS - REWARDS.mean()
-
-    def plain(logits: Tensor) -> Tensor:
-        new, old, value = logprobs_of(logits), logprobs_of(behaviour), 0.0
-        for row, advantage in enumerate(centred.tolist()):
-            for step in range(T):
-                ratio = math.exp(float(new[row, step] - old[row, step]))
-                gain = min(ratio * advantage, min(max(ratio, 0.8), 1.28) * advantage)
-                value -= math.exp(float(old[row].sum())) * gain
-        return torch.tensor(value, dtype=torch.float64)
-
-    inputs = enumerated(at, behaviour, centred)
-    loss, _ = grpo_loss(inputs, objective)
-    assert loss.item() == pytest.approx(float(plain(at)))
-    assert summary(inputs, objective)["clip_high"] > 0
-    assert summary(inputs, objective)["clip_low"] > 0
-    found = gradient(lambda logits: grpo_loss(enumerated(logits, behaviour, centred), objective)[0], at)
-    torch.testing.assert_close(found, finite_differences(plain, at), atol=1e-8, rtol=1e-6)
-
-
 @pytest.mark.parametrize("behaviour", [3, 5])
 def test_the_kl_term_has_the_gradient_of_the_sequence_kl(behaviour: int) -> None:
     """On policy (3) and off policy (5), V = 3, T = 2 (arXiv 2506.09477)."""
@@ -384,21 +331,6 @@ def test_the_kl_to_the_reference_by_hand_and_where_it_is_zero() -> None:
     assert (loss.item(), summary(same, WIDE)["kl_reference"]) == (0, 0)
     assert inputs.logprobs.grad is not None
     assert inputs.logprobs.grad.abs().max() == 0
-
-
-def test_descent_ends_where_the_best_trade_of_reward_and_kl_is() -> None:
-    """The policy that maximises E r - w KL is the reference times exp(r / w), up to its sum."""
-    weight = 1.0
-    at = reference = table(4)
-    objective = WIDE.model_copy(update={"kl_coef": weight})
-
-    def slope(now: Tensor) -> Tensor:
-        return gradient(lambda logits: grpo_loss(enumerated(logits, now, REWARDS, reference), objective)[0], now)
-
-    for _ in range(60):
-        at = at - 3 * slope(at)
-    best = (logprobs_of(reference).sum(-1) + REWARDS / weight).softmax(-1)
-    torch.testing.assert_close(logprobs_of(at).sum(-1).exp(), best, atol=3e-3, rtol=0)
 
 
 def test_the_kl_ratio_cap_bounds_what_one_stale_sequence_weighs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,8 +84,8 @@ def inputs_of(chains: Tensor, answers: Tensor, drawn: tuple[int, ...], settings:
     )
 
 
-@pytest.mark.parametrize("n", [2, 3])
-def test_the_mean_over_all_groups_is_the_gradient_of_the_bound(n: int) -> None:
+def test_the_mean_over_all_groups_is_the_gradient_of_the_bound() -> None:
+    n = 3
     chains, answers = policy()
     exact = torch.autograd.grad(bound(chains, answers, n), (chains, answers))
     expected = [torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)]
@@ -115,31 +115,6 @@ def test_the_kl_term_is_that_of_the_chains_summed_as_the_other_terms_are() -> No
         jepo_loss(inputs_of(chains, answers, (0, 1), EXACT), EXACT, 0.25)
 
 
-def test_the_bound_gets_tighter_with_more_chains() -> None:
-    """A chain's weight is what it adds to f: over all groups of n its mean is the step from L_(n-1) to L_n."""
-    chains, answers = (value.detach() for value in policy())
-    bounds = [float(bound(chains, answers, n)) for n in (1, 2, 3, 4)]
-    marginal = float((chains.softmax(0) * answers.sigmoid()).sum().log())
-    assert bounds == sorted(bounds)
-    assert bounds[0] < bounds[-1] < marginal
-    for n in (2, 3, 4):
-        step = 0.0
-        for drawn in itertools.product(range(4), repeat=n):
-            of_text = torch.nn.functional.logsigmoid(answers)[list(drawn)]
-            weights = weigh(torch.ones(n).double(), of_text, torch.zeros(n), EXACT)
-            step += float(chains.softmax(0)[list(drawn)].prod() * weights[0, 0])
-        assert step == pytest.approx(bounds[n - 1] - bounds[n - 2], abs=1e-12)
-        assert step > 0
-
-
-def test_two_passes_are_one_graph() -> None:
-    chains, answers = policy()
-    drawn = (0, 2, 3)
-    found = torch.autograd.grad(jepo_loss(inputs_of(chains, answers, drawn, EXACT), EXACT)[0], answers)[0]
-    f = torch.nn.functional.logsigmoid(answers)[list(drawn)].logsumexp(0)
-    assert torch.allclose(found, -torch.autograd.grad(f, answers)[0], atol=1e-12)
-
-
 def test_groups_may_lie_in_any_order_and_texts_may_be_long() -> None:
     values = torch.tensor([-700.0, -1.0, -702.0, -3.0, -699.0], dtype=torch.float64)
     groups = torch.tensor([0, 1, 0, 1, 0])
@@ -149,8 +124,7 @@ def test_groups_may_lie_in_any_order_and_texts_may_be_long() -> None:
         own = groups == number
         alone = weigh(torch.ones(int(own.sum())).double(), values[own], groups[own], EXACT)
         assert torch.allclose(together[own], alone)
-    for number in (0, 1):
-        assert float(together[groups == number, 1].sum()) == pytest.approx(1.0)
+        assert float(together[own, 1].sum()) == pytest.approx(1.0)
 
 
 def test_the_papers_practice_bounds_the_weights() -> None:
@@ -232,12 +206,9 @@ def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make
     [("a", {}, "would ask what is trained on"), ("b", {"keep_best": True}, "keep_best chooses by pass@1")],
 )
 def test_texts_that_would_be_asked_and_trained_on_are_refused(folder: str, more: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match="jepo trains on latent data"):
+        small(objective={"kind": "jepo"})
     data = {"kind": "latent", "folders": ("a",)}
     table = small(evaluation={"data": None}).model_dump() | {"objective": {"kind": "jepo"}, "data": data}
     with pytest.raises(ValidationError, match=said):
         TrainRecipe.model_validate(table | {"evaluation": {"data": {**data, "folders": (folder,)}, **more}})
-
-
-def test_jepo_and_latent_data_go_together(dropped: Path) -> None:
-    with pytest.raises(ValidationError, match="jepo trains on latent data"):
-        small(objective={"kind": "jepo"})

@@ -29,14 +29,6 @@ def test_ranks_get_equally_many_micro_batches_and_every_sequence_once(
     assert 0 <= waiting_share(shares, lengths) < 1
 
 
-def test_one_rank_gets_all_as_it_is() -> None:
-    assert distribute_micro_batches([[3, 2], [1, 0]], [2, 3, 1, 4], 1, 5) == [[[3, 2], [1, 0]]]
-
-
-def test_ranks_without_a_sequence_get_an_empty_micro_batch() -> None:
-    assert distribute_micro_batches([[0]], [5], 2, 5) == [[[0]], [[]]]
-
-
 def test_a_round_waits_for_its_longest() -> None:
     assert waiting_share([[[0]], [[1]]], [4, 2]) == pytest.approx(1 - 6 / 8)
     assert waiting_share([[[0], [3]], [[1, 2], []]], [4, 2, 2, 3]) == pytest.approx(1 - 11 / 14)
@@ -55,17 +47,7 @@ def test_sequences_of_one_prompt_stay_together_where_they_can() -> None:
         assert sum(model_tokens(made, part) for part in share) == 2 * 6  # each of two prompts is read once
 
 
-@pytest.mark.parametrize(
-    ("sequences", "ranks", "most"),
-    [
-        (8192, 64, 0.002),
-        (8192, 128, 0.002),
-        (8192, 256, 0.005),
-        (2048, 64, 0.005),
-        (2048, 128, 0.01),
-        (2048, 256, 0.02),
-    ],
-)
+@pytest.mark.parametrize(("sequences", "ranks", "most"), [(8192, 64, 0.002), (2048, 256, 0.02)])
 def test_ranks_wait_little_for_one_another(sequences: int, ranks: int, most: float) -> None:
     chance, room = random.Random(1), 32_768
     lengths = [min(int(7000 * chance.lognormvariate(0, 0.7)) + 1, room) for _ in range(sequences)]

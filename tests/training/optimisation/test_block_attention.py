@@ -47,10 +47,15 @@ def ours(window: int | None, softcap: float | None, *, with_sinks: bool) -> tupl
     return made, *torch.autograd.grad((made * made.detach().cos()).sum(), wanted)
 
 
-@pytest.mark.parametrize("scores", [2**24, 1], ids=["one block", "many blocks"])
 @pytest.mark.parametrize(
-    ("family", "window", "softcap"),
-    [("gpt_oss", None, None), ("gpt_oss", 5, None), ("gemma2", None, 1.5), ("gemma2", 17, 1.5), ("llama", 1, None)],
+    ("family", "window", "softcap", "scores"),
+    [  # many blocks of scores, and all in one
+        ("gpt_oss", None, None, 1),
+        ("gpt_oss", 5, None, 2**24),
+        ("gemma2", None, 1.5, 2**24),
+        ("gemma2", 17, 1.5, 1),
+        ("llama", 1, None, 1),
+    ],
 )
 def test_it_is_transformers_own(
     family: str, window: int | None, softcap: float | None, scores: int, monkeypatch: pytest.MonkeyPatch
@@ -61,9 +66,3 @@ def test_it_is_transformers_own(
         ours(window, softcap, with_sinks=family == "gpt_oss"), eager(family, window, softcap), strict=True
     ):
         torch.testing.assert_close(found, wanted, atol=2e-6, rtol=1e-5)
-
-
-def test_what_is_plain() -> None:
-    assert AttentionRule(window=8).is_plain(8)
-    assert not AttentionRule(window=8).is_plain(9)
-    assert not AttentionRule(softcap=2.0).is_plain(1)

@@ -28,7 +28,6 @@ from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model
 from training.optimisation.packing import TrainingSample
-from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.text_part import active_parameters
 from training.optimisation.trainer import Trainer
 
@@ -171,25 +170,6 @@ def test_the_page_of_families_has_a_row_for_every_family_and_no_other() -> None:
 def test_attention_within_chunks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="chunks of 8 tokens"):
         PackedPolicy(load_model(make_family("llama4", tmp_path / "llama4")))
-
-
-def test_layers_that_are_not_known_are_not_packed(tmp_path: Path) -> None:
-    model = load_model(make_family("qwen3", tmp_path / "qwen3"))
-    assert packing_for(model, PACKING) == (PACKING, None)
-    model.config.layer_types = ["full_attention", "retention"] * 2
-    packing, note = packing_for(model, PACKING)
-    assert packing.single
-    assert note == (
-        "model qwen3 has layers that may carry a state from token to token, so a micro-batch is one sequence, as with "
-        "packing.single = true."
-    )
-    assert packing_for(model, packing) == (packing, None)
-
-
-def test_a_layer_with_a_state_does_not_run_without_boundaries(tmp_path: Path) -> None:
-    policy = PackedPolicy(load_model(make_family("lfm2", tmp_path / "lfm2")))
-    with pytest.raises(ValueError, match="PackedPolicy"):
-        policy.model(input_ids=torch.tensor([[5, 6, 7]]))
 
 
 def test_what_is_not_trained_must_still_be_there_to_be_saved(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from training.config import PackingSettings
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.optimisation.attention import PACKED_ATTENTION, packed_attention, register_packed_attention
+from training.optimisation.attention import packed_attention, register_packed_attention
 from training.optimisation.collating import collate, pack_samples
 from training.optimisation.logprobs import PackedPolicy, token_scores
 from training.optimisation.memory import LOGIT_ELEMENTS
@@ -121,19 +121,12 @@ def assert_same(one: tuple[float, dict[str, Tensor]], other: tuple[float, dict[s
     assert max(float(grad.abs().max()) for grad in other[1].values()) > 0.1  # or agreeing would say little
 
 
-@pytest.mark.parametrize("make", [some_samples, some_groups])
-@pytest.mark.parametrize("room", [32, 80, 1000])
-@pytest.mark.parametrize("elements", [1, 5 * VOCABULARY, 10**6])
+@pytest.mark.parametrize(
+    ("make", "room", "elements"), [(some_samples, 1000, 1), (some_groups, 80, 5 * VOCABULARY), (some_groups, 32, 10**6)]
+)
 def test_packed_and_unpacked_agree(make: Callable[[], list[TrainingSample]], room: int, elements: int) -> None:
     samples = make()
     assert_same(packed(samples, PackingSettings(micro_batch_tokens=room), elements), unpacked(samples))
-
-
-@pytest.mark.parametrize("make", [some_samples, some_groups])
-def test_the_order_of_sequences_does_not_matter(make: Callable[[], list[TrainingSample]]) -> None:
-    samples, settings = make(), PackingSettings(micro_batch_tokens=64)
-    shuffled = random.Random(3).sample(samples, len(samples))
-    assert_same(packed(shuffled, settings), packed(samples, settings))
 
 
 def test_no_sequence_sees_another() -> None:
@@ -153,20 +146,7 @@ def test_no_response_sees_another_of_its_prompt() -> None:
     torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=1e-6, rtol=1e-6)
 
 
-@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Qwen3", "Mistral"])
-def test_the_packed_masks_of_transformers_agree(family: str) -> None:
-    """The same row through sdpa with the mask that transformers makes from the positions."""
-    batch = collate(some_samples(5), tuple(range(5)))
-    scores = PackedPolicy(llama(family=family), TEMPERATURE)(batch)
-    theirs = llama(family=family)
-    theirs.set_attn_implementation("sdpa")
-    out = theirs(input_ids=batch.input_ids[None], position_ids=batch.position_ids[None], use_cache=False)
-    logits = out.logits[0, batch.logit_positions] / TEMPERATURE
-    wanted = logits.log_softmax(-1).gather(-1, batch.targets[:, None])[:, 0]
-    torch.testing.assert_close(scores.logprobs, wanted, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("rows", [1, 4, 100])
+@pytest.mark.parametrize("rows", [1, 4])
 def test_chunks_give_the_scores_and_gradients_of_the_whole(rows: int) -> None:
     chance = torch.Generator().manual_seed(0)
     hidden = torch.randn(11, 8, generator=chance, dtype=torch.float32)
@@ -187,16 +167,6 @@ def test_chunks_give_the_scores_and_gradients_of_the_whole(rows: int) -> None:
 
     for found, wanted in zip(graded(True), graded(False), strict=True):
         torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
-
-
-def test_an_entropy_that_is_only_looked_at_has_no_gradient() -> None:
-    hidden = torch.randn(5, 8, requires_grad=True)
-    scores = token_scores(
-        hidden, torch.zeros(5, dtype=torch.int64), torch.nn.Linear(8, 7), chunk_rows=2, entropy="value"
-    )
-    assert scores.logprobs.requires_grad
-    assert scores.entropy is not None
-    assert not scores.entropy.requires_grad
 
 
 class Largest(TorchDispatchMode):
@@ -234,27 +204,21 @@ def test_the_attention_does_not_run_without_boundaries() -> None:
 
 def test_what_the_attention_does_not_know_is_refused() -> None:
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
-    edges = torch.tensor([0, 3], dtype=torch.int32)
-    module = torch.nn.Identity()
-    with pytest.raises(ConfigError, match="position_bias"):
-        packed_attention(module, *tensors, None, cu_seq_lens_q=edges, max_length_q=3, position_bias=tensors[0])
-    with pytest.raises(ConfigError, match="look ahead"):
-        packed_attention(module, *tensors, None, cu_seq_lens_q=edges, max_length_q=3, is_causal=False)
-    with pytest.raises(ConfigError, match="dropout"):
-        packed_attention(module, *tensors, None, 0.1, cu_seq_lens_q=edges, max_length_q=3)
+    edges = {"cu_seq_lens_q": torch.tensor([0, 3], dtype=torch.int32), "max_length_q": 3}
+    refused: dict[str, dict[str, Any]] = {
+        "position_bias": {"position_bias": tensors[0]},
+        "look ahead": {"is_causal": False},
+        "dropout": {"dropout": 0.1},
+    }
+    for said, more in refused.items():
+        with pytest.raises(ConfigError, match=said):
+            packed_attention(torch.nn.Identity(), *tensors, None, **edges, **more)
 
 
 def test_a_model_that_changes_its_logits_in_an_unknown_way_is_refused() -> None:
     model = llama()
     model.config.logit_scale = 0.5
     with pytest.raises(ConfigError, match="logit_scale"):
-        PackedPolicy(model)
-
-
-def test_attention_within_chunks_is_refused() -> None:
-    model = llama()
-    model.config.layer_types, model.config.attention_chunk_size = ["chunked_attention", "full_attention"], 8
-    with pytest.raises(ConfigError, match="chunks of 8 tokens"):
         PackedPolicy(model)
 
 
@@ -272,10 +236,3 @@ def test_flash_attention_agrees_with_one_call_per_sequence(window: int | None) -
     halves = [tensor.cuda().bfloat16() for tensor in (query, key, value)]
     found, _ = packed_attention(module, *halves, None, cu_seq_lens_q=edges.cuda(), **rule)
     torch.testing.assert_close(found.float().cpu(), wanted, atol=2e-2, rtol=2e-2)
-
-
-def test_the_name_is_registered() -> None:
-    from transformers import AttentionInterface
-
-    register_packed_attention()
-    assert PACKED_ATTENTION in AttentionInterface().valid_keys()

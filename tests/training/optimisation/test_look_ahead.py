@@ -89,27 +89,6 @@ def test_few_rounds_are_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not threads()
 
 
-def test_the_next_rounds_are_made_while_one_is_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    gather, made, may_go_on, begun = look_ahead.gather, threading.Semaphore(0), threading.Event(), []
-
-    def held_up(*values: Any, **options: Any) -> Any:
-        begun.append(values)
-        if len(begun) > LOOK_AHEAD + 1:
-            assert may_go_on.wait(PATIENCE_S)
-        arrays = gather(*values, **options)
-        made.release()
-        return arrays
-
-    monkeypatch.setattr(look_ahead, "gather", held_up)
-    with Collation([sample([index], [1] * 20) for index in range(8)], SETTINGS, 1).made() as rounds:
-        next(rounds)
-        for _ in range(LOOK_AHEAD + 1):  # the first, and those that are made without being asked for
-            assert made.acquire(timeout=PATIENCE_S)
-        assert [len(next(rounds)) for _ in range(LOOK_AHEAD)] == [1] * LOOK_AHEAD  # although the thread stands still
-        may_go_on.set()
-        assert len(list(rounds)) == 8 - 1 - LOOK_AHEAD
-
-
 def half_marked(made: list[TrainingSample]) -> list[TrainingSample]:
     """Return samples of which the shortest alone is marked as on-policy, so that the last round fails."""
     shortest = min(made, key=lambda one: one.length)
@@ -138,9 +117,3 @@ def test_a_failed_step_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None
         trainer.step(samples(), GrpoSettings())
     assert raised.value is failed
     assert not threads()
-
-
-def test_a_step_says_how_long_it_waited() -> None:
-    trainer = solo(packing={"micro_batch_tokens": 40})
-    figures = trainer.step(samples(), GrpoSettings())
-    assert 0 < figures.collation_wait_s < figures.seconds

@@ -20,10 +20,8 @@ def test_a_saved_model_comes_back_with_the_same_weights(random_model: Path, tmp_
     assert again.training
     assert not model.training
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
-
-
-def test_the_mark_names_the_revision(random_model: Path) -> None:
-    assert published_revision(random_model) == folder_revision(random_model)
+    assert published_revision(tmp_path / "copy") == folder_revision(tmp_path / "copy")
+    assert load_model(random_model, dtype="bfloat16").dtype is torch.bfloat16
 
 
 def test_publishing_again_replaces_the_folder_and_leaves_nothing_aside(
@@ -40,35 +38,20 @@ def test_publishing_again_replaces_the_folder_and_leaves_nothing_aside(
     assert (tmp_path / "model" / "README.md").read_text() == "new\n"
 
 
-def test_a_folder_without_a_mark_is_not_whole(random_model: Path, tmp_path: Path) -> None:
-    save_model(load_model(random_model), load_tokenizer(random_model), tmp_path / "model")
-    (tmp_path / "model" / MARK).unlink()
-    with pytest.raises(StoreError, match="publish it again"):
-        published_revision(tmp_path / "model")
-
-
-def test_dtype_is_converted_while_loading(random_model: Path) -> None:
-    assert load_model(random_model, dtype="bfloat16").dtype is torch.bfloat16
-
-
-def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_whole_is_refused(random_model: Path, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"config\.json is missing"):
         load_model(tmp_path)
-
-
-def test_a_broken_weight_file_is_refused(random_model: Path, tmp_path: Path) -> None:
-    save_model(load_model(random_model), load_tokenizer(random_model), tmp_path / "model")
-    (tmp_path / "model" / "model.safetensors").unlink()
-    with pytest.raises(PolicyError, match="cannot load this model"):
-        load_model(tmp_path / "model")
-
-
-def test_a_tokenizer_without_a_chat_template_is_refused(random_model: Path, tmp_path: Path) -> None:
-    tokenizer = load_tokenizer(random_model)
+    tokenizer, folder = load_tokenizer(random_model), tmp_path / "model"
     tokenizer.chat_template = None
-    save_model(load_model(random_model), tokenizer, tmp_path / "model")
+    save_model(load_model(random_model), tokenizer, folder)
     with pytest.raises(PolicyError, match="no chat template"):
-        load_tokenizer(tmp_path / "model")
+        load_tokenizer(folder)
+    (folder / MARK).unlink()
+    with pytest.raises(StoreError, match="publish it again"):
+        published_revision(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(PolicyError, match="cannot load this model"):
+        load_model(folder)
 
 
 def test_whoever_overwrites_the_file_does_not_change_a_loaded_model(random_model: Path, tmp_path: Path) -> None:

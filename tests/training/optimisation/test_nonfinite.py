@@ -15,21 +15,27 @@ from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.trainer import TrainingError
 
 
-def test_a_broken_model_before_any_step() -> None:
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (0, "no finite numbers before any step: look for NaN in its weights"),
+        (1, r"an earlier step broke the weights; .* lower optim.learning_rate"),
+    ],
+)
+def test_a_broken_model(steps: int, said: str) -> None:
     trainer = solo()
+    for _ in range(steps):
+        trainer.step(samples(), GrpoSettings())
     with torch.no_grad():
         next(trainer.policy.parameters()).fill_(math.nan)
-    with pytest.raises(TrainingError, match="no finite numbers before any step: look for NaN in its weights"):
+    with pytest.raises(TrainingError, match=said):
         trainer.step(samples(), GrpoSettings())
 
 
-def test_weights_that_an_earlier_step_broke() -> None:
-    trainer = solo()
-    trainer.step(samples(), GrpoSettings())
-    with torch.no_grad():
-        next(trainer.policy.parameters()).fill_(math.nan)
-    with pytest.raises(TrainingError, match=r"an earlier step broke the weights; .* lower optim.learning_rate"):
-        trainer.step(samples(), GrpoSettings())
+def test_an_advantage_that_is_no_number() -> None:
+    broken = [replace(one, advantage=math.nan) for one in samples()]
+    with pytest.raises(TrainingError, match=r"the loss is nan, while all log-probabilities are finite: an advantage"):
+        solo().step(broken, GrpoSettings())
 
 
 def test_an_overflow_in_the_backward_pass() -> None:

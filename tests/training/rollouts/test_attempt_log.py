@@ -113,16 +113,6 @@ def test_a_resumed_run_keeps_what_its_checkpoint_names_and_no_more(tmp_path: Pat
         read_attempts(tmp_path)
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
-    other = tmp_path / "attempts" / "0123"
-    other.mkdir(parents=True)
-    (other / "key.json").write_text('{"policy": "weak@1", "prompt": "p", "sampling": "s", "kind": "vllm"}')
-    (other / "part-0.parquet").write_bytes(b"")
-    with log(tmp_path):
-        pass
-    assert (other / "part-0.parquet").exists()
-
-
 def test_reading_goes_on_while_attempts_are_written(tmp_path: Path) -> None:
     with log(tmp_path) as written:
         record(written, 0)
@@ -136,14 +126,6 @@ def test_reading_goes_on_while_attempts_are_written(tmp_path: Path) -> None:
     indices = [index for table in (first, *rest) for index in table["index"].to_list()]
     assert sorted(indices)[:8] == list(range(8))
     assert len(indices) == len(set(indices))
-
-
-def test_tokens_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
-    with log(tmp_path, storing="tokens") as written:
-        record(written, 0, 1)
-    row = read_attempts(tmp_path).row(0, named=True)
-    assert row["token_ids"] == [5, 6, 7]
-    assert row["logprobs"] == pytest.approx([-0.1, -0.2, -0.3])
 
 
 def test_a_disk_that_takes_nothing_ends_the_run_in_a_sentence(tmp_path: Path) -> None:

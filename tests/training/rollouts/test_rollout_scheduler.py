@@ -56,26 +56,6 @@ def test_groups_are_trained_on_in_the_order_they_finish() -> None:
     assert step(scheduler) == [3, 1]
 
 
-def test_a_place_is_free_before_the_verdict_and_before_the_group_is_whole() -> None:
-    scheduler = scheduler_of(group_size=4, n_async=4, n_batch=4)
-    first = start(scheduler)
-    scheduler.mark_generated(first[2])
-    (after,) = start(scheduler)
-    assert (after.group, after.index) == (1, 0)
-    assert scheduler.idle_slots == 0
-
-
-def test_dropped_groups_make_room_and_the_batch_stays_whole() -> None:
-    scheduler = scheduler_of(group_size=2, n_async=4, n_batch=4, max_staleness=0)
-    finish(scheduler, start(scheduler), "bad")
-    assert scheduler.next_batch() is None
-    assert scheduler.ledger().dropped == {"no_diversity": 4}
-    finish(scheduler, start(scheduler))
-    assert step(scheduler) == [2, 3]
-    ledger = scheduler.ledger()
-    assert (ledger.admitted, ledger.trained, ledger.balanced) == (8, 4, True)
-
-
 def test_what_the_verifier_could_not_judge_leaves_its_group_and_is_counted() -> None:
     scheduler = scheduler_of(group_size=3, n_async=3, n_batch=3)
     tickets = start(scheduler)[:3]
@@ -87,18 +67,6 @@ def test_what_the_verifier_could_not_judge_leaves_its_group_and_is_counted() -> 
     assert batch.groups[0].exclusion_reasons == ("broken",)
     scheduler.mark_trained(batch)
     assert (scheduler.ledger().trained, scheduler.ledger().dropped) == (2, {"broken": 1})
-
-
-def test_a_group_without_any_verdict_is_dropped() -> None:
-    scheduler = scheduler_of(group_size=2, n_async=4, n_batch=4)
-    tickets = start(scheduler)
-    finish(scheduler, tickets[:2], "broken")
-    scheduler.mark_failed(tickets[2], "engine_died")
-    scheduler.mark_generated(tickets[3])
-    scheduler.mark_failed(tickets[3], "engine_died")
-    ledger = scheduler.ledger()
-    assert ledger.dropped == {"broken": 2, "engine_died": 2}
-    assert ledger.balanced
 
 
 def test_staleness_zero_is_the_synchronous_loop() -> None:
@@ -127,16 +95,6 @@ def test_a_batch_waits_for_a_group_that_is_due() -> None:
     assert step(scheduler) == [0]
 
 
-def test_the_queue_is_bounded_by_admission() -> None:
-    scheduler = scheduler_of(group_size=2, n_async=4, n_batch=2, max_staleness=100)
-    for _ in range(10):
-        finish(scheduler, start(scheduler))
-    assert scheduler.outstanding_rollouts == scheduler.settings.max_outstanding == 12
-    assert scheduler.admit() is None
-    step(scheduler)
-    assert len(start(scheduler)) == 2
-
-
 def test_the_end_of_the_data_gives_a_smaller_batch() -> None:
     scheduler = scheduler_of(3, group_size=2, n_async=8, n_batch=4, n_minibatch=2)
     finish(scheduler, start(scheduler))
@@ -146,18 +104,6 @@ def test_the_end_of_the_data_gives_a_smaller_batch() -> None:
     assert batch is not None
     assert [[group.number for group in part] for part in batch.minibatches(scheduler.settings)] == [[2]]
     assert scheduler.next_batch(partial=True) is None
-
-
-def test_abandoning_counts_what_is_under_way() -> None:
-    scheduler = scheduler_of(group_size=2, n_async=5, n_batch=4)
-    tickets = start(scheduler)
-    finish(scheduler, tickets[:3])
-    scheduler.mark_failed(tickets[4], "engine_died")
-    assert scheduler.drop_outstanding("end_of_run") == (tickets[3],)
-    ledger = scheduler.ledger()
-    assert ledger.dropped == {"end_of_run": 4, "engine_died": 1}
-    assert ledger.balanced
-    assert ledger.running == ledger.judging == ledger.waiting == ledger.ready == 0
 
 
 def test_what_cannot_be_is_refused() -> None:
@@ -274,12 +220,6 @@ def test_a_state_is_taken_between_batches_and_goes_on_as_it_was() -> None:
     assert step(other) == [1]
     with pytest.raises(ValueError, match="new scheduler"):
         other.restore(state, str)
-
-
-def test_the_paper_advises_against_some_sizes() -> None:
-    assert CollectorSettings(group_size=8, n_async=64, n_batch=32).warnings() == ()
-    many = CollectorSettings(group_size=8, n_async=96, n_batch=32, n_minibatch=16, max_staleness=1).warnings()
-    assert [text.split(" ")[0] for text in many] == ["max_staleness", "n_async", "n_minibatch"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from curation.records import Domain, Outcome, PromptRequest
 from training.config import RewardSettings
 from training.embedded_model import WEIGHTS
 from training.optimisation.model import load_tokenizer
-from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, derive_seed, encode_rollout
+from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, encode_rollout
 from training.rollouts.tasks import TrainingTask
 from training.rollouts.verifiers import Verifiers
 
@@ -37,20 +37,17 @@ def judged(judges: Verifiers, text: str, task: TrainingTask = TASK) -> Rollout:
     return asyncio.run(rollouts.verify(task, said(text), group=0))
 
 
-def test_right_and_wrong(judges: Verifiers) -> None:
+def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: Verifiers) -> None:
     right = judged(judges, "<think>2 + 2 = 4</think>The answer is \\boxed{4}.")
     assert right.outcome is Outcome.CORRECT
     assert right.reward.total == pytest.approx(1.0)
+    assert decode_rollout(json.loads(json.dumps(encode_rollout(right)))) == right
     wrong = judged(judges, "<think>?</think>The answer is \\boxed{5}.")
     assert wrong.outcome is Outcome.WRONG
     assert wrong.reward.total == pytest.approx(0.1)
-
-
-def test_a_broken_form_never_reaches_the_verifier(judges: Verifiers) -> None:
-    found = judged(judges, "The answer is \\boxed{4}.")
-    assert found.outcome is None
-    assert found.reward.total == 0
-    assert "<think>" in found.method
+    broken = judged(judges, "The answer is \\boxed{4}.")
+    assert (broken.outcome, broken.reward.total) == (None, 0)
+    assert "<think>" in broken.method
 
 
 def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
@@ -62,19 +59,6 @@ def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
         assert found.row()["reward"] == {}
 
 
-def test_a_rollout_survives_a_checkpoint_exactly(judges: Verifiers) -> None:
-    made = judged(judges, "<think>2 + 2</think>\\boxed{4}")
-    assert decode_rollout(json.loads(json.dumps(encode_rollout(made)))) == made
-
-
-def test_a_row_says_what_the_curriculum_needs(judges: Verifiers) -> None:
-    row = judged(judges, "<think>2 + 2</think>\\boxed{4}").row()
-    assert row["problem"] == "p1"
-    assert row["outcome"] == "correct"
-    assert (row["oldest"], row["newest"], row["tokens"]) == (0, 1, 3)
-    assert row["reward"]["correctness"] == pytest.approx(0.9)
-
-
 def test_the_prompt_is_the_one_that_sampling_uses(judges: Verifiers) -> None:
     tokenizer = load_tokenizer(WEIGHTS)
     plain = RolloutRunner(tokenizer, PLAIN, judges, REWARDS, None, seed=1).prompt_ids(TASK)
@@ -83,9 +67,3 @@ def test_the_prompt_is_the_one_that_sampling_uses(judges: Verifiers) -> None:
     whole = tokenizer.decode(list(RolloutRunner(tokenizer, SOLVE, judges, REWARDS, None, seed=1).prompt_ids(TASK)))
     assert whole.startswith("system:")
     assert "\\boxed{}" in whole
-
-
-def test_seeds_differ_by_run_group_and_index() -> None:
-    seeds = {derive_seed(run, f"{group}:{index}") for run in range(3) for group in range(4) for index in range(5)}
-    assert len(seeds) == 60
-    assert all(0 <= seed < 2**63 for seed in seeds)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
-from training.config import CollectorSettings
 from training.objectives.credit import filter_group
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
-from training.rollouts.stall_monitor import StallMonitor, fate_of, stall_thresholds
-
-COLLECTOR = CollectorSettings(group_size=4, n_async=8, n_batch=8)
+from training.rollouts.stall_monitor import StallMonitor
 
 
 def rollout(reward: Reward, finish: str = "stop", text: str = "17 + 25 is 42") -> Rollout:
@@ -35,19 +30,6 @@ def monitor(said: list[str], warn_after: int, stop_after: int | None = None) -> 
 
 def finish(watched: StallMonitor, *group: Rollout) -> None:
     watched.record_group(group, filter_group([one.reward for one in group], "reward"))
-
-
-def test_fates() -> None:
-    assert fate_of(BROKEN) == "format: does not start with <think>"
-    assert fate_of(CUT) == "cut off"
-    assert fate_of(EXCLUDED) == "verifier: timeout"
-    assert [fate_of(WRONG), fate_of(CORRECT)] == ["wrong", "correct"]
-    assert fate_of(replace(CORRECT, completion=CUT.completion)) == "correct"
-
-
-def test_thresholds_follow_the_collector_and_hold_sixteen_groups_at_least() -> None:
-    assert stall_thresholds(COLLECTOR) == (64, 256)
-    assert stall_thresholds(CollectorSettings()) == (4096, 16384)
 
 
 def test_it_speaks_once_and_then_asks_for_the_end() -> None:
@@ -108,7 +90,3 @@ def test_failed_generations_count_at_once_and_several_ways_to_break_the_format_a
     finish(watched, *ways)
     assert watched.is_stalled
     assert "Commonest (57 %): format: 2 <think>" in watched.report()  # 4 of 7 broke it, each in its way
-
-
-def test_a_step_without_an_attempt_is_reported_as_such() -> None:
-    assert "no attempt was made" in monitor([], 100).report()

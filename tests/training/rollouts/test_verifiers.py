@@ -15,7 +15,7 @@ from curation.verify.math_judge import Verdict
 from curation.verify.programs.problem import CodeProblem, CodeTest
 from training.config import RewardSettings
 from training.embedded_model.problems import Split
-from training.recipe import CuratedData, EmbeddedData
+from training.recipe import CuratedData
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
@@ -47,13 +47,6 @@ def code() -> Iterator[Verifiers]:
         pytest.skip(f"no sandbox here: {error}")
 
 
-def test_math() -> None:
-    with Verifiers([FIVE], 1, RewardSettings()) as judges:
-        said = [f"<think>…</think>\\boxed{{{answer}}}" for answer in ("5", "6", "\\frac{10}{2}")]
-        outcomes = [verdict.outcome for verdict in asked(judges, FIVE, *said)]
-    assert outcomes == [Outcome.CORRECT, Outcome.WRONG, Outcome.CORRECT]
-
-
 def test_math_is_judged_by_what_the_statement_asks_for() -> None:
     rope = TrainingTask(PromptRequest("rope", "How long is the rope in metres?", Domain.MATH, "en"), "31")
     with Verifiers([rope], 1, RewardSettings()) as judges:
@@ -67,12 +60,9 @@ def test_code_with_the_share_of_tests_passed(code: Verifiers) -> None:
     found = asked(code, SUM, program(right), program("input()\nprint(3)"), "<think>…</think>no program")
     assert [verdict.outcome for verdict in found] == [Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER]
     assert [verdict.passed for verdict in found] == [1.0, 0.5, 0.0]
-
-
-def test_the_end_of_a_finished_program_closes_its_block(code: Verifiers) -> None:
-    text = program("print(sum(map(int, input().split())))").removesuffix("\n```")
-    ends = [asyncio.run(code.verify(SUM, text, 1, finish)).outcome for finish in ("stop", "length", None)]
-    assert ends == [Outcome.CORRECT, Outcome.NO_ANSWER, Outcome.NO_ANSWER]
+    text = program(right).removesuffix("\n```")  # the end of a finished program closes its block
+    ends = [asyncio.run(code.verify(SUM, text, 1, finish)).outcome for finish in ("stop", "length")]
+    assert ends == [Outcome.CORRECT, Outcome.NO_ANSWER]
 
 
 def curated(folder: Path, *rows: dict[str, object]) -> CuratedData:
@@ -124,10 +114,3 @@ def test_a_set_of_problems_with_prefixes_is_no_other_set_without_them(tmp_path: 
                 load_tasks(data, Split.TRAIN, tmp_path)
         else:
             assert list(load_tasks(data, Split.TRAIN, tmp_path)) == ["a", "b"]
-
-
-def test_embedded_tasks_never_meet_the_held_out_ones() -> None:
-    data = EmbeddedData(kind="embedded", problems=50, seed=1)
-    train, held = (load_tasks(data, split, Path()) for split in (Split.TRAIN, Split.HELD_OUT))
-    assert len(train) == len(held) == 50
-    assert not set(train) & set(held)

@@ -53,15 +53,6 @@ def test_the_models_own_texts_become_the_tokens_that_were_drawn(with_tokens: Pat
     assert same >= 0.8 * rows.height  # letters may be cut into tokens in several ways
 
 
-def test_grpo_goes_on_from_attempts_whose_probabilities_are_kept(with_tokens: Path, tmp_path: Path) -> None:
-    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}
-    stored = {"runs": (str(with_tokens),), "only": True}
-    made = small(steps=1, collector=sizes, evaluation={"data": None}, stored=stored, **NO_CHECKS)
-    train(made, Path(), tmp_path / "run")
-    (row,) = lines(tmp_path / "run" / "metrics.jsonl")
-    assert row["policy/ratio_mean"] == pytest.approx(1, abs=1e-3)  # of the same weights as drew them
-
-
 class Letters:
     """A tokenizer of one token a letter; 0 ends a response."""
 

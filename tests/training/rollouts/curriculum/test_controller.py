@@ -48,34 +48,6 @@ def test_what_is_always_solved_retires_and_what_never_is_waits() -> None:
     assert not {"p0", "p1"} & set(drawn)
 
 
-def test_a_flat_reward_brings_the_deferred() -> None:
-    made = course()
-    for problem in PROBLEMS[:4]:
-        made.record_group(problem, 1, 0, 64)
-    seen = []
-    for step, wiggle in enumerate((0.0, 0.001, 0.0, 0.001), start=1):
-        seen += made.after_step(step, 0.5 + wiggle, 50.0 + wiggle)[1]
-    changes = {change.setting: change for change in seen}
-    assert changes["active"].new == 10
-    assert made.pool_sizes() == {"active": 10, "deferred": 2, "retired": 0}
-    assert "flat" in changes["active"].reason
-
-
-def test_a_restored_course_goes_on_as_the_undisturbed_one() -> None:
-    undisturbed, first = course(), course()
-    for made in (undisturbed, first):
-        for step in range(1, 4):
-            made.record_group(made.draw_problem(), step, 16, 16)
-            made.after_step(step, 0.5, 50.0)
-        made.record_group("p3", 4, 1, 8)
-    again = course()
-    again.restore(json.loads(json.dumps(first.state())))
-    for made in (undisturbed, again):
-        made.after_step(4, 0.5, 50.0)
-    assert again.state() == undisturbed.state()
-    assert [again.draw_problem() for _ in range(20)] == [undisturbed.draw_problem() for _ in range(20)]
-
-
 def test_rows_that_a_refresh_drew_come_in_and_a_resumed_run_draws_the_same_ones() -> None:
     first = course()
     for step in range(1, 4):
