@@ -1,17 +1,24 @@
-"""Prompts under a chat template: refused, without their system message, or without room."""
+"""Prompts under a chat template: refused, without their system message, or without room; results as a table."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+import torch
 
 from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
 from training.checks.prompts import check_prompts, check_room, without_room
-from training.checks.results import CheckResult
+from training.checks.results import (
+    CheckResult,
+    ModelCheckError,
+    format_results,
+    mean_difference,
+    require_passed,
+)
 from training.config import PackingSettings
 from training.embedded_model import WEIGHTS
 from training.optimisation.model import load_tokenizer
@@ -88,3 +95,37 @@ def test_a_sequence_that_no_micro_batch_holds_is_refused_before_it_is_made(token
     assert longest is not None
     assert f"set packing.micro_batch_tokens = {int(longest) + 100}, or a lower max_tokens" in small.advice
     assert room(tokenizer, 110, 100, micro_batch_tokens=110).passed  # the context ends it before
+
+
+RESULTS = [
+    CheckResult("end token", None, None, "</s> (2) ends a response"),
+    CheckResult("room", 1200, 4096, ""),
+    CheckResult("packed = unpacked", 0.4321, 1e-3, "0.43 nats off", "set packing.single = true"),
+]
+
+
+def test_the_table_has_a_line_for_each() -> None:
+    assert format_results(RESULTS) == [
+        "check              figure  tolerance  result",
+        "end token                             ok       </s> (2) ends a response",
+        "room               1,200   4,096      ok",
+        "packed = unpacked  0.43    0.001      refused  0.43 nats off; set packing.single = true",
+    ]
+
+
+def test_the_first_that_failed_is_the_error() -> None:
+    require_passed(RESULTS[:2], "some/model")
+    with pytest.raises(ModelCheckError) as caught:
+        require_passed(RESULTS, "some/model")
+    assert str(caught.value).startswith(
+        "model some/model: packed = unpacked: 0.43 nats off; set packing.single = true. `goldilocks train RECIPE"
+    )
+
+
+def test_the_mean_is_over_tokens_and_no_number_is_never_near() -> None:
+    ours = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0])]
+    theirs = [torch.tensor([1.0, 2.5, 3.0]), torch.tensor([4.5])]
+    assert mean_difference(ours, theirs) == pytest.approx(0.25)
+    assert mean_difference(ours, [torch.tensor([1.0, float("nan"), 3.0]), ours[1]]) == float("inf")
+    assert mean_difference(ours, [torch.tensor([1.0, float("-inf"), 3.0]), ours[1]]) == float("inf")
+    assert mean_difference([], []) == float("inf")

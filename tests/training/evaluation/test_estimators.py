@@ -1,4 +1,4 @@
-"""The estimators, against enumeration and by hand."""
+"""Estimators against enumeration and by hand, pass@1 of an evaluation, and comparisons of arms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from itertools import combinations
 from random import Random
 
 import pytest
+from pydantic import ValidationError
 
+from curation.config.base import to_plain
+from curation.policies.completions import TokenCompletion
+from curation.records import Outcome
+from training.evaluation.ablations import Ablation, TrainedArm, ablation_lines, compare_arms
 from training.evaluation.estimators import (
     crossed_interval,
     majority_at_k,
@@ -18,6 +23,9 @@ from training.evaluation.estimators import (
     paired_difference,
     pass_at_k,
 )
+from training.evaluation.evaluate import summarise_evaluation
+from training.rewards import Reward
+from training.rollouts.rollouts import Rollout
 
 
 def test_pass_at_k_is_the_share_of_subsets_with_a_correct_one() -> None:
@@ -106,3 +114,85 @@ def test_a_crossed_interval_covers_both_ways() -> None:
         covered += estimate.low <= truth <= estimate.high
     assert 90 <= covered <= 100
     assert crossed_interval([[0.1, 0.3]]) == mean_interval([0.1, 0.3], -1, 1)
+
+
+def one(outcome: Outcome | None, tokens: int = 2) -> Rollout:
+    made = TokenCompletion((1,), (5,) * tokens, (-0.1,) * tokens, (0,) * tokens, "", "stop")
+    return Rollout("p", made, Reward(), outcome, "")
+
+
+def test_by_hand() -> None:
+    right, wrong = one(Outcome.CORRECT), one(Outcome.WRONG, tokens=4)
+    found = summarise_evaluation([[right, right], [right, wrong], [one(None), wrong]])
+    assert found.pass_rate == pytest.approx(0.5)
+    reach = 1.96 * 0.5 / math.sqrt(3)  # rates 1, 1/2, 0 have a deviation of 1/2
+    assert (found.low, found.high) == pytest.approx((max(0.5 - reach, 0), min(0.5 + reach, 1)))
+    assert (found.problems, found.rollouts, found.unjudged) == (3, 6, 0)
+    assert found.mean_tokens == pytest.approx((2 * 4 + 4 * 2) / 6)
+
+
+def test_what_could_not_be_judged_or_was_refused_counts_neither_way() -> None:
+    right, wrong, timeout, broken = map(one, (Outcome.CORRECT, Outcome.WRONG, Outcome.TIMEOUT, Outcome.BROKEN))
+    for attempts, rate, unjudged in (
+        ([[right, timeout], [broken]], 1.0, 2),
+        ([[right, wrong], [right, None]], 0.5, 2),
+    ):
+        found = summarise_evaluation(attempts)
+        assert (found.pass_rate, found.problems, found.unjudged) == (rate, 1, unjudged)
+    assert math.isnan(summarise_evaluation([[broken]]).pass_rate)
+
+
+TABLE = {
+    "name": "two-axes",
+    "recipe": "train.toml",
+    "set": ["steps=3"],
+    "seeds": [1, 2, 3],
+    "benches": ["demo"],
+    "axes": [
+        {"name": "a", "values": [{"name": "one"}, {"name": "two", "set": ["x=2"], "recipe": "other.toml"}]},
+        {"name": "b", "values": [{"name": "low", "set": ["x=0"]}, {"name": "high", "set": ["y=1"]}]},
+    ],
+}
+
+
+def test_arms_are_all_combinations_the_base_first() -> None:
+    arms = Ablation.model_validate(to_plain(TABLE)).arms()
+    assert [arm.name for arm in arms] == ["one-low", "one-high", "two-low", "two-high"]
+    assert arms[2].changes(["steps=3"], 7) == ["steps=3", "x=2", "x=0", "seed=7"]
+    assert [arm.recipe("train.toml") for arm in arms] == ["train.toml", "train.toml", "other.toml", "other.toml"]
+
+
+def trained(*rates: float) -> TrainedArm:
+    return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 3, 1000.0, 0.25)
+
+
+def test_an_arm_may_start_from_another_of_its_axis() -> None:
+    start = {"name": "start", "values": [{"name": "rl"}, {"name": "sft"}, {"name": "both", "after": "sft"}]}
+    clip = {"name": "clip", "values": [{"name": "low"}, {"name": "high"}]}
+    table = {"name": "x", "recipe": "r.toml", "benches": ["demo"]}
+    arms = Ablation.model_validate(to_plain({**table, "axes": [start, clip]})).arms()
+    assert {arm.name: arm.after for arm in arms if arm.after} == {"both-low": "sft-low", "both-high": "sft-high"}
+    later = {"name": "start", "values": [{"name": "both", "after": "sft"}, {"name": "sft"}]}
+    with pytest.raises(ValidationError, match=r"after = sft is no earlier value of it \(none\)"):
+        Ablation.model_validate(to_plain({**table, "axes": [later]}))
+    with pytest.raises(ValidationError, match="`after` stands in two axes"):
+        Ablation.model_validate(to_plain({**table, "axes": [start, {**start, "name": "again"}]}))
+
+
+def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:
+    base = {seed: trained(*[0.5, 0.4, 0.6, 0.5] * 5) for seed in (1, 2, 3)}
+    better = {seed: trained(*[0.7 + 0.01 * seed, 0.6, 0.8, 0.7] * 5) for seed in (1, 2, 3)}
+    mixed = {seed: trained(*[0.5 + 0.1 * (seed - 2), 0.4, 0.6, 0.6] * 5) for seed in (1, 2, 3)}
+    results = compare_arms("base", {"base": base, "better": better, "mixed": mixed})
+    assert [(result.arm, result.verdict) for result in results] == [
+        ("base", ""),
+        ("better", "better"),
+        ("mixed", "no difference shown"),
+    ]
+    assert results[1].difference is not None
+    assert results[1].difference.mean == pytest.approx((0.22 + 0.2 * 3) / 4)
+    assert results[0].pass_1.mean == pytest.approx(0.5)
+    ablation = Ablation.model_validate(to_plain(TABLE))
+    lines = "\n".join(ablation_lines(ablation, results))
+    assert "| better | 3 |" in lines
+    assert "no difference shown" in lines

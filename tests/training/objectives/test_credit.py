@@ -1,18 +1,23 @@
-"""Credit through the seam: what each choice gives a minibatch, and which groups it drops."""
+"""Advantages and credit by hand, by enumeration and through the seam; which groups are dropped."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
 
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.base import CreditInputs
-from training.objectives.credit import decide_group, group_credit
+from training.objectives.credit import advantages, decide_group, filter_group, group_credit
 from training.objectives.grpo import GrpoSettings
-from training.objectives.set_credit import majority_credit
+from training.objectives.set_credit import best_of_k_credit, majority_credit
 from training.rewards import Reward
 
 RIGHT = Reward(format=0.1, correctness=0.9, correct=True)
@@ -80,3 +85,143 @@ def test_a_group_that_is_too_small_or_too_large_is_refused(table: dict[str, Any]
         recipe(objective=table, collector=sizes)
     for allowed in ({**table, "k": 2}, {"k": 8}):
         assert recipe(objective=allowed, collector=sizes).collector.group_size == size
+
+
+LATE = Reward(format=0.1, correctness=0.9, length=-0.05, correct=True)
+
+REWARDS = torch.tensor([[1.0], [0.0], [0.5], [0.1], [1.1], [0.1]], dtype=torch.float64)
+GROUPS = torch.tensor([7, 7, 7, 2, 2, 2])
+CENTRED = torch.tensor([0.5, -0.5, 0.0, -1 / 3, 2 / 3, -1 / 3], dtype=torch.float64)
+
+
+def test_the_normalisations_by_hand() -> None:
+    torch.testing.assert_close(advantages(REWARDS, GROUPS, "none"), CENTRED)
+    std = (sum(value**2 for value in CENTRED.tolist()) / 6) ** 0.5  # the mean is 0
+    torch.testing.assert_close(advantages(REWARDS, GROUPS, "minibatch"), CENTRED / std)
+    grouped = advantages(REWARDS, GROUPS, "group")
+    torch.testing.assert_close(grouped[:3], CENTRED[:3] / (0.5 / 3) ** 0.5)
+    torch.testing.assert_close(grouped[3:], CENTRED[3:] / CENTRED[3:].std(correction=0))
+    equal = torch.full((4, 1), 0.3, dtype=torch.float64)
+    for normalise in ("minibatch", "group", "components"):  # a floor keeps equal rewards finite
+        assert advantages(equal, torch.tensor([0, 0, 1, 1]), normalise).abs().max() < 1e-6
+
+
+def test_components_are_normalised_one_by_one_and_their_sum_over_the_minibatch() -> None:
+    """GDPO (arXiv 2601.05242) by hand: two rewards, and a group in which the second is equal."""
+    rewards = torch.tensor([[0, 1], [1, 0], [1, 1], [0, 5], [1, 5], [0, 5]], dtype=torch.float64)
+    low, high = -math.sqrt(2), math.sqrt(1 / 2)  # (0 - 2/3) / sqrt(2/9), (1 - 2/3) / sqrt(2/9)
+    sums = [low + high, high + low, high + high, -high, -low, -high]
+    std = math.sqrt(sum(value**2 for value in sums) / 6)  # the mean is 0
+    found = advantages(rewards, GROUPS, "components")
+    assert found.tolist() == pytest.approx([value / std for value in sums])
+
+
+def test_gdpo_tells_apart_what_grpo_makes_equal() -> None:
+    """Rewards (0, 1), (0, 2) against (0, 0) and (1, 1): sums 1 and 2 above 0 (arXiv 2601.05242)."""
+    once = torch.tensor([[0.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    both = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+    group, two = torch.tensor([0, 0]), torch.tensor([0, 0, 1, 1])
+    for rewards in (once, both):  # GRPO: the same advantages
+        assert advantages(rewards.sum(1, keepdim=True), group, "group").tolist() == [-1.0, 1.0]
+    found = advantages(torch.cat([once, both]), two, "components")
+    assert found[3] == pytest.approx(2 * found[1])
+
+
+@pytest.mark.parametrize(
+    ("rewards", "by_reward", "by_correctness"),
+    [
+        ([RIGHT, WRONG], None, None),
+        ([RIGHT, RIGHT], "all_correct", "all_correct"),
+        ([WRONG, WRONG], "none_correct", "none_correct"),
+        ([BAD, BAD], "none_correct", "none_correct"),
+        ([RIGHT, LATE], None, "all_correct"),  # printed constraint against prose
+        ([WRONG, BAD], None, "none_correct"),
+        ([RIGHT, BROKEN], "too_few_judged", "too_few_judged"),
+        ([BROKEN, BROKEN], "too_few_judged", "too_few_judged"),
+        ([RIGHT, RIGHT, BROKEN], "all_correct", "all_correct"),
+        ([RIGHT, WRONG, BROKEN], None, None),
+        ([Reward(format=0.1, correct=True), WRONG], "same_reward", "same_reward"),
+        ([RIGHT, replace(RIGHT, length=-0.1, language=0.1)], "all_correct", "all_correct"),  # equal but for rounding
+    ],
+)
+def test_which_groups_are_dropped(rewards: list[Reward], by_reward: str | None, by_correctness: str | None) -> None:
+    assert filter_group(rewards, "reward").drop_reason == by_reward
+    assert filter_group(rewards, "correctness").drop_reason == by_correctness
+    expected = "too_few_judged" if by_reward == "too_few_judged" else None
+    assert filter_group(rewards, "none").drop_reason == expected
+    assert filter_group(rewards, "none").exclusion_reasons == tuple(one.excluded_by for one in rewards)
+
+
+ARMS = 5
+LOGITS = torch.tensor([0.3, -0.4, 0.8, 0.1, -1.0], dtype=torch.float64)
+BINARY = [0.0, 1.0, 0.0, 0.0, 1.0]
+MANY = [0.0, 0.1, 0.25, 1.0, 1.1]
+ANSWERS = ["7", "a", "a", None, "8"]
+SOLVED = [True, False, False, False, True]
+
+
+def share_right(arms: Sequence[int]) -> float:
+    """Count a vote by hand."""
+    votes: dict[str, int] = {}
+    for arm in arms:
+        answer = "right" if SOLVED[arm] else ANSWERS[arm]
+        if answer is not None:
+            votes[answer] = votes.get(answer, 0) + 1
+    most = max(votes.values(), default=0)
+    winners = [answer for answer, count in votes.items() if count == most]
+    return 1 / len(winners) if "right" in winners else 0.0
+
+
+def expected(logits: torch.Tensor, k: int, worth: Callable[[Sequence[int]], float]) -> float:
+    """What k independent draws are worth."""
+    chances: list[float] = logits.softmax(-1).tolist()
+    draws = itertools.product(range(ARMS), repeat=k)
+    return sum((math.prod(chances[arm] for arm in arms) * worth(arms) for arms in draws), 0.0)
+
+
+def finite_differences(k: int, worth: Callable[[Sequence[int]], float]) -> list[float]:
+    step, slopes = 1e-5, []
+    for place in range(ARMS):
+        move = torch.zeros(ARMS, dtype=torch.float64)
+        move[place] = step
+        slopes.append((expected(LOGITS + move, k, worth) - expected(LOGITS - move, k, worth)) / (2 * step))
+    return slopes
+
+
+def estimated(n: int, credit: Callable[[Sequence[int]], Sequence[float]]) -> list[float]:
+    """Expectation, over all groups of n, of the mean of gain times the score."""
+    chances = LOGITS.softmax(-1).numpy()
+    scores = np.eye(ARMS) - chances  # row: the gradient of an arm's log-probability
+    total = np.zeros(ARMS)
+    for arms in itertools.product(range(ARMS), repeat=n):
+        gains = np.asarray(credit(arms))
+        total += math.prod(chances[arm] for arm in arms) * (gains[:, None] * scores[list(arms)]).mean(0)
+    return list(total)
+
+
+@pytest.mark.parametrize(("rewards", "n", "k"), [(BINARY, 4, 3), (MANY, 4, 2), (MANY, 3, 1)])
+def test_the_gradient_is_that_of_the_best_of_k(rewards: list[float], n: int, k: int) -> None:
+    found = estimated(n, lambda arms: list(best_of_k_credit([rewards[arm] for arm in arms], k)))
+    wanted = finite_differences(k, lambda arms: max(rewards[arm] for arm in arms))
+    assert found == pytest.approx(wanted, abs=1e-8)
+
+
+@pytest.mark.parametrize(("n", "k"), [(4, 3), (4, 2), (3, 1)])
+def test_the_gradient_is_that_of_a_vote_of_k(n: int, k: int) -> None:
+    found = estimated(
+        n, lambda arms: list(majority_credit([ANSWERS[arm] for arm in arms], [SOLVED[arm] for arm in arms], k))
+    )
+    assert found == pytest.approx(finite_differences(k, share_right), abs=1e-8)
+
+
+def test_a_vote_of_two_by_hand() -> None:
+    """Right, wrong, silent; subsets of 2: {r, w} is worth 1/2, {r, s} 1, {w, s} 0."""
+    gains = majority_credit(["1", "2", None], [True, False, False], 2)
+    # right: (1/2 - 0) + (1 - 0); wrong: (1/2 - 1) + 0; silent: nothing; times n / C(n, k) = 1
+    assert gains.tolist() == pytest.approx([1.5, -0.5, 0.0])
+
+
+def test_a_solved_group_teaches_nothing() -> None:
+    assert majority_credit(["1"] * 16, [True] * 16, 8).tolist() == [0.0] * 16
+    assert best_of_k_credit([1.0] * 16, 8).tolist() == [0.0] * 16
+    assert majority_credit(["1"] * 16, [False] * 16, 8).tolist() == [0.0] * 16

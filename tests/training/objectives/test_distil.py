@@ -17,7 +17,6 @@ from curation.policies.chat_templates import folder_stop_tokens
 from curation.records import ConfigError
 from tests.training.engines.embedded.test_run import small
 from tests.training.optimisation.test_trainer import recipe, samples
-from tests.training.stored.conftest import NO_CHECKS
 from tests.training.students import student
 from training.config import ComputeSettings
 from training.embedded_model import WEIGHTS
@@ -147,7 +146,7 @@ def test_a_run_follows_its_teacher_where_it_solves_nothing(tmp_path: Path, teach
         collector={"max_staleness": 0, "group_size": 4},
         evaluation={"data": None},
         steps=2,
-        **NO_CHECKS,
+        checks=False,
     )
     train(made, Path(), tmp_path / "run")
     rows = read_metrics(tmp_path / "run")

@@ -1,8 +1,7 @@
-"""Other papers' objectives as settings: each by hand or by enumeration."""
+"""AIPO, and other papers' objectives as settings: each by hand."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,12 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from tests.training.objectives.test_grpo import cut, gradient, inputs_of, random_minibatch
+from tests.training.objectives.test_grpo import (
+    cut,
+    inputs_of,
+    random_minibatch,
+    values,
+)
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.aipo import AipoSettings, aipo_loss
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs
@@ -96,24 +100,6 @@ def test_maxrl_divides_by_the_groups_mean_reward() -> None:
     assert unsolved.tolist() == [0.0] * 3
 
 
-def test_maxrl_has_the_gradient_of_the_truncated_log_likelihood() -> None:
-    """Enumerated over all groups of n: of -sum over k = 1 ... n-1 of (1 - p)^k / k (arXiv 2602.02710)."""
-    n = 4
-    logits, right = torch.tensor([0.4, -0.9, 0.1, -1.2], dtype=torch.float64), torch.tensor([0, 1, 0, 1])
-    logp, total = logits.log_softmax(-1), torch.zeros(4, dtype=torch.float64)
-    scores = torch.eye(4, dtype=torch.float64) - logp.exp()
-    for arms in itertools.product(range(4), repeat=n):
-        drawn = torch.tensor(arms)
-        gains = advantages(right[drawn][:, None].double(), torch.zeros(n, dtype=torch.int64), "mean")
-        total += logp[drawn].sum().exp() * (gains[:, None] * scores[drawn]).mean(0)
-
-    def likelihood(at: Tensor) -> Tensor:
-        missed = 1 - (at.softmax(-1) * right).sum()
-        return torch.stack([-(missed**k) / k for k in range(1, n)]).sum()
-
-    torch.testing.assert_close(total, gradient(likelihood, logits))
-
-
 def test_a_recipes_own_keys_stand_before_the_presets_and_the_table_is_read_again() -> None:
     made = recipe(objective={"preset": "dapo", "eps_high": 0.3}).objective
     assert isinstance(made, GrpoSettings)
@@ -126,3 +112,20 @@ def test_a_recipes_own_keys_stand_before_the_presets_and_the_table_is_read_again
         recipe(objective={"preset": "cispo"})
     with pytest.raises(ValidationError, match="mean has no meaning with credit = pass_at_k"):
         recipe(objective={"preset": "maxrl", "credit": "pass_at_k", "k": 2})
+
+
+def test_a_token_beyond_the_cap_keeps_its_gradient() -> None:
+    """Ratio 7, cap 5: A · 5 for AIPO, and 0 for GRPO; below the cap the ratio itself."""
+    inputs = inputs_of([math.log(7)], [0.0], advantage=1.5, weight=0.5)
+    assert slope(aipo_loss(inputs, AipoSettings())[0], inputs)[0] == pytest.approx(-0.5 * 1.5 * 5)
+    assert slope(grpo_loss(inputs, GrpoSettings())[0], inputs) == [0]
+    below = inputs_of([math.log(2.97)], [0.0], advantage=1.5, weight=0.5)
+    assert slope(aipo_loss(below, AipoSettings())[0], below)[0] == pytest.approx(-0.5 * 1.5 * 2.97)
+    _, own = aipo_loss(inputs, AipoSettings())
+    assert values(own) == pytest.approx({"weight_capped": 1.0, "weight_mean": 5.0, "weight_square_mean": 25.0})
+
+
+def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
+    inputs = inputs_of([-1.0, -math.inf], [-1.5, -math.inf], advantage=1.0)
+    masked = replace(inputs, mask=torch.tensor([True, False]))
+    assert slope(aipo_loss(masked, AipoSettings())[0], inputs) == pytest.approx([-math.exp(0.5), 0.0])

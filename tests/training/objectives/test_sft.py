@@ -36,23 +36,3 @@ def test_the_loss_is_minus_the_mean_log_probability_over_micro_batches() -> None
         total += float(loss)
         assert float(statistics["nll"].total) == pytest.approx(-float(logprobs.sum()))
     assert total == pytest.approx(-float(torch.cat(values).mean()))
-
-
-def test_its_fixed_point_is_the_traces_own_distribution() -> None:
-    """Five answers, three of them correct: gradient steps lead to the frequencies of the traces, none to wrong ones."""
-    frequencies = torch.tensor([0.5, 0.3, 0.2, 0.0, 0.0], dtype=torch.float64)
-    logits = torch.zeros(5, dtype=torch.float64, requires_grad=True)
-    for _ in range(1500):
-        chosen = torch.arange(3)
-        inputs = ObjectiveInputs(
-            logits.log_softmax(0)[chosen],
-            torch.zeros(3),
-            chosen,
-            torch.ones(3),
-            frequencies[:3],
-            drawn=torch.zeros(3) > 0,
-        )
-        (gradient,) = torch.autograd.grad(sft_loss(inputs, SftSettings())[0], logits)
-        with torch.no_grad():
-            logits -= gradient
-    assert torch.allclose(logits.softmax(0), frequencies, atol=5e-3)

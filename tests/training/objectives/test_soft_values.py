@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -16,8 +15,7 @@ from torch import Tensor
 from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError, Domain, PromptRequest
 from tests.training.engines.embedded.test_run import small
-from tests.training.objectives.test_grpo import gradient
-from tests.training.objectives.test_soft import ARMS, BEHAVIOUR, REFERENCE, REWARDS
+from tests.training.objectives.test_soft import ARMS, REFERENCE, REWARDS
 from training.config import RewardSettings
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
@@ -93,22 +91,6 @@ def test_a_learned_value_begins_at_the_first_group_and_takes_a_part_of_the_way()
         ScoredGroups(REWARDS, ratios, torch.zeros(ARMS), known), SoftSettings(value="learned", tau=TAU)
     )
     assert list(made.estimates.values()) == [pytest.approx(VALUE)]
-
-
-def entropy_loss(value: float, settings: SoftSettings, chances: Tensor) -> Callable[[Tensor], Tensor]:
-    return lambda logits: soft_loss(inputs_of(logits, REWARDS - value, chances), settings)[0]
-
-
-@pytest.mark.parametrize("behaviour", [REFERENCE, BEHAVIOUR])
-def test_cross_entropy_is_stationary_at_the_best_policy_whoever_draws(
-    behaviour: Tensor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(soft, "CEILING", 1.4)
-    settings = SoftSettings(value="prior", tau=TAU)
-    best = BEST.log()
-    right = gradient(entropy_loss(VALUE, settings, behaviour.exp()), best)
-    assert right.abs().max() < 1e-12
-    assert gradient(entropy_loss(VALUE + 0.1, settings, behaviour.exp()), best).abs().max() > 1e-3
 
 
 def test_cross_entropy_by_hand_and_beyond_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:

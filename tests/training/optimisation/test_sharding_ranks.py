@@ -15,7 +15,7 @@ import pytest
 from torch.distributed.tensor import DTensor
 
 from tests.training.optimisation.ranks import run_on_ranks
-from tests.training.optimisation.test_look_ahead import half_marked
+from tests.training.optimisation.test_packing import half_marked
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings

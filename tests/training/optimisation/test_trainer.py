@@ -1,8 +1,10 @@
-"""Optimiser steps: learning, micro-batches, checkpointed activations, bf16, and gradients that are no number."""
+"""Optimiser steps: micro-batches, checkpointed activations, bf16, scores beside training, and numbers that are none."""
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +13,14 @@ import torch
 
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
+from training.objectives.base import GroupWeights
 from training.objectives.grpo import GrpoSettings
+from training.objectives.step_statistics import Measure
 from training.optimisation.distributed import DistributedContext
+from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import PackingError, TrainingSample
-from training.optimisation.trainer import Trainer
+from training.optimisation.second_pass import far_share, reweighed
+from training.optimisation.trainer import Trainer, TrainingError
 from training.recipe import TrainRecipe
 
 
@@ -117,3 +123,75 @@ def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
 def test_a_sample_that_does_not_fit_is_refused() -> None:
     with pytest.raises(PackingError, match="room"):
         solo(packing={"micro_batch_tokens": 8}).step(samples(), GrpoSettings())
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (0, "no finite numbers before any step: look for NaN in its weights"),
+        (1, r"an earlier step broke the weights; .* lower optim.learning_rate"),
+    ],
+)
+def test_a_broken_model(steps: int, said: str) -> None:
+    trainer = solo()
+    for _ in range(steps):
+        trainer.step(samples(), GrpoSettings())
+    with torch.no_grad():
+        next(trainer.policy.parameters()).fill_(math.nan)
+    with pytest.raises(TrainingError, match=said):
+        trainer.step(samples(), GrpoSettings())
+
+
+def test_an_advantage_that_is_no_number() -> None:
+    broken = [replace(one, advantage=math.nan) for one in samples()]
+    with pytest.raises(TrainingError, match=r"the loss is nan, while all log-probabilities are finite: an advantage"):
+        solo().step(broken, GrpoSettings())
+
+
+def test_an_overflow_in_the_backward_pass() -> None:
+    trainer = solo()
+    own = [one.tolist() for one in trainer.scorer.logprobs(samples())]
+    made = [
+        replace(one, generator_logprobs=logprobs, token_weight=1e30)
+        for one, logprobs in zip(samples(), own, strict=True)
+    ]
+    with pytest.raises(TrainingError, match="close to the generator's: the backward pass overflows"):
+        trainer.step(made, GrpoSettings())
+
+
+def test_a_generator_of_another_model() -> None:
+    far = {"kl_generator": Measure("mean", 3.0, 9), "ratio_max": Measure("max", math.exp(15))}
+    text = nonfinite_gradient(3, math.inf, 1e30, far)
+    assert "optimiser step 3: the gradient's norm is inf, and a token is 3.3e+06 times as likely" in text
+    assert 'objective.preset = "dual_clip"' in text
+    assert "learning_rate" not in text
+
+
+def test_flipped_weights_are_another_model_and_flipped_back_the_same() -> None:
+    made = recipe(compute={"dtype": "bfloat16"})
+    ranks = DistributedContext(made.compute)
+    try:
+        trainer = Trainer(WEIGHTS, made, ranks)
+        before = {name: value.clone() for name, value in trainer.full_state_dict().items()}
+        scored = torch.cat(trainer.scorer.logprobs(samples()))
+        trainer.scorer.flip_weights()
+        assert all(not torch.equal(value, before[name]) for name, value in trainer.full_state_dict().items())
+        assert (torch.cat(trainer.scorer.logprobs(samples())) - scored).abs().mean() > 0.2
+        trainer.scorer.flip_weights()
+        assert all(torch.equal(value, before[name]) for name, value in trainer.full_state_dict().items())
+        assert torch.equal(torch.cat(trainer.scorer.logprobs(samples())), scored)
+    finally:
+        ranks.close()
+
+
+def stored(tokens: int, max_distance: float | None) -> TrainingSample:
+    return TrainingSample([1], [5] * tokens, None, 1.0, 0.25, max_distance=max_distance)
+
+
+def test_a_stored_sample_weighs_nothing_where_its_ratio_is_too_far_either_way() -> None:
+    made = [stored(4, 0.5), stored(4, 0.5), stored(4, 0.5), stored(2, 0.5), stored(4, None)]
+    sums: Mapping[int, float] = {0: 1.9, 1: 2.1, 2: -2.1, 3: 1.9, 4: 50.0}  # half a nat for each of its tokens
+    weighed = reweighed(made, sums, GroupWeights(torch.zeros(5, dtype=torch.float64)))
+    assert [one.token_weight for one in weighed] == [0.25, 0.0, 0.0, 0.0, 0.25]
+    share = far_share(weighed)
+    assert (share.reduction, share.value, share.count) == ("mean", 0.75, 4.0)  # the last one was sampled

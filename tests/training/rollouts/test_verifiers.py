@@ -1,21 +1,32 @@
-"""The loop's verifiers: math by workers, code by the sandbox, one seed a group; tasks from data."""
+"""An attempt's way through form, verifier and reward; doubtful verdicts put to a model; tasks from data."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from curation.policies.completions import TokenCompletion
+from curation.policies.endpoint import Endpoint
+from curation.prompts import PLAIN, SOLVE
 from curation.publish.export import CURATED
+from curation.questions.doubtful_verdicts import PROMPT
 from curation.records import TEST, Domain, Outcome, PromptRequest, SourceError, VerifierError
+from curation.verify.judge_worker import DOUBTFUL
 from curation.verify.math_judge import Verdict
 from curation.verify.programs.problem import CodeProblem, CodeTest
+from tests.curation.policies.test_endpoint import StandIn, settings
 from training.config import RewardSettings
+from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
+from training.optimisation.model import load_tokenizer
 from training.recipe import CuratedData
+from training.rollouts.doubtful import FILE, DoubtfulVerdicts
+from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, encode_rollout
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
@@ -114,3 +125,109 @@ def test_a_set_of_problems_with_prefixes_is_no_other_set_without_them(tmp_path: 
                 load_tasks(data, Split.TRAIN, tmp_path)
         else:
             assert list(load_tasks(data, Split.TRAIN, tmp_path)) == ["a", "b"]
+
+
+TASK = TrainingTask(PromptRequest("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
+REWARDS = RewardSettings(max_length=100, language=0.0)
+
+
+@pytest.fixture(scope="module")
+def judges() -> Iterator[Verifiers]:
+    with Verifiers([TASK], 1, REWARDS) as opened:
+        yield opened
+
+
+def said(text: str) -> TokenCompletion:
+    return TokenCompletion((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
+
+
+def judged(judges: Verifiers, text: str, task: TrainingTask = TASK) -> Rollout:
+    rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
+    return asyncio.run(rollouts.verify(task, said(text), group=0))
+
+
+def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: Verifiers) -> None:
+    right = judged(judges, "<think>2 + 2 = 4</think>The answer is \\boxed{4}.")
+    assert right.outcome is Outcome.CORRECT
+    assert right.reward.total == pytest.approx(1.0)
+    assert decode_rollout(json.loads(json.dumps(encode_rollout(right)))) == right
+    wrong = judged(judges, "<think>?</think>The answer is \\boxed{5}.")
+    assert wrong.outcome is Outcome.WRONG
+    assert wrong.reward.total == pytest.approx(0.1)
+    broken = judged(judges, "The answer is \\boxed{4}.")
+    assert (broken.outcome, broken.reward.total) == (None, 0)
+    assert "<think>" in broken.method
+
+
+def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
+    heavy = TrainingTask(TASK.request, "4")
+    found = judged(judges, "<think>?</think>\\boxed{9^{9^{9^{9}}}!}", heavy)
+    assert found.outcome in (Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
+    assert found.reward.excluded == (found.outcome is not Outcome.WRONG)
+    if found.reward.excluded:
+        assert found.row()["reward"] == {}
+
+
+def test_the_prompt_is_the_one_that_sampling_uses(judges: Verifiers) -> None:
+    tokenizer = load_tokenizer(WEIGHTS)
+    plain = RolloutRunner(tokenizer, PLAIN, judges, REWARDS, None, seed=1).prompt_ids(TASK)
+    assert tokenizer.decode(list(plain)).endswith("What is 2 + 2?\n")
+    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}:{{ m['content'] }}\n{% endfor %}"
+    whole = tokenizer.decode(list(RolloutRunner(tokenizer, SOLVE, judges, REWARDS, None, seed=1).prompt_ids(TASK)))
+    assert whole.startswith("system:")
+    assert "\\boxed{}" in whole
+
+
+CUPCAKES = TrainingTask(PromptRequest("p", "How many cupcakes are left?", Domain.MATH, "en"), "15")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[StandIn]:
+    says = tmp_path / "says.json"
+    says.write_text(json.dumps([["15 more cupcakes", "VERDICT: SAME"], ["refused", 400], ["", "VERDICT: DIFFERENT"]]))
+    running = StandIn(tmp_path / "journal.jsonl", says=says)
+    yield running
+    running.stop()
+
+
+def doubtful(answer: str, method: str = f"text{DOUBTFUL}") -> Verdict:
+    return Verdict(Outcome.WRONG, answer, 1, method)
+
+
+def decided(server: StandIn, run: Path, most: int, *verdicts: Verdict) -> tuple[list[Verdict], dict[str, float]]:
+    async def work() -> tuple[list[Verdict], dict[str, float]]:
+        async with Endpoint(settings(server), Path(), PROMPT) as policy:
+            questions = DoubtfulVerdicts(policy, most, run)
+            found = list(await asyncio.gather(*(questions.decide(CUPCAKES, verdict) for verdict in verdicts)))
+            return found, questions.numbers()
+
+    return asyncio.run(work())
+
+
+def test_one_question_a_pair_decides_all_its_verdicts_and_is_kept(server: StandIn, tmp_path: Path) -> None:
+    same, sure, other = doubtful("15 more cupcakes"), doubtful("15 more cupcakes", "number"), doubtful("14 or so")
+    (first, second, third, fourth), numbers = decided(server, tmp_path, 9, same, same, sure, other)
+    assert first == second
+    assert (first.outcome, first.answer_class, first.method) == (Outcome.CORRECT, 0, "text (by 3 votes: same)")
+    assert (third, fourth) == (sure, other)  # a proof is not overruled, and what differs stays doubtful
+    assert numbers == {
+        "verify/doubtful": 3.0,
+        "verify/accepted": 2.0,
+        "verify/failed": 0.0,
+        "verify/unasked": 0.0,
+        "verify/questions": 2.0,
+    }
+    asked = len(server.seeds("asked"))
+    assert asked == 6  # three votes on each of two pairs
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"problem": "p", "ans')  # a kill cut the last line
+    (again,), _ = decided(server, tmp_path, 9, same)
+    assert again == first
+    assert len(server.seeds("asked")) == asked
+
+
+def test_a_limit_and_a_refusal_leave_verdicts_as_they_are_and_are_counted(server: StandIn, tmp_path: Path) -> None:
+    refused, (one, two) = doubtful("refused"), (doubtful("14 or so"), doubtful("13 or so"))
+    found, numbers = decided(server, tmp_path, 2, one, refused, two)
+    assert found == [one, refused, two]
+    assert (numbers["verify/failed"], numbers["verify/unasked"], numbers["verify/questions"]) == (1.0, 1.0, 1.0)

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from curation.records import SourceError
 from tests.training.engines.embedded.test_run import lines, small
-from tests.training.stored.conftest import NO_CHECKS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator, read_weights
@@ -27,7 +26,7 @@ from training.stored.traces import TRACE
 def recipe(teacher: Path, **changes: Any) -> TrainRecipe:
     stored = {"runs": (str(teacher),), **changes.pop("stored", {})}
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
-    table = {"collector": sizes, "evaluation": {"data": None}, **NO_CHECKS, **changes}
+    table = {"collector": sizes, "evaluation": {"data": None}, "checks": False, **changes}
     return small(stored=stored, **table)
 
 

@@ -11,7 +11,6 @@ from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.records import SourceError
 from curation.thinking import THINK, ThinkingTags
 from tests.training.engines.embedded.test_run import lines, small
-from tests.training.stored.conftest import NO_CHECKS
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.optimisation.model import load_tokenizer
@@ -30,7 +29,7 @@ def with_tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one step that keeps texts, tokens and log-probabilities."""
     out = tmp_path_factory.mktemp("tokens") / "run"
     sizes = {"max_staleness": 0, "group_size": 4}
-    made = small(steps=1, collector=sizes, evaluation={"data": None}, attempt_store="tokens", **NO_CHECKS)
+    made = small(steps=1, collector=sizes, evaluation={"data": None}, attempt_store="tokens", checks=False)
     train(made, Path(), out)
     return out
 
@@ -139,7 +138,7 @@ def test_a_cold_start_has_its_share_of_instruction_data(teacher: Path, tmp_path:
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
     stored = {"runs": (str(teacher),), "only": True, "general": "chat.jsonl"}
     changes = {"objective": {"kind": "sft"}, "evaluation": {"data": None}, "optim": {"learning_rate": 1e-4}}
-    made = small(steps=2, collector=sizes, stored=stored, **changes, **NO_CHECKS)
+    made = small(steps=2, collector=sizes, stored=stored, **changes, checks=False)
     train(made, tmp_path, tmp_path / "run")
     for row in lines(tmp_path / "run" / "batches.jsonl"):
         chats = sum(problem == GENERAL for problem, _ in row["stored"])
