@@ -15,7 +15,6 @@ from training.checks.prompts import check_prompts, check_room, without_room
 from training.checks.results import (
     CheckResult,
     ModelCheckError,
-    format_results,
     mean_difference,
     require_passed,
 )
@@ -102,15 +101,6 @@ RESULTS = [
     CheckResult("room", 1200, 4096, ""),
     CheckResult("packed = unpacked", 0.4321, 1e-3, "0.43 nats off", "set packing.single = true"),
 ]
-
-
-def test_the_table_has_a_line_for_each() -> None:
-    assert format_results(RESULTS) == [
-        "check              figure  tolerance  result",
-        "end token                             ok       </s> (2) ends a response",
-        "room               1,200   4,096      ok",
-        "packed = unpacked  0.43    0.001      refused  0.43 nats off; set packing.single = true",
-    ]
 
 
 def test_the_first_that_failed_is_the_error() -> None:

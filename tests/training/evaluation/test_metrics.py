@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from types import SimpleNamespace
-
 import pytest
 
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
-from training.evaluation.metrics import SampledGroupStats, Timer
-from training.generation.decoding_meter import DecodingTotals
+from training.evaluation.metrics import SampledGroupStats
 from training.objectives.grpo import GrpoSettings
 from training.objectives.step_statistics import Measure
 from training.optimisation.trainer import StepResult
@@ -86,23 +82,3 @@ def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
     assert numbers["policy/sum"] == 7
     assert numbers["policy/gradient_norm"] == 2
     assert numbers["policy/learning_rate"] == 2e-3
-
-
-def test_shares_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = map(float, range(0, 1000, 10))  # ten seconds pass between two looks at the clock
-    clock = SimpleNamespace(perf_counter=lambda: next(moments))
-    monkeypatch.setattr(sys.modules[Timer.__module__], "time", clock)
-    totals = DecodingTotals(decoding=100.0, held=8.0)
-    watch = Timer(lambda: totals)
-    watch.add_trainer_time(4.0)
-    totals = DecodingTotals(decoding=110.0, held=12.0)  # of 4 slots x 10 s: 10 decoded, 4 were held
-    shares = watch.idle_shares(capacity=4, wanted=4096)
-    assert shares == {
-        "speed/generator_idle_share": 1 - 10 / 40,
-        "speed/generator_held_share": 4 / 40,
-        "speed/trainer_idle_share": 1 - 4 / 10,
-    }
-    watch.restart()
-    assert watch.idle_shares(4, 4096)["speed/generator_idle_share"] == 1
-    totals = DecodingTotals(decoding=115.0, held=12.0)  # 5 of 10 s, since no more than one rollout was wanted at once
-    assert watch.idle_shares(4, 1)["speed/generator_idle_share"] == 1 - 5 / 20

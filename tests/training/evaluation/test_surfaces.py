@@ -9,7 +9,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from curation.records import StoreError
 from training.embedded_model import WEIGHTS
 from training.evaluation.directions import principal_directions, write_point
 from training.evaluation.surfaces import Point, draw_surfaces, fit_log_length, grid_axes
@@ -61,14 +60,6 @@ def test_the_directions_are_those_of_the_singular_values(tmp_path: Path) -> None
     made = torch.tensor(found.weights, dtype=torch.float64).T @ centred
     assert torch.allclose((made @ directions[:2].T).abs(), torch.eye(2, dtype=torch.float64), atol=1e-9)
     assert found.explained[0] == pytest.approx(float(values[0] ** 2 / (values**2).sum()))
-
-
-def test_a_straight_way_spans_no_plane(tmp_path: Path) -> None:
-    row = torch.arange(50.0, dtype=torch.float64)
-    with pytest.raises(StoreError, match="lie on one line"):
-        principal_directions(states(tmp_path, torch.stack([row * scale for scale in (1.0, 2.0, 3.0, 4.0)])))
-    with pytest.raises(StoreError, match="span no plane"):
-        principal_directions(states(tmp_path / "few", torch.stack([row, row * 2])))
 
 
 def test_the_origin_is_the_trained_model_and_a_state_lies_where_it_is(tmp_path: Path) -> None:

@@ -39,6 +39,10 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
     found = last_checkpoint(tmp_path)
     assert found is not None
     assert found.step == 1
+    exported, trained = load_model(found.folder / "hf").state_dict(), first.full_state_dict()
+    assert all(torch.equal(exported[name], value) for name, value in trained.items())
+    assert not any(torch.equal(trained[name], value) for name, value in read_weights(WEIGHTS).items())
+    assert published_revision(found.folder / "hf") == folder_revision(found.folder / "hf")
     restore_trainer(found, second)
     figures = [trainer.step(samples(seed=2), GrpoSettings()) for trainer in (first, second)]
     assert figures[0].loss == figures[1].loss
@@ -47,17 +51,6 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
         torch.equal(one, two)
         for one, two in zip(first.full_state_dict().values(), second.full_state_dict().values(), strict=True)
     )
-
-
-def test_the_export_is_the_trained_model(tmp_path: Path) -> None:
-    trainer = solo()
-    trainer.step(samples(), GrpoSettings())
-    folder = saved(trainer, tmp_path, 1) / "hf"
-    assert published_revision(folder)
-    loaded = load_model(folder).state_dict()
-    assert all(torch.equal(loaded[name], value) for name, value in trainer.full_state_dict().items())
-    assert not any(torch.equal(loaded[name], value) for name, value in read_weights(WEIGHTS).items())
-    assert load_tokenizer(folder).chat_template
 
 
 def test_only_the_last_ones_stay_and_one_without_its_mark_is_none(tmp_path: Path) -> None:
@@ -123,17 +116,6 @@ def test_a_log_is_cut_back(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="changed since"):
         short.truncate(10_000)
     short.close()
-
-
-def test_a_saved_model_comes_back_with_the_same_weights(random_model: Path, tmp_path: Path) -> None:
-    model = load_model(random_model)
-    save_model(model, load_tokenizer(random_model), tmp_path / "copy")
-    again = load_model(tmp_path / "copy", training=True)
-    assert again.training
-    assert not model.training
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), again.parameters(), strict=True))
-    assert published_revision(tmp_path / "copy") == folder_revision(tmp_path / "copy")
-    assert load_model(random_model, dtype="bfloat16").dtype is torch.bfloat16
 
 
 def test_publishing_again_replaces_the_folder_and_leaves_nothing_aside(

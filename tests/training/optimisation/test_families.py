@@ -96,24 +96,6 @@ def test_packed_is_unpacked(folder: Path) -> None:
         torch.testing.assert_close(one.grad / scale, other.grad / scale, atol=1e-3, rtol=0, msg=name)
 
 
-def test_torch_samples_it(folder: Path) -> None:
-    """Requests that join late and end early; log-probabilities as transformers has them for the whole sequences."""
-    model = load_model(folder).requires_grad_(False)
-    engine = DecodingEngine(model, [2], slots=3, temperature=1.0, top_p=1.0)
-    prompts = [one.prompt_ids for one in samples()]
-    requests = [
-        DecodingRequest(tuple(prompt), count, random.Random(count))
-        for prompt, count in zip(prompts, (4, 24, 18), strict=True)
-    ]
-    engine.step(requests[:2])
-    engine.step(requests[2:])
-    while engine.active:
-        engine.step()
-    for request in requests:
-        wanted = plain_logprobs(model, request.prompt_ids, request.token_ids)
-        torch.testing.assert_close(torch.tensor(request.logprobs), wanted, atol=1e-4, rtol=0)
-
-
 def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> None:
     """The saved folder is the checkpoint that was loaded, but for the weights that were trained."""
     values = recipe(optim={"learning_rate": 1e-2, "warmup_steps": 0})
@@ -147,6 +129,23 @@ def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> N
     assert not torch.allclose(engine.model(input_ids=ids).logits, wanted)
     engine.load(stored(again))
     torch.testing.assert_close(engine.model(input_ids=ids).logits, wanted, atol=1e-6, rtol=0)
+
+
+def test_torch_samples_it(folder: Path) -> None:
+    """Requests that join late and end early; log-probabilities as transformers has them for the whole sequences."""
+    model = load_model(folder).requires_grad_(False)
+    engine = DecodingEngine(model, [2], slots=3, temperature=1.0, top_p=1.0)
+    requests = [
+        DecodingRequest(tuple(one.prompt_ids), count, random.Random(count))
+        for one, count in zip(samples(), (4, 24, 18), strict=True)
+    ]
+    engine.step(requests[:2])
+    engine.step(requests[2:])
+    while engine.active:
+        engine.step()
+    for one in requests:
+        wanted = plain_logprobs(model, one.prompt_ids, one.token_ids)
+        torch.testing.assert_close(torch.tensor(one.logprobs), wanted, atol=1e-4, rtol=0)
 
 
 def configuration(folder: Path) -> Any:

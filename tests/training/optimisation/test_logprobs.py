@@ -183,14 +183,36 @@ def test_no_tensor_of_tokens_times_vocabulary_exists() -> None:
     assert weight.numel() < len(batch.targets) * VOCABULARY
 
 
-def test_the_attention_does_not_run_without_boundaries() -> None:
+def test_in_bf16_the_output_layers_gradient_is_added_up_in_fp32_and_rounded_once() -> None:
+    """It is that of the summed log-probabilities: each logit as bf16 has it, then multiplied and added up in fp64."""
+    model, batch = llama().bfloat16(), collate(some_samples(), tuple(range(9)))
+    PackedPolicy(model, TEMPERATURE)  # its attention
+    with torch.no_grad():
+        hidden = model.base_model(
+            input_ids=batch.input_ids[None],
+            position_ids=batch.position_ids[None],
+            use_cache=False,
+            **attention_kwargs(batch),
+        ).last_hidden_state[0, batch.logit_positions]
+        of_logits = -(model.lm_head(hidden).float() / TEMPERATURE).softmax(-1)
+        of_logits.scatter_add_(1, batch.targets[:, None], torch.ones(len(batch.targets), 1))
+        wanted = (of_logits / TEMPERATURE).bfloat16().double().T @ hidden.double()
+    for elements in (VOCABULARY, 10**6):  # a chunk a row, as a large vocabulary has it, and all at once
+        model = llama().bfloat16()
+        PackedPolicy(model, TEMPERATURE, logit_elements=elements)(batch).logprobs.sum().backward()
+        found = model.lm_head.weight.grad
+        assert found.dtype == torch.bfloat16
+        assert ((found.double() - wanted).abs() <= wanted.abs() * 2**-8 + 1e-6).all()
+
+
+def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> None:
     model = llama()
     model.set_attn_implementation(register_packed_attention())
-    with pytest.raises(ValueError, match="PackedPolicy"):
+    with pytest.raises(ValueError, match="PackedPolicy"):  # no boundaries of sequences
         model(input_ids=torch.tensor([[1, 2, 3]]))
-
-
-def test_what_the_attention_does_not_know_is_refused() -> None:
+    model.config.logit_scale = 0.5
+    with pytest.raises(ConfigError, match="logit_scale"):
+        PackedPolicy(model)
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
     edges = {"cu_seq_lens_q": torch.tensor([0, 3], dtype=torch.int32), "max_length_q": 3}
     refused: dict[str, dict[str, Any]] = {
@@ -201,13 +223,6 @@ def test_what_the_attention_does_not_know_is_refused() -> None:
     for said, more in refused.items():
         with pytest.raises(ConfigError, match=said):
             packed_attention(torch.nn.Identity(), *tensors, None, **edges, **more)
-
-
-def test_a_model_that_changes_its_logits_in_an_unknown_way_is_refused() -> None:
-    model = llama()
-    model.config.logit_scale = 0.5
-    with pytest.raises(ConfigError, match="logit_scale"):
-        PackedPolicy(model)
 
 
 @pytest.mark.gpu
@@ -224,53 +239,6 @@ def test_flash_attention_agrees_with_one_call_per_sequence(window: int | None) -
     halves = [tensor.cuda().bfloat16() for tensor in (query, key, value)]
     found, _ = packed_attention(module, *halves, None, cu_seq_lens_q=edges.cuda(), **rule)
     torch.testing.assert_close(found.float().cpu(), wanted, atol=2e-2, rtol=2e-2)
-
-
-BATCH = collate(some_samples(), tuple(range(9)))
-
-
-def hidden_states(model: Any) -> torch.Tensor:
-    """[targets, width]: what the output layer is given."""
-    hidden: torch.Tensor = model.base_model(
-        input_ids=BATCH.input_ids[None],
-        position_ids=BATCH.position_ids[None],
-        use_cache=False,
-        **attention_kwargs(BATCH),
-    ).last_hidden_state[0, BATCH.logit_positions]
-    return hidden
-
-
-def exact_head_gradient() -> torch.Tensor:
-    """Of the summed log-probabilities: of each logit as bf16 has it, then multiplied and added up in fp64."""
-    model = llama().bfloat16()
-    PackedPolicy(model, TEMPERATURE)  # its attention
-    with torch.no_grad():
-        hidden = hidden_states(model)
-        probabilities = (model.lm_head(hidden).float() / TEMPERATURE).softmax(-1)
-        of_logits = -probabilities
-        of_logits.scatter_add_(1, BATCH.targets[:, None], torch.ones(len(BATCH.targets), 1))
-        of_logits = (of_logits / TEMPERATURE).bfloat16()
-        return of_logits.double().T @ hidden.double()
-
-
-def test_in_bf16_the_layers_gradient_is_added_up_in_fp32_and_rounded_once() -> None:
-    """With a chunk a row, as a large vocabulary has it, the sum is exact up to its last rounding."""
-
-    def gradient(elements: int) -> torch.Tensor:
-        model = llama().bfloat16()
-        policy = PackedPolicy(model, TEMPERATURE, logit_elements=elements)
-        policy(BATCH).logprobs.sum().backward()
-        for one in model.parameters():
-            assert one.grad is not None
-        found: torch.Tensor = model.lm_head.weight.grad
-        return found
-
-    by_rows, at_once = gradient(VOCABULARY), gradient(10**6)
-    assert by_rows.dtype == torch.bfloat16
-    wanted = exact_head_gradient()
-    ulp = wanted.abs() * 2**-8 + 1e-6
-    assert ((by_rows.double() - wanted).abs() <= ulp).all()
-    assert ((at_once.double() - wanted).abs() <= ulp).all()
 
 
 LENGTH, SCALING = 37, 0.4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,10 +18,9 @@ from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.generation.generators import TorchGenerator
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.packing import PackingError, TrainingSample
 from training.rollouts.batches import build_samples, check_logprobs
 from training.rollouts.impossible import impossible_positions, possible_mask
-from training.rollouts.rollouts import Rollout, decode_rollout, encode_rollout
+from training.rollouts.rollouts import Rollout
 
 FLOOR = -9999.0
 """vLLM's."""
@@ -52,12 +50,6 @@ def test_such_tokens_weigh_nothing_and_their_rollouts_stay() -> None:
     assert [sample.advantage for sample in samples] == pytest.approx([1, -1, 1, -1])
 
 
-def test_a_sample_must_not_count_such_a_token() -> None:
-    with pytest.raises(PackingError, match=r"-9999\.0, with which none is drawn; mask it"):
-        TrainingSample([1], [5, 6], [-0.1, FLOOR], 1.0, 1.0)
-    assert TrainingSample([1], [5, 6], [-0.1, FLOOR], 1.0, 1.0, [True, False]).length == 3
-
-
 def test_few_are_counted_and_many_end_the_run_with_the_right_advice() -> None:
     one = group(0, rollout(True, 9), with_logprobs(rollout(False, 11), [-0.5] * 10 + [FLOOR]))
     impossible = check_logprobs((one,))
@@ -69,14 +61,6 @@ def test_few_are_counted_and_many_end_the_run_with_the_right_advice() -> None:
     assert "more than 4 %: " in str(refused.value)
     assert "learning rate is not the cause" in str(refused.value)
     assert check_logprobs(GROUPS).count == 0
-
-
-def test_a_checkpoint_keeps_them_and_the_versions_as_they_are() -> None:
-    held = with_logprobs(rollout(True, 4, (2, 2, 3, 3)), [FLOOR, -math.inf, math.nan, -0.5])
-    read = decode_rollout(json.loads(json.dumps(encode_rollout(held))))
-    assert read.completion.versions == (2, 2, 3, 3)
-    assert read.completion.logprobs[:2] == (FLOOR, -math.inf)
-    assert math.isnan(read.completion.logprobs[2])
 
 
 def test_tokens_are_on_policy_where_the_whole_rollout_was_made_by_the_trainers_version() -> None:

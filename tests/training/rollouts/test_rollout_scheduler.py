@@ -106,25 +106,6 @@ def test_the_end_of_the_data_gives_a_smaller_batch() -> None:
     assert scheduler.next_batch(partial=True) is None
 
 
-def test_what_cannot_be_is_refused() -> None:
-    scheduler = scheduler_of(group_size=2, n_async=2, n_batch=2)
-    ticket, other = start(scheduler)
-    with pytest.raises(ValueError, match="not being judged"):
-        scheduler.mark_judged(ticket, "good")
-    finish(scheduler, [ticket, other])
-    with pytest.raises(ValueError, match="not being generated"):
-        scheduler.mark_generated(ticket)
-    with pytest.raises(ValueError, match="neither"):
-        scheduler.mark_failed(ticket, "engine_died")
-    with pytest.raises(ValueError, match="before batch 0"):
-        scheduler.mark_updated()
-    batch = scheduler.next_batch()
-    assert batch is not None
-    scheduler.mark_trained(batch)
-    with pytest.raises(ValueError, match="batch 0"):
-        scheduler.mark_trained(batch)
-
-
 SIZES = st.builds(
     lambda group, in_batch, places, staleness: CollectorSettings(
         group_size=group,

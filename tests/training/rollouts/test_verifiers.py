@@ -12,7 +12,7 @@ import pytest
 
 from curation.policies.completions import TokenCompletion
 from curation.policies.endpoint import Endpoint
-from curation.prompts import PLAIN, SOLVE
+from curation.prompts import PLAIN
 from curation.publish.export import CURATED
 from curation.questions.doubtful_verdicts import PROMPT
 from curation.records import TEST, Domain, Outcome, PromptRequest, SourceError, VerifierError
@@ -166,16 +166,6 @@ def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
     assert found.reward.excluded == (found.outcome is not Outcome.WRONG)
     if found.reward.excluded:
         assert found.row()["reward"] == {}
-
-
-def test_the_prompt_is_the_one_that_sampling_uses(judges: Verifiers) -> None:
-    tokenizer = load_tokenizer(WEIGHTS)
-    plain = RolloutRunner(tokenizer, PLAIN, judges, REWARDS, None, seed=1).prompt_ids(TASK)
-    assert tokenizer.decode(list(plain)).endswith("What is 2 + 2?\n")
-    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] }}:{{ m['content'] }}\n{% endfor %}"
-    whole = tokenizer.decode(list(RolloutRunner(tokenizer, SOLVE, judges, REWARDS, None, seed=1).prompt_ids(TASK)))
-    assert whole.startswith("system:")
-    assert "\\boxed{}" in whole
 
 
 CUPCAKES = TrainingTask(PromptRequest("p", "How many cupcakes are left?", Domain.MATH, "en"), "15")

@@ -30,6 +30,9 @@ def recipe(teacher: Path, **changes: Any) -> TrainRecipe:
     return small(stored=stored, **table)
 
 
+COLD: dict[str, Any] = {"objective": {"kind": "sft"}, "steps": 50, "stored": {"only": True, "epochs": 2}}
+
+
 def correct_texts(run: Path) -> set[tuple[str, str]]:
     kept = read_attempts(run, ["problem", "index", "text", "step"], purpose="training")
     judged = {(row["group"], row["index"]): row for row in lines(run / "attempts.jsonl")}
@@ -41,8 +44,15 @@ def correct_texts(run: Path) -> set[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def cold(teacher: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run on stored attempts alone, which must start no generator."""
+
+    async def refuse(_: TorchGenerator) -> TorchGenerator:
+        raise AssertionError("a generator was started")
+
     out = tmp_path_factory.mktemp("runs") / "cold"
-    train(recipe(teacher, objective={"kind": "sft"}, steps=50, stored={"only": True, "epochs": 2}), Path(), out)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TorchGenerator, "__aenter__", refuse)
+        train(recipe(teacher, **COLD), Path(), out)
     return out
 
 
@@ -77,7 +87,7 @@ def test_its_steps_are_its_epochs_and_every_trace_comes_once_in_each(cold: Path)
 def test_the_same_seed_gives_the_same_model_and_a_resumed_run_too(
     teacher: Path, cold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = recipe(teacher, objective={"kind": "sft"}, steps=50, stored={"only": True, "epochs": 2})
+    made = recipe(teacher, **COLD)
     real = PendingCheckpoint.finish
 
     def killed(pending: PendingCheckpoint) -> Path:
@@ -91,17 +101,6 @@ def test_the_same_seed_gives_the_same_model_and_a_resumed_run_too(
     train(made, Path(), tmp_path / "again", resume=True)
     first, second = read_weights(cold / "model"), read_weights(tmp_path / "again" / "model")
     assert all(torch.equal(first[name], second[name]) for name in first)
-
-
-def test_a_run_that_samples_nothing_starts_no_generator(
-    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def refuse(_: TorchGenerator) -> TorchGenerator:
-        raise AssertionError("a generator was started")
-
-    monkeypatch.setattr(TorchGenerator, "__aenter__", refuse)
-    made = recipe(teacher, objective={"kind": "soft"}, steps=2, stored={"only": True})
-    assert (train(made, Path(), tmp_path / "run") / "model.safetensors").exists()
 
 
 def test_later_batches_hold_the_share_of_stored_groups_and_it_shrinks(teacher: Path, tmp_path: Path) -> None:
@@ -122,16 +121,6 @@ def test_later_batches_hold_the_share_of_stored_groups_and_it_shrinks(teacher: P
     assert summary["admitted"] == summary["trained"] + sum(summary["dropped"].values())
     far = [row.get("policy/stored_far") for row in read_metrics(tmp_path / "run")]
     assert far == [0.0, 1.0, 1.0, None]  # the policy is the reference, leaves it, and step 4 has no stored group
-
-
-def test_the_best_evaluation_is_kept(teacher: Path, tmp_path: Path) -> None:
-    evaluation = {"data": {"kind": "embedded", "problems": 6, "seed": 9}, "attempts": 2, "every": 1, "keep_best": True}
-    made = recipe(teacher, objective={"kind": "sft"}, steps=3, stored={"only": True}, evaluation=evaluation)
-    train(made, Path(), tmp_path / "run")
-    rates = {row["step"]: row["evaluation/pass_rate"] for row in read_metrics(tmp_path / "run")}
-    best = json.loads((tmp_path / "run" / "best" / "best.json").read_text())
-    assert best == {"step": min(rates, key=lambda step: (-rates[step], step)), "pass_rate": max(rates.values())}
-    assert (tmp_path / "run" / "best" / "model.safetensors").exists()
 
 
 def test_an_objective_that_needs_the_probabilities_refuses_attempts_without(teacher: Path, tmp_path: Path) -> None:

@@ -108,13 +108,6 @@ def test_an_epoch_has_every_chunk_once_in_an_order_of_its_own(run: Path) -> None
     assert len(orders) > 2
 
 
-def test_what_a_step_gets_follows_from_the_seed_and_the_place_alone(run: Path) -> None:
-    made, again = supply(run, StoredSettings(hardness=1)), supply(run, StoredSettings(hardness=1))
-    whole = drawn(made, 0, 40)
-    assert drawn(again, 25, 15) == whole[25:]
-    assert drawn(supply(run, StoredSettings(hardness=1), seed=2), 0, 40) != whole
-
-
 def test_hard_problems_come_in_proportion_to_what_they_lack(run: Path) -> None:
     made = supply(run, StoredSettings(hardness=2.0), size=8)
     seen = Counter(problem for problem, _ in drawn(made, 0, 6000))
