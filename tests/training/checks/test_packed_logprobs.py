@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,6 @@ from tests.training.families import WINDOW, make_family
 from training.checks.packed_logprobs import check_packing, probe_samples
 from training.checks.results import EXACT, CheckResult
 from training.optimisation import logprobs
-from training.optimisation.logprobs import PackedPolicy, TokenScores
-from training.optimisation.packing import MicroBatch
 from training.optimisation.trainer import Trainer
 
 PROMPT = tuple(range(40, 70))
@@ -45,21 +42,6 @@ def test_state_that_runs_on_into_the_next_sequence_is_refused(tmp_path: Path, mo
     assert f"{packed.figure:.2g} nats" in packed.detail
     alone = checked(trainer_of(tmp_path, packing={"single": True}))
     assert all(result.passed for result in alone)
-
-
-def test_what_only_shared_prompts_break_is_mended_by_one_sequence_a_micro_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = PackedPolicy.forward
-
-    def forward(self: PackedPolicy, batch: MicroBatch, *values: Any, **named: Any) -> TokenScores:
-        scores = whole(self, batch, *values, **named)
-        return scores if batch.unrolled is None else scores._replace(logprobs=scores.logprobs + 0.01)
-
-    monkeypatch.setattr(PackedPolicy, "forward", forward)
-    packed, apart = checked(trainer_of(make_family("llama", tmp_path)))
-    assert packed.advice == "set packing.single = true"
-    assert apart.passed
 
 
 def test_what_is_random_in_the_forward_pass_is_named(tmp_path: Path) -> None:

@@ -55,13 +55,6 @@ def test_majority_against_enumeration(right: str, silent: int) -> None:
         assert exact == pytest.approx(by_enumeration(ballots, k), abs=1e-12)
 
 
-def test_majority_of_all_is_the_plain_vote_and_of_one_is_pass_at_1() -> None:
-    assert majority_at_k(64, 20, [19, 19, 6], 64) == 1.0
-    assert majority_at_k(64, 20, [20, 20, 4], 64) == pytest.approx(1 / 3)
-    assert majority_at_k(64, 20, [21, 20, 3], 64) == 0.0
-    assert majority_at_k(64, 20, [1] * 44, 1) == pytest.approx(20 / 64)
-
-
 def test_k_beyond_the_attempts_is_refused() -> None:
     for k in (0, 5):
         with pytest.raises(ValueError, match="between 1 and the number of attempts"):

@@ -7,11 +7,10 @@ import pytest
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
 from training.evaluation.metrics import SampledGroupStats
-from training.objectives.grpo import GrpoSettings
 from training.objectives.step_statistics import Measure
 from training.optimisation.trainer import StepResult
 from training.rewards import Reward
-from training.rollouts.batches import batch_metrics, build_samples, policy_metrics
+from training.rollouts.batches import batch_metrics, policy_metrics
 from training.rollouts.rollout_scheduler import RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout
 
@@ -33,14 +32,6 @@ GROUPS = (
     group(0, rollout(True, 2), rollout(False, 4, (2, 2, 3, 3))),
     group(1, rollout(True, 3), rollout(False, 3)),
 )
-
-
-def test_samples_by_hand() -> None:
-    samples = build_samples(GROUPS, GrpoSettings())
-    assert [sample.advantage for sample in samples] == pytest.approx([1, -1, 1, -1])
-    assert [sample.token_weight for sample in samples] == pytest.approx([1 / 12] * 4)  # 6 tokens a group, 2 groups
-    assert samples[1].response_ids == (5,) * 4
-    assert samples[1].generator_logprobs == (-0.5,) * 4
 
 
 def test_batch_numbers_by_hand() -> None:

@@ -107,17 +107,6 @@ def test_components_are_normalised_one_by_one_and_their_sum_over_the_minibatch()
     assert found.tolist() == pytest.approx([value / std for value in sums])
 
 
-def test_gdpo_tells_apart_what_grpo_makes_equal() -> None:
-    """Rewards (0, 1), (0, 2) against (0, 0) and (1, 1): sums 1 and 2 above 0 (arXiv 2601.05242)."""
-    once = torch.tensor([[0.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
-    both = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    group, two = torch.tensor([0, 0]), torch.tensor([0, 0, 1, 1])
-    for rewards in (once, both):  # GRPO: the same advantages
-        assert advantages(rewards.sum(1, keepdim=True), group, "group").tolist() == [-1.0, 1.0]
-    found = advantages(torch.cat([once, both]), two, "components")
-    assert found[3] == pytest.approx(2 * found[1])
-
-
 @pytest.mark.parametrize(
     ("rewards", "by_reward", "by_correctness"),
     [

@@ -1,4 +1,4 @@
-"""AIPO, and other papers' objectives as settings: each by hand."""
+"""AIPO, SFT, and other papers' objectives as settings: each by hand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from tests.training.objectives.test_grpo import (
-    cut,
     inputs_of,
-    random_minibatch,
     values,
 )
 from tests.training.optimisation.test_trainer import recipe
@@ -23,6 +21,7 @@ from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs
 from training.objectives.credit import advantages, group_credit
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.objectives.presets import GroupCreditSettings
+from training.objectives.sft import NOT_CORRECT, SFT, SftSettings, sft_credit, sft_decision, sft_loss
 from training.rewards import Reward
 
 RIGHT, WRONG = Reward(correctness=1.0, correct=True), Reward()
@@ -75,15 +74,6 @@ def test_gspo_clips_a_sequence_by_its_mean_log_ratio() -> None:
     assert credit.advantages[4:].tolist() == pytest.approx([1.0, -1.0])
 
 
-def test_sequence_ratios_of_micro_batches_add_up_and_leave_out_what_does_not_count() -> None:
-    inputs, made = random_minibatch(4, 7), GrpoSettings(preset="gspo", eps_high=0.28)
-    parts = [cut(inputs, part) for part in ([6, 0], [3, 1, 2], [5, 4])]
-    losses = [grpo_loss(part, made)[0] for part in parts]
-    torch.testing.assert_close(torch.stack(losses).sum(), grpo_loss(inputs, made)[0])
-    masked = replace(inputs_of([0.3, 9.0], [0.0, 0.0], 1.0), mask=torch.tensor([True, False]))
-    assert grpo_loss(masked, GrpoSettings(preset="gspo", eps_high=9.0))[0].item() == pytest.approx(-math.exp(0.3))
-
-
 def test_cispo_keeps_the_gradient_of_a_token_that_grpo_clips() -> None:
     made = AipoSettings(preset="cispo")
     inputs = inputs_of([math.log(6.0), math.log(0.1)], [0.0, 0.0], advantage=2.0, weight=0.5)
@@ -129,3 +119,32 @@ def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
     inputs = inputs_of([-1.0, -math.inf], [-1.5, -math.inf], advantage=1.0)
     masked = replace(inputs, mask=torch.tensor([True, False]))
     assert slope(aipo_loss(masked, AipoSettings())[0], inputs) == pytest.approx([-math.exp(0.5), 0.0])
+
+
+RIGHT, WRONG, FAILED = Reward(correctness=0.9, correct=True), Reward(format=0.1), Reward(excluded_by="timeout")
+
+
+def test_only_correct_rollouts_count() -> None:
+    assert sft_decision([RIGHT, WRONG, FAILED], SftSettings()).exclusion_reasons == (None, NOT_CORRECT, "timeout")
+    assert sft_decision([RIGHT, WRONG], SftSettings()).drop_reason is None
+    assert sft_decision([WRONG, FAILED], SftSettings()).drop_reason == "none_correct"
+    assert not SFT.needs(SftSettings()).generator_logprobs
+
+
+def test_the_loss_is_minus_the_mean_log_probability_over_micro_batches() -> None:
+    settings = SftSettings()
+    lengths = torch.tensor([3, 1, 2])
+    credit = sft_credit(CreditInputs([RIGHT] * 3, lengths, torch.tensor([0, 0, 1])), settings)
+    values = [torch.tensor([-1.0, -2.0, -0.5]), torch.tensor([-3.0]), torch.tensor([-0.25, -0.75])]
+    total = 0.0
+    for members in ([0, 2], [1]):
+        logprobs = torch.cat([values[place] for place in members]).double()
+        index = torch.repeat_interleave(torch.arange(len(members)), lengths[members])
+        unknown = torch.zeros_like(logprobs)
+        inputs = ObjectiveInputs(
+            logprobs, unknown, index, credit.advantages[members], credit.token_weights[members], drawn=unknown.bool()
+        )
+        loss, statistics = sft_loss(inputs, settings)
+        total += float(loss)
+        assert float(statistics["nll"].total) == pytest.approx(-float(logprobs.sum()))
+    assert total == pytest.approx(-float(torch.cat(values).mean()))

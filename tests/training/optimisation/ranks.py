@@ -12,8 +12,8 @@ from tests.places import ROOT
 from tests.waiting import PATIENCE_S
 
 
-def end_of_ranks(program: Sequence[str], ranks: int = 2) -> tuple[int, str]:
-    """Run a script, or `-m` and a module, in that many processes; return their status and errors.
+def run_on_ranks(program: Sequence[str], ranks: int = 2) -> None:
+    """Run a script, or `-m` and a module, in that many processes; it must succeed.
 
     They meet whatever this machine is called. They are started once more if they hang: a thread of gloo may spin for
     ever in a buffer's destructor (torch 2.13, seen once in some fifty runs).
@@ -39,11 +39,6 @@ def end_of_ranks(program: Sequence[str], ranks: int = 2) -> tuple[int, str]:
             started.terminate()  # torchrun ends its ranks
             started.communicate()
         else:
-            return started.returncode, said
+            assert started.returncode == 0, said[-3000:]
+            return
     raise AssertionError(f"no end within {PATIENCE_S} s")
-
-
-def run_on_ranks(program: Sequence[str], ranks: int = 2) -> None:
-    """Run a program as `end_of_ranks` does; it must succeed."""
-    status, said = end_of_ranks(program, ranks)
-    assert status == 0, said[-3000:]

@@ -17,13 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.training.optimisation.test_trainer import samples, solo
-from tests.waiting import PATIENCE_S
 from training.config import PackingSettings
 from training.objectives.grpo import GrpoSettings
-from training.optimisation import look_ahead
-from training.optimisation.balancing import deal_samples, distribute_micro_batches, waiting_share
+from training.optimisation.balancing import distribute_micro_batches, waiting_share
 from training.optimisation.collating import collate, pack_samples
-from training.optimisation.look_ahead import LOOK_AHEAD, Arrivals, Collation
+from training.optimisation.look_ahead import Arrivals, Collation
 from training.optimisation.packing import (
     MicroBatch,
     PackingError,
@@ -33,26 +31,6 @@ from training.optimisation.packing import (
     padding_share,
     plan_micro_batches,
 )
-
-
-def naive(lengths: list[int], room: int) -> list[list[int]]:
-    """First-fit decreasing by looking at every bin in turn."""
-    bins: list[list[int]] = []
-    for index in sorted(range(len(lengths)), key=lambda one: -lengths[one]):
-        for chosen in bins:
-            if sum(lengths[one] for one in chosen) + lengths[index] <= room:
-                chosen.append(index)
-                break
-        else:
-            bins.append([index])
-    return bins
-
-
-@given(st.lists(st.integers(1, 20), max_size=60), st.integers(20, 60))
-def test_it_is_first_fit_decreasing(lengths: list[int], room: int) -> None:
-    bins = first_fit_decreasing(lengths, PackingSettings(micro_batch_tokens=room))
-    assert bins == naive(lengths, room)
-    assert sorted(index for chosen in bins for index in chosen) == list(range(len(lengths)))
 
 
 def sample(prompt: list[int], response: list[int], **changed: object) -> TrainingSample:
@@ -96,6 +74,7 @@ def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), max_size=40), st.integers(24, 80))
 def test_groups_are_kept_together_where_that_pays(drawn: list[tuple[int, int]], room: int) -> None:
+    assert first_fit_decreasing([2, 3, 1, 4], PackingSettings(micro_batch_tokens=5)) == [[3, 2], [1, 0]]
     samples = [sample([prompt] * (prompt + 1), [7] * length) for prompt, length in drawn]
     settings, lengths = PackingSettings(micro_batch_tokens=room), [one.length for one in samples]
     bins, singly = plan_micro_batches(samples, settings), first_fit_decreasing(lengths, settings)
@@ -168,13 +147,6 @@ def test_the_last_round_is_evened_out_and_ranks_wait_little_for_one_another() ->
     assert waiting_share(distribute_micro_batches(bins, lengths, 128, room), lengths) <= 0.01
 
 
-def test_sequences_of_one_prompt_stay_together_where_they_can() -> None:
-    made = [sample([1 + index // 2] * 4, [7]) for index in range(8)]
-    settings = PackingSettings(micro_batch_tokens=20)
-    for share in deal_samples(made, plan_micro_batches(made, settings), 2, settings):
-        assert sum(model_tokens(made, part) for part in share) == 2 * 6  # each of two prompts is read once
-
-
 SETTINGS = PackingSettings(micro_batch_tokens=24)
 CPU = torch.device("cpu")
 
@@ -217,28 +189,6 @@ def test_what_is_sent_to_several_ranks_is_what_one_would_have() -> None:
     _, (idle,) = arrived([sample([1, 2], [3, 4, 5])], 2)  # a rank without samples gets one that does not count
     assert (idle.sample_indices, idle.mask.tolist()) == ((), [False] * 3)
     assert (idle.advantages.tolist(), idle.weights.tolist()) == ([0.0], [0.0])
-
-
-def test_few_rounds_are_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, gather = [], look_ahead.gather
-    ready = threading.Semaphore(0)
-
-    def counted(*values: Any, **options: Any) -> Any:
-        begun.append(values)
-        arrays = gather(*values, **options)
-        ready.release()
-        return arrays
-
-    monkeypatch.setattr(look_ahead, "gather", counted)
-    collation = Collation([sample([index], [1] * 20) for index in range(8)], SETTINGS, 1)
-    with collation.made() as rounds:
-        for taken in range(1, 9):
-            next(rounds)
-            while len(begun) < min(taken + LOOK_AHEAD, 8):
-                assert ready.acquire(timeout=PATIENCE_S)
-            assert len(begun) == min(taken + LOOK_AHEAD, 8)
-        assert next(rounds, None) is None
-    assert not threads()
 
 
 def half_marked(made: list[TrainingSample]) -> list[TrainingSample]:

@@ -26,6 +26,8 @@ from training.optimisation.model import load_model, load_tokenizer
 from training.optimisation.packing import PackingError
 from training.optimisation.trainer import Trainer
 
+pytestmark = pytest.mark.slow
+
 
 def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
     """Return loss and gradient norm of two steps, and of the second one again from a checkpoint.
@@ -109,7 +111,6 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
 def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path) -> None:
     first, second, again = json.loads((done / "steps.json").read_text())
     assert again == second  # bit by bit from the checkpoint, which was written meanwhile

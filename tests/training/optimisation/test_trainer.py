@@ -15,9 +15,7 @@ from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.objectives.base import GroupWeights
 from training.objectives.grpo import GrpoSettings
-from training.objectives.step_statistics import Measure
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.nonfinite import nonfinite_gradient
 from training.optimisation.packing import TrainingSample
 from training.optimisation.second_pass import far_share, reweighed
 from training.optimisation.trainer import Trainer, TrainingError
@@ -148,14 +146,6 @@ def test_an_advantage_that_is_no_number_and_an_overflow_in_the_backward_pass() -
     ]
     with pytest.raises(TrainingError, match="close to the generator's: the backward pass overflows"):
         trainer.step(made, GrpoSettings())
-
-
-def test_a_generator_of_another_model() -> None:
-    far = {"kl_generator": Measure("mean", 3.0, 9), "ratio_max": Measure("max", math.exp(15))}
-    text = nonfinite_gradient(3, math.inf, 1e30, far)
-    assert "optimiser step 3: the gradient's norm is inf, and a token is 3.3e+06 times as likely" in text
-    assert 'objective.preset = "dual_clip"' in text
-    assert "learning_rate" not in text
 
 
 def stored(tokens: int, max_distance: float | None) -> TrainingSample:

@@ -63,14 +63,6 @@ def test_few_are_counted_and_many_end_the_run_with_the_right_advice() -> None:
     assert check_logprobs(GROUPS).count == 0
 
 
-def test_tokens_are_on_policy_where_the_whole_rollout_was_made_by_the_trainers_version() -> None:
-    older = (rollout(True, 2), rollout(False, 4, (2, 2, 3, 3)), rollout(True, 1, (2,)))
-    made = build_samples((group(0, *older),), GrpoSettings(), 3)
-    assert [sample.on_policy for sample in made] == [True, False, False]
-    later = build_samples((group(0, *older),), GrpoSettings())
-    assert [sample.on_policy for sample in later] == [False] * 3
-
-
 def damage(monkeypatch: pytest.MonkeyPatch, every: int, tokens: int = 1) -> list[float]:
     """Let the generator report vLLM's floor for the first tokens of every so many rollouts; return what is damaged."""
     generate, damaged, seen = TorchGenerator.generate, list[float](), list[int]()
@@ -95,15 +87,12 @@ def test_a_run_leaves_them_out_counts_them_and_says_so(
 ) -> None:
     damage(monkeypatch, 4)
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
-    train(small(steps=2, collector=sizes, evaluation={"data": None}), Path(), tmp_path / "run")  # the checks pass too
-    rows = read_metrics(tmp_path / "run")
-    assert len(rows) == 2
+    train(small(steps=1, collector=sizes, evaluation={"data": None}), Path(), tmp_path / "run")  # the checks pass too
+    (row,) = read_metrics(tmp_path / "run")
+    assert row["policy/impossible_tokens"] > 0
+    assert row["policy/log_ratio_max"] < 1e-3
     said = capsys.readouterr().err
-    for row in rows:
-        assert row["policy/impossible_tokens"] > 0
-        assert row["policy/log_ratio_max"] < 1e-3
-        count = int(row["policy/impossible_tokens"])
-        assert f"step {row['step']:.0f}: {count} of " in said
+    assert f"step 1: {row['policy/impossible_tokens']:.0f} of " in said
     assert "they are left out" in said
 
 

@@ -46,16 +46,6 @@ def step(scheduler: RolloutScheduler[str]) -> list[int]:
     return [group.number for group in batch.groups]
 
 
-def test_groups_are_trained_on_in_the_order_they_finish() -> None:
-    scheduler = scheduler_of(group_size=2, n_async=8, n_batch=4)
-    tickets = start(scheduler)
-    assert [(one.group, one.index) for one in tickets] == [(g, i) for g in range(4) for i in range(2)]
-    finish(scheduler, tickets[6:8])
-    assert scheduler.next_batch() is None
-    finish(scheduler, [tickets[2], tickets[0], tickets[3]])
-    assert step(scheduler) == [3, 1]
-
-
 def test_what_the_verifier_could_not_judge_leaves_its_group_and_is_counted() -> None:
     scheduler = scheduler_of(group_size=3, n_async=3, n_batch=3)
     tickets = start(scheduler)[:3]

@@ -100,15 +100,8 @@ def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> N
 
 
 def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
-    row = {
-        "id": "kept",
-        "group": None,
-        "domain": "math",
-        "statement": "1 + 1",
-        "answer": "2",
-        "lang": "en",
-        "meta": None,
-    }
+    row: dict[str, Any] = {"id": "kept", "domain": "math", "statement": "1 + 1", "answer": "2", "lang": "en"}
+    row |= {"group": None, "meta": None}
     (tmp_path / "data").mkdir()
     (tmp_path / "dropped").mkdir()
     pl.DataFrame([row | {"judged": 16, "correct": 4}]).write_parquet(tmp_path / "data" / "train-0.parquet")
@@ -151,25 +144,6 @@ DEFAULT = CurriculumSettings()
 def course(problems: Sequence[str] = PROBLEMS, settings: CurriculumSettings | None = DEFAULT) -> CurriculumController:
     rewards = RewardSettings(max_length=125, length_cache=25)
     return CurriculumController(problems, settings, rewards, GrpoSettings(eps_high=0.27), seed=3)
-
-
-def test_without_a_curriculum_every_problem_comes_once_a_pass() -> None:
-    plain = course(settings=None)
-    assert sorted(plain.draw_problem() for _ in PROBLEMS) == sorted(PROBLEMS)
-    plain.record_group("p0", 1, 16, 16)
-    assert plain.after_step(1, 0.5, 50.0) == ([], [])
-
-
-def test_what_is_always_solved_retires_and_what_never_is_waits() -> None:
-    made = course()
-    made.record_group("p0", 1, 16, 16)
-    made.record_group("p1", 1, 0, 64)
-    moved, _ = made.after_step(1, 0.5, 50.0)
-    assert {(one.problem, one.new) for one in moved} == {("p0", Pool.RETIRED), ("p1", Pool.DEFERRED)}
-    assert all("pass rate" in one.reason for one in moved)
-    assert made.pool_sizes() == {"active": 10, "deferred": 1, "retired": 1}
-    drawn = [made.draw_problem() for _ in range(10)]
-    assert not {"p0", "p1"} & set(drawn)
 
 
 def test_rows_that_a_refresh_drew_come_in_and_a_resumed_run_draws_the_same_ones() -> None:
