@@ -120,12 +120,11 @@ def test_what_could_not_be_judged_or_was_refused_counts_neither_way() -> None:
     assert math.isnan(summarise_evaluation([[broken]]).pass_rate)
 
 
+BASE = {"name": "x", "recipe": "train.toml", "benches": ["demo"]}
 TABLE = {
-    "name": "two-axes",
-    "recipe": "train.toml",
+    **BASE,
     "set": ["steps=3"],
     "seeds": [1, 2, 3],
-    "benches": ["demo"],
     "axes": [
         {"name": "a", "values": [{"name": "one"}, {"name": "two", "set": ["x=2"], "recipe": "other.toml"}]},
         {"name": "b", "values": [{"name": "low", "set": ["x=0"]}, {"name": "high", "set": ["y=1"]}]},
@@ -147,14 +146,13 @@ def trained(*rates: float) -> TrainedArm:
 def test_an_arm_may_start_from_another_of_its_axis() -> None:
     start = {"name": "start", "values": [{"name": "rl"}, {"name": "sft"}, {"name": "both", "after": "sft"}]}
     clip = {"name": "clip", "values": [{"name": "low"}, {"name": "high"}]}
-    table = {"name": "x", "recipe": "r.toml", "benches": ["demo"]}
-    arms = Ablation.model_validate(to_plain({**table, "axes": [start, clip]})).arms()
+    arms = Ablation.model_validate(to_plain({**BASE, "axes": [start, clip]})).arms()
     assert {arm.name: arm.after for arm in arms if arm.after} == {"both-low": "sft-low", "both-high": "sft-high"}
     later = {"name": "start", "values": [{"name": "both", "after": "sft"}, {"name": "sft"}]}
     with pytest.raises(ValidationError, match=r"after = sft is no earlier value of it \(none\)"):
-        Ablation.model_validate(to_plain({**table, "axes": [later]}))
+        Ablation.model_validate(to_plain({**BASE, "axes": [later]}))
     with pytest.raises(ValidationError, match="`after` stands in two axes"):
-        Ablation.model_validate(to_plain({**table, "axes": [start, {**start, "name": "again"}]}))
+        Ablation.model_validate(to_plain({**BASE, "axes": [start, {**start, "name": "again"}]}))
 
 
 def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from training.embedded_model import WEIGHTS
 from training.evaluation.directions import principal_directions, write_point
-from training.evaluation.surfaces import Point, draw_surfaces, fit_log_length, grid_axes
+from training.evaluation.surfaces import Point, fit_log_length
 
 
 def test_a_planted_slope_is_found() -> None:
@@ -23,21 +23,6 @@ def test_a_planted_slope_is_found() -> None:
     assert fit.slope == pytest.approx(0.3, abs=0.02)
     assert fit.explained > 0.98
     assert fit_log_length([Point(0, 0, 0.5, 20.0)] * 5) is None
-
-
-def test_a_planted_surface_is_drawn(tmp_path: Path) -> None:
-    way = [(-2.0, 0.6), (-1.0, -0.3), (0.0, 0.0)]
-    firsts, seconds = grid_axes(way, 5)
-    assert 0.0 in firsts  # the trained model
-    assert 0.0 in seconds
-    points = [Point(a, b, 1 - 0.1 * (a - 0.5) ** 2 - b * b, 30 + 4 * a) for a in firsts for b in seconds]
-    best = max(points, key=lambda point: point.reward)
-    assert (best.first, best.second) == min(
-        ((a, b) for a in firsts for b in seconds), key=lambda at: 0.1 * (at[0] - 0.5) ** 2 + at[1] ** 2
-    )
-    paths = draw_surfaces(points, way, ["start", "step 5", "trained"], (0.8, 0.15), tmp_path)
-    assert [path.name for path in paths] == ["reward.png", "length.png", "reward_by_length.png"]
-    assert all(path.stat().st_size > 5_000 for path in paths)
 
 
 def states(folder: Path, rows: torch.Tensor) -> list[Path]:

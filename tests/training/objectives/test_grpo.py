@@ -160,7 +160,7 @@ def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(1, 8))
 def test_micro_batches_add_up_to_the_whole(seed: int, count: int) -> None:
     objective = GrpoSettings(kl_coef=0.3, entropy_coef=0.1)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import given
+from hypothesis import settings as tried
 from hypothesis import strategies as st
 
 from tests.training.optimisation.test_trainer import samples, solo
@@ -72,6 +73,7 @@ def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
     assert (batch.max_seqlen, batch.num_tokens) == (4, 7)
 
 
+@tried(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), max_size=40), st.integers(24, 80))
 def test_groups_are_kept_together_where_that_pays(drawn: list[tuple[int, int]], room: int) -> None:
     assert first_fit_decreasing([2, 3, 1, 4], PackingSettings(micro_batch_tokens=5)) == [[3, 2], [1, 0]]
@@ -120,6 +122,7 @@ def test_nothing_need_be_packed() -> None:
     assert all(batch.unrolled is None for batch in alone)
 
 
+@tried(max_examples=40)
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40), st.integers(1, 5), st.booleans())
 def test_ranks_get_equally_many_micro_batches_and_every_sequence_once(
     lengths: list[int], ranks: int, grouped: bool

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -102,29 +103,22 @@ def test_tasks_of_a_curated_set(tmp_path: Path) -> None:
 
 def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
     row = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
-    with pytest.raises(SourceError, match="no reference"):
-        load_tasks(curated(tmp_path / "one", row), Split.TRAIN, tmp_path)
-    with pytest.raises(SourceError, match="no tests"):
-        load_tasks(curated(tmp_path / "two", {**row, "domain": "code"}), Split.TRAIN, tmp_path)
-    twice = curated(tmp_path / "three", {**row, "answer": "5"}, {**row, "answer": "5"})
-    with pytest.raises(SourceError, match="twice"):
-        load_tasks(twice, Split.TRAIN, tmp_path)
-    with pytest.raises(SourceError, match="no problem"):
-        load_tasks(curated(tmp_path / "four"), Split.TRAIN, tmp_path)
-
-
-def test_a_set_of_problems_with_prefixes_is_no_other_set_without_them(tmp_path: Path) -> None:
-    row = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en", "answer": "5"}
-    data = curated(tmp_path / "set", row, {**row, "id": "b"})
-    file = tmp_path / "set" / "data" / "0.parquet"
-    for prefixes in ([None, None], ["First, 2 + 3", None]):
-        pl.read_parquet(file).with_columns(pl.Series("prefix", prefixes, pl.String)).write_parquet(file)
-        assert list(load_tasks(data, Split.HELD_OUT, tmp_path)) == ["a", "b"]
-        if any(prefixes):
-            with pytest.raises(SourceError, match=r"their `prefix` \(1\), and no trainer.*publish the set anew"):
-                load_tasks(data, Split.TRAIN, tmp_path)
-        else:
-            assert list(load_tasks(data, Split.TRAIN, tmp_path)) == ["a", "b"]
+    solved = {**row, "answer": "5"}
+    refused: list[tuple[str, list[dict[str, Any]]]] = [
+        ("no reference", [row]),
+        ("no tests", [{**row, "domain": "code"}]),
+        ("twice", [solved, solved]),
+        ("no problem", []),
+    ]
+    for message, rows in refused:
+        with pytest.raises(SourceError, match=message):
+            load_tasks(curated(tmp_path / message, *rows), Split.TRAIN, tmp_path)
+    data = curated(tmp_path / "prefixes", solved)  # problems that are told in part are no problems without that part
+    file = tmp_path / "prefixes" / "data" / "0.parquet"
+    pl.read_parquet(file).with_columns(pl.Series("prefix", ["First, 2 + 3"])).write_parquet(file)
+    assert list(load_tasks(data, Split.HELD_OUT, tmp_path)) == ["a"]
+    with pytest.raises(SourceError, match=r"their `prefix` \(1\), and no trainer.*publish the set anew"):
+        load_tasks(data, Split.TRAIN, tmp_path)
 
 
 TASK = TrainingTask(PromptRequest("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
@@ -137,13 +131,10 @@ def judges() -> Iterator[Verifiers]:
         yield opened
 
 
-def said(text: str) -> TokenCompletion:
-    return TokenCompletion((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
-
-
-def judged(judges: Verifiers, text: str, task: TrainingTask = TASK) -> Rollout:
+def judged(judges: Verifiers, text: str) -> Rollout:
+    completion = TokenCompletion((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
     rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
-    return asyncio.run(rollouts.verify(task, said(text), group=0))
+    return asyncio.run(rollouts.verify(TASK, completion, group=0))
 
 
 def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: Verifiers) -> None:
@@ -160,8 +151,7 @@ def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: V
 
 
 def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
-    heavy = TrainingTask(TASK.request, "4")
-    found = judged(judges, "<think>?</think>\\boxed{9^{9^{9^{9}}}!}", heavy)
+    found = judged(judges, "<think>?</think>\\boxed{9^{9^{9^{9}}}!}")
     assert found.outcome in (Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
     assert found.reward.excluded == (found.outcome is not Outcome.WRONG)
     if found.reward.excluded:
@@ -200,13 +190,8 @@ def test_one_question_a_pair_decides_all_its_verdicts_and_is_kept(server: StandI
     assert first == second
     assert (first.outcome, first.answer_class, first.method) == (Outcome.CORRECT, 0, "text (by 3 votes: same)")
     assert (third, fourth) == (sure, other)  # a proof is not overruled, and what differs stays doubtful
-    assert numbers == {
-        "verify/doubtful": 3.0,
-        "verify/accepted": 2.0,
-        "verify/failed": 0.0,
-        "verify/unasked": 0.0,
-        "verify/questions": 2.0,
-    }
+    counts = {"doubtful": 3.0, "accepted": 2.0, "failed": 0.0, "unasked": 0.0, "questions": 2.0}
+    assert numbers == {f"verify/{name}": count for name, count in counts.items()}
     asked = len(server.seeds("asked"))
     assert asked == 6  # three votes on each of two pairs
     with (tmp_path / FILE).open("a") as file:

@@ -24,32 +24,19 @@ def writer(tags: ThinkingTags = THINK) -> TokenWriter:
     return TokenWriter(tokenizer, folder_stop_tokens(WEIGHTS, tokenizer), tags)
 
 
-@pytest.fixture(scope="module")
-def with_tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of one step that keeps texts, tokens and log-probabilities."""
-    out = tmp_path_factory.mktemp("tokens") / "run"
-    sizes = {"max_staleness": 0, "group_size": 4}
-    made = small(steps=1, collector=sizes, evaluation={"data": None}, attempt_store="tokens", checks=False)
-    train(made, Path(), out)
-    return out
-
-
-def test_the_models_own_texts_become_the_tokens_that_were_drawn(with_tokens: Path) -> None:
-    rows = read_attempts(with_tokens, ["problem", "index", "text", "finish", "token_ids", "logprobs"])
+def test_the_models_own_texts_become_tokens_that_read_the_same(teacher: Path) -> None:
     made = writer()
     prompt = made.prompt_ids([{"role": "user", "content": "What is 1 + 1?"}])
-    same = 0
-    for row in rows.iter_rows(named=True):
-        known = made.completion(prompt, row)
+    rows = read_attempts(teacher, ["text", "finish"]).to_dicts()
+    written = [made.completion(prompt, row) for row in rows]
+    same = [(row, one) for row, one in zip(rows, written, strict=True) if not isinstance(one, str)]
+    assert len(same) >= 0.8 * len(rows)  # a token that is no text of its own may be lost
+    for row, one in same:
+        assert (one.text, one.logprobs) == (row["text"], ())
+        ids, logprobs = [*one.token_ids], [-1.0] * len(one.token_ids)
+        known = made.completion(prompt, row | {"token_ids": ids, "logprobs": logprobs})
         assert not isinstance(known, str)
-        assert (list(known.token_ids), len(known.logprobs)) == (row["token_ids"], len(row["token_ids"]))
-        written = made.completion(prompt, row | {"token_ids": None, "logprobs": None})
-        if isinstance(written, str):
-            assert written == OTHER_TEXT
-            continue
-        assert (written.text, written.logprobs) == (row["text"], ())
-        same += written.token_ids == known.token_ids
-    assert same >= 0.8 * rows.height  # letters may be cut into tokens in several ways
+        assert ([*known.token_ids], [*known.logprobs]) == (ids, logprobs)
 
 
 class Letters:
@@ -70,7 +57,6 @@ class Letters:
     [
         ("<think>", "Q\n", "<think>a</think>b", "stop", "<think>a</think>b\0"),
         ("<think>", "Q\n", "<think>a", "length", "<think>a"),
-        ("<think>", "Q\n", "<think>a</think>b", None, "<think>a</think>b\0"),
         ("[THINK]", "Q\n", "<think>a</think>b", "stop", "[THINK]a[/THINK]b\0"),
         ("<think>", "Q\n<think>\n", "<think>\na</think>b", "stop", "a</think>b\0"),
         ("<think>", "Q\n<think>\n", "a b", "stop", OTHER_BEGINNING),
