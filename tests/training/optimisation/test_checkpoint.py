@@ -53,8 +53,9 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
     )
 
 
-def test_only_the_last_ones_stay_and_one_without_its_mark_is_none(tmp_path: Path) -> None:
+def test_only_the_last_ones_stay_one_without_its_mark_is_none_and_a_damaged_one_is_an_error(tmp_path: Path) -> None:
     trainer = solo()
+    assert last_checkpoint(tmp_path) is None
     for step in (1, 2, 3):
         saved(trainer, tmp_path, step, keep=2)
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["step-00000002", "step-00000003"]
@@ -62,6 +63,13 @@ def test_only_the_last_ones_stay_and_one_without_its_mark_is_none(tmp_path: Path
     found = last_checkpoint(tmp_path)
     assert found is not None
     assert found.step == 2
+    state = found.folder / "state.json"
+    state.write_text(json.dumps({**json.loads(state.read_text()), "format": 99}))
+    with pytest.raises(StoreError, match="format 99"):
+        last_checkpoint(tmp_path)
+    state.write_text("{")
+    with pytest.raises(StoreError, match="damaged"):
+        last_checkpoint(tmp_path)
 
 
 def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(tmp_path: Path) -> None:
@@ -86,18 +94,6 @@ def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(
     restore_trainer(found, second)
     assert second.steps_taken == 1
     assert all(torch.equal(value, before[name]) for name, value in second.full_state_dict().items())
-
-
-def test_a_damaged_or_foreign_state_is_an_error(tmp_path: Path) -> None:
-    assert last_checkpoint(tmp_path) is None
-    folder = saved(solo(), tmp_path, 1)
-    state = json.loads((folder / "state.json").read_text())
-    (folder / "state.json").write_text(json.dumps({**state, "format": 99}))
-    with pytest.raises(StoreError, match="format 99"):
-        last_checkpoint(tmp_path)
-    (folder / "state.json").write_text("{")
-    with pytest.raises(StoreError, match="damaged"):
-        last_checkpoint(tmp_path)
 
 
 def test_a_log_is_cut_back(tmp_path: Path) -> None:
