@@ -111,10 +111,11 @@ def test_by_hand() -> None:
 
 def test_what_could_not_be_judged_or_was_refused_counts_neither_way() -> None:
     right, wrong, timeout, broken = map(one, (Outcome.CORRECT, Outcome.WRONG, Outcome.TIMEOUT, Outcome.BROKEN))
-    for attempts, rate, unjudged in (
+    cases: tuple[tuple[list[list[Rollout | None]], float, int], ...] = (
         ([[right, timeout], [broken]], 1.0, 2),
         ([[right, wrong], [right, None]], 0.5, 2),
-    ):
+    )
+    for attempts, rate, unjudged in cases:
         found = summarise_evaluation(attempts)
         assert (found.pass_rate, found.problems, found.unjudged) == (rate, 1, unjudged)
     assert math.isnan(summarise_evaluation([[broken]]).pass_rate)

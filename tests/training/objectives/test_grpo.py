@@ -187,9 +187,9 @@ def test_the_entropy_bonus_is_weighted_like_the_tokens() -> None:
     entropy = torch.tensor([1.0, 3.0], dtype=torch.float64, requires_grad=True)
     loss, _ = grpo_loss(replace(inputs, entropy=entropy), GrpoSettings(entropy_coef=0.01))
     assert loss.item() == pytest.approx(-0.02)
-    for term in ("entropy", "reference"):
+    for term, objective in (("entropy", GrpoSettings(entropy_coef=0.1)), ("reference", GrpoSettings(kl_coef=0.1))):
         with pytest.raises(ValueError, match=term):
-            grpo_loss(inputs, GrpoSettings(**{"entropy": {"entropy_coef": 0.1}, "reference": {"kl_coef": 0.1}}[term]))
+            grpo_loss(inputs, objective)
     loss.backward()
     torch.testing.assert_close(entropy.grad, torch.full((2,), -0.005, dtype=torch.float64))
 

@@ -146,8 +146,8 @@ def latent(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_latent_problems_are_those_dropped_with_a_text(tmp_path: Path) -> None:
-    words = {"reason": "textual_answer", "id": "b", "statement": "What is 2 + 5?", "answer": "7"}
-    rows = [
+    words: dict[str, Any] = {"reason": "textual_answer", "id": "b", "statement": "What is 2 + 5?", "answer": "7"}
+    rows: list[dict[str, Any]] = [
         {"id": "a", "statement": "What is 3 + 4?", "answer": None, "solution": "3 + 4 = 7"},
         words,
         {"id": "c", "statement": "What is 9 + 1?", "answer": None},

@@ -202,6 +202,7 @@ def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> N
         PackedPolicy(model)
     tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
     edges = {"cu_seq_lens_q": torch.tensor([0, 3], dtype=torch.int32), "max_length_q": 3}
+    attend: Any = packed_attention
     refused: dict[str, dict[str, Any]] = {
         "position_bias": {"position_bias": tensors[0]},
         "look ahead": {"is_causal": False},
@@ -209,7 +210,7 @@ def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> N
     }
     for said, more in refused.items():
         with pytest.raises(ConfigError, match=said):
-            packed_attention(torch.nn.Identity(), *tensors, None, **edges, **more)
+            attend(torch.nn.Identity(), *tensors, None, **edges, **more)
 
 
 @pytest.mark.gpu

@@ -55,7 +55,7 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
 def test_a_reference_that_follows_is_the_mean_of_the_policys_past_and_comes_back_from_a_checkpoint(
     tmp_path: Path,
 ) -> None:
-    table = {"kl_coef": 0.5, "reference_ema": 0.75}
+    table: dict[str, Any] = {"kl_coef": 0.5, "reference_ema": 0.75}
     settings = GrpoSettings.model_validate(table)
     (trainer, reference), (again, restored) = held(**table), held(**table)
     expected = weights(reference.policy)

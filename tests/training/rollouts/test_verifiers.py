@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -102,9 +101,9 @@ def test_tasks_of_a_curated_set(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
-    row = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
+    row: dict[str, object] = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
     solved = {**row, "answer": "5"}
-    refused: list[tuple[str, list[dict[str, Any]]]] = [
+    refused: list[tuple[str, list[dict[str, object]]]] = [
         ("no reference", [row]),
         ("no tests", [{**row, "domain": "code"}]),
         ("twice", [solved, solved]),
