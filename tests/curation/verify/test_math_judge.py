@@ -12,7 +12,6 @@ import pytest
 
 from curation.config.filters import VerifySettings
 from curation.records import Outcome, SourceError
-from curation.verify import answers
 from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from curation.verify.pairs import verify_pairs
@@ -22,7 +21,6 @@ from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the shared data are not at {DATA}; set GOLDILOCKS_DATA")
-TRUSTED = ("unit_test", "hardverify", "scoring_example", "github_issue")
 
 
 def task(reference: str, *found: str | None, lang: str = "en") -> JudgeTask:
@@ -53,7 +51,7 @@ def test_the_text_is_judged_not_the_recorded_answer() -> None:
 
 
 def test_verdicts_do_not_depend_on_the_number_of_workers() -> None:
-    tasks = [task(r"x^2-1", "(x-1)(x+1)", "x^2", f"{n}", r"\frac{x^3-x}{x}") for n in range(30)]
+    tasks = [task(r"x^2-1", "(x-1)(x+1)", "x^2", f"{n}", r"\frac{x^3-x}{x}") for n in range(12)]
     with MathJudge(workers=1) as one, MathJudge(workers=3) as three:
         assert list(one.judge(tasks)) == list(three.judge(tasks))
 
@@ -100,15 +98,6 @@ def test_a_worker_that_dies_is_the_verifiers_failure_whatever_was_asked() -> Non
     assert pairs == [Outcome.BROKEN, Outcome.CORRECT]
 
 
-def test_same_compares_pairs() -> None:
-    with MathJudge(workers=1) as judge:
-        assert list(judge.compare_pairs([("1", "1"), ("x+1", "1+x"), ("1", "2")])) == [
-            Outcome.CORRECT,
-            Outcome.CORRECT,
-            Outcome.WRONG,
-        ]
-
-
 def test_it_runs_off_the_main_thread() -> None:
     found: list[Outcome] = []
 
@@ -131,33 +120,16 @@ def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
     ]
     tasks = [
         JudgeTask(row["id"], row["gold"], "en", tuple(Response(sample["text"], None) for sample in row["samples"]))
-        for row in rows
+        for row in rows[::4]
     ]
     with MathJudge(workers=2) as judge:
         results = list(judge.judge(tasks))
     pairs = [
         (verdict.outcome is Outcome.CORRECT, sample["correct"])
-        for row, result in zip(rows, results, strict=True)
+        for row, result in zip(rows[::4], results, strict=True)
         for verdict, sample in zip(result.verdicts, row["samples"], strict=True)
     ]
     assert sum(one == two for one, two in pairs) / len(pairs) >= 0.99
-
-
-@needs_data
-def test_the_shared_pairs_of_trusted_kinds() -> None:
-    rows = [
-        json.loads(line)
-        for line in (DATA / "answers" / "equivalence.jsonl").read_text(encoding="utf-8").split("\n")
-        if line
-    ]
-    rows = [row for row in rows if row["kind"] in TRUSTED]
-    found = [
-        row.get("pred") is not None and answers.compare_texts(row["gold"], row["pred"]).outcome is Outcome.CORRECT
-        for row in rows
-    ]
-    agree = sum(equal == row["equal"] for equal, row in zip(found, rows, strict=True))
-    assert agree / len(rows) >= 0.95
-    assert sum(equal and not row["equal"] for equal, row in zip(found, rows, strict=True)) <= 4
 
 
 def test_a_pairs_file_comes_back_in_order(tmp_path: Path) -> None:
