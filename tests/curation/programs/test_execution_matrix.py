@@ -1,6 +1,5 @@
 """The matrix, on real programs in the real sandbox, and what agreement makes of it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -22,12 +21,6 @@ RIGHT = "print(int(input()) + 1)"
 ALSO = "n = int(input())\nprint(n - -1)"
 THIRD = "import sys\nprint(1 + int(sys.stdin.read()))"
 WRONG = "print(abs(int(input())) + 1)"
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(2) as found:
-        yield found
 
 
 def candidates(*programs: tuple[str, bool | None]) -> list[Candidate]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from curation.records import VerifierError
@@ -75,12 +73,6 @@ CHECKERS = {
     "testlib, Python": Checker(CheckerKind.TESTLIB, CodeLang.PYTHON, {"check.py": DIVISOR_TESTLIB}, ("check.py",)),
 }
 TESTS = tuple(CodeTest(b"%d\n" % n, b"2\n") for n in (12, 30, 100, 64, 18))
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(1) as runner:
-        yield runner
 
 
 @pytest.mark.parametrize("name", CHECKERS)

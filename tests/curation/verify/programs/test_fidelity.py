@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,12 +25,6 @@ SUM = CodeProblem("sum", TESTS, memory_mb=400)
 
 WAYS = [json.loads(line) for line in Path(__file__).with_name("reading.jsonl").read_text("utf-8").splitlines()]
 HEAD = "#include <bits/stdc++.h>\nusing namespace std;\n"
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(2) as runner:
-        yield runner
 
 
 def verdict(runner: Runner, problem: CodeProblem, lang: CodeLang, code: str) -> ProgramResult:

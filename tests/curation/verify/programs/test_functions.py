@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import random
 from array import array
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +44,6 @@ CPP = CodeProblem(
 
 ATTACKS = [json.loads(line) for line in Path(__file__).with_name("cheats.jsonl").read_text("utf-8").splitlines()]
 CHEATS, BREAKING = ([row for row in ATTACKS if row["kind"] == kind] for kind in ("cheat", "breaks"))
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(2) as runner:
-        yield runner
 
 
 def verdict(runner: Runner, problem: CodeProblem, code: str, lang: CodeLang = CodeLang.PYTHON) -> CodeVerdict:

@@ -30,57 +30,43 @@ NEXT = CodeProblem("next", tuple(CodeTest(b"%d\n" % n, b"%d\n" % (n + 1)) for n 
 HEAD = "#include <bits/stdc++.h>\nusing namespace std;\n"
 
 
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(2) as runner:
-        yield runner
-
-
 def run(runner: Runner, code: str, lang: CodeLang = CodeLang.PYTHON, problem: CodeProblem = NEXT) -> ProgramResult:
     (result,) = judge_programs(runner, [(problem, Submission(lang, code))])
     return result
 
 
-@pytest.mark.parametrize(
-    ("code", "verdict"),
-    [
-        ("print(int(input()) + 1)", CodeVerdict.AC),
-        ("print(0)", CodeVerdict.WA),
-        ("print(int(str(10**5000 + int(input()) + 1)) % 10**5000)", CodeVerdict.AC),  # refused by Python 3.11 outside
-        ("big = 1" + "0" * 5000 + "\nprint(int(input()) + 1 + int(str(big)[1:]))", CodeVerdict.AC),
-        ("print(len(str(3**30_000_000)))", CodeVerdict.TLE),
-        ("print(int(input()) + 1, 'and more')", CodeVerdict.WA),
-        ("while True: pass", CodeVerdict.TLE),
-        ("import time\ntime.sleep(60)", CodeVerdict.TLE),
-        ("a = bytearray(800 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1", CodeVerdict.MLE),
-        ("1 / 0", CodeVerdict.RTE),
-        ("import os\nos.abort()", CodeVerdict.RTE),
-        ("print(int(input()) + 1)\nraise SystemExit(1)", CodeVerdict.RTE),
-        ("import os\nprint(int(input()) + 1, flush=True)\nos._exit(3)", CodeVerdict.RTE),
-        ("while True: print('x' * 10000)", CodeVerdict.OLE),
-        ("print(", CodeVerdict.CE),
-        ("import os\nos._exit(0)", CodeVerdict.WA),
-    ],
-)
-def test_verdicts_in_python(runner: Runner, code: str, verdict: CodeVerdict) -> None:
-    result = run(runner, code)
-    assert result.verdict is verdict, result
-    assert result.first_failed == (None if verdict is CodeVerdict.AC else 0)
+PYTHON = [
+    ("print(int(input()) + 1)", CodeVerdict.AC),
+    ("print(0)", CodeVerdict.WA),
+    ("print(int(str(10**5000 + int(input()) + 1)) % 10**5000)", CodeVerdict.AC),  # refused by Python 3.11 outside
+    ("big = 1" + "0" * 5000 + "\nprint(int(input()) + 1 + int(str(big)[1:]))", CodeVerdict.AC),
+    ("print(len(str(3**30_000_000)))", CodeVerdict.TLE),
+    ("print(int(input()) + 1, 'and more')", CodeVerdict.WA),
+    ("while True: pass", CodeVerdict.TLE),
+    ("import time\ntime.sleep(60)", CodeVerdict.TLE),
+    ("a = bytearray(800 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1", CodeVerdict.MLE),
+    ("1 / 0", CodeVerdict.RTE),
+    ("import os\nos.abort()", CodeVerdict.RTE),
+    ("print(int(input()) + 1)\nraise SystemExit(1)", CodeVerdict.RTE),
+    ("import os\nprint(int(input()) + 1, flush=True)\nos._exit(3)", CodeVerdict.RTE),
+    ("while True: print('x' * 10000)", CodeVerdict.OLE),
+    ("print(", CodeVerdict.CE),
+    ("import os\nos._exit(0)", CodeVerdict.WA),
+]
+CPP = [
+    (HEAD + "int main() { int n; cin >> n; cout << n + 1; }", CodeVerdict.AC),
+    (HEAD + "int main() { for (volatile int i = 0;; i = i + 1) {} }", CodeVerdict.TLE),
+    (HEAD + "int main() { vector<int> v(3); return v.at(7); }", CodeVerdict.RTE),
+    (HEAD + "int main() { int n; cin >> n; cout << n + 1; return 1; }", CodeVerdict.RTE),
+    ("int main() { return undeclared; }", CodeVerdict.CE),
+]
 
 
-@pytest.mark.parametrize(
-    ("code", "verdict"),
-    [
-        (HEAD + "int main() { int n; cin >> n; cout << n + 1; }", CodeVerdict.AC),
-        (HEAD + "int main() { for (volatile int i = 0;; i = i + 1) {} }", CodeVerdict.TLE),
-        (HEAD + "int main() { vector<int> v(3); return v.at(7); }", CodeVerdict.RTE),
-        (HEAD + "int main() { int n; cin >> n; cout << n + 1; return 1; }", CodeVerdict.RTE),
-        ("int main() { return undeclared; }", CodeVerdict.CE),
-    ],
-)
-def test_verdicts_in_cpp(runner: Runner, code: str, verdict: CodeVerdict) -> None:
-    result = run(runner, code, CodeLang.CPP)
-    assert result.verdict is verdict, result
+def test_every_verdict(runner: Runner) -> None:
+    asked = [*((CodeLang.PYTHON, *row) for row in PYTHON), *((CodeLang.CPP, *row) for row in CPP)]
+    results = judge_programs(runner, [(NEXT, Submission(lang, code)) for lang, code, _ in asked])
+    for (_, code, verdict), result in zip(asked, results, strict=True):
+        assert (result.verdict, result.first_failed) == (verdict, None if verdict is CodeVerdict.AC else 0), code
 
 
 @pytest.mark.parametrize("first", ["#include <iostream>", "#define MOST 5"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from curation.verify.programs.problem import Validator, ValidatorLang
@@ -20,12 +18,6 @@ ASSERT(UNIQUE(a) && n < 4)
 """
 PYTHON_VALIDATOR = Validator(ValidatorLang.PYTHON, {"v.py": PYTHON}, ("v.py",), ("x",))
 CTD = Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": GRAMMAR}, ("n.ctd",))
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(1) as runner:
-        yield runner
 
 
 def said(runner: Runner, validators: list[Validator], inputs: list[bytes]) -> list[bool | None]:

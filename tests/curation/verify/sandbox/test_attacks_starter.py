@@ -64,7 +64,13 @@ def test_what_the_thread_that_starts_binaries_may_and_they_may_not_is_to_vfork(m
             assert says[0] == says[1], (number, arguments)
 
 
-HEAD = """#include <bits/stdc++.h>
+HEAD = """#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <string>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
