@@ -138,24 +138,27 @@ def test_a_pairs_file_comes_back_in_order(tmp_path: Path) -> None:
         {"gold": r"\boxed{x+1}", "pred": "So we get $1+x$.", "id": 2},
         {"gold": "2", "pred": "9^{9^{9^9}}", "id": 3},
         {"gold": "3", "pred": None, "id": 4},
+        {"gold": "31", "pred": "3100 cm", "id": 5, "statement": "How long is it in metres?"},
+        {"gold": "31", "pred": "3100 cm", "id": 6, "statement": None},
     ]
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     seen: list[int] = []
     counts = verify_pairs(path, tmp_path / "out.jsonl", workers=2, progress=seen.append)
     out = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n") if line]
-    assert [row["id"] for row in out] == [1, 2, 3, 4]
-    assert [row["equal"] for row in out] == [True, True, False, False]
+    assert [row["id"] for row in out] == [1, 2, 3, 4, 5, 6]
+    assert [row["equal"] for row in out] == [True, True, False, False, True, False]
     assert out[3]["verdict"] == "no_answer"
     assert all({"equal", "verdict", "method", "ms"} <= row.keys() for row in out)
-    assert counts["correct"] == 2
-    assert seen == [1, 2, 3, 4]
+    assert counts["correct"] == 3
+    assert seen == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["not json", "[1]", '{"pred": "1"}', '{"gold": 5, "pred": "1"}', '{"gold": "5", "pred": 1}', '{"gold": "\udcff"'],
-)
+BAD_LINES = ["not json", "[1]", '{"pred": "1"}', '{"gold": 5, "pred": "1"}', '{"gold": "5", "pred": 1}']
+BAD_LINES += ['{"gold": "\udcff"', '{"gold": "3", "pred": "3", "statement": 7}']
+
+
+@pytest.mark.parametrize("line", BAD_LINES)
 def test_a_bad_line_is_one_clear_error(tmp_path: Path, line: str) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_bytes(b'{"gold": "1", "pred": "1"}\n' + line.encode("utf-8", "surrogateescape") + b"\n")

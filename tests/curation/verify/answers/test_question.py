@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from curation.records import Outcome, SourceError
+from curation.records import Outcome
 from curation.verify import answers
 from curation.verify.answers.policy import Rounding
 from curation.verify.answers.question import (
@@ -20,7 +17,6 @@ from curation.verify.answers.question import (
     read_question,
 )
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
-from curation.verify.pairs import verify_pairs
 from tests.curation.verify.answers.corpus import table
 
 METRES = "How long is it in metres?"
@@ -52,19 +48,10 @@ def test_a_statement_that_asks_for_no_form_changes_nothing() -> None:
         assert answers.compare(gold, pred, statement=statement) == answers.compare(gold, pred)
 
 
-def test_no_statement_is_read_as_none() -> None:
-    assert read_question(None) is read_question("") is read_question(" \n") is NOTHING_ASKED
-
-
 def test_long_and_hostile_statements_are_read_quickly() -> None:
     pieces = ("in ", "how many ", "a, ", "____ ", "$", "(", "find $", "positive integers a, b and ", "\\text{", "多少")
     for piece in pieces:
         assert isinstance(read_question(piece * MAX_STATEMENT_CHARS), QuestionForm)
-
-
-def test_significant_digits_are_places() -> None:
-    places = [Rounding(digits=3).places_of(Fraction(value)) for value in ("1/700", "0.5", "1", "9.99", "10", "123456")]
-    assert places == [5, 3, 2, 2, 1, -3]
 
 
 def test_the_judge_is_told_the_statement() -> None:
@@ -83,22 +70,3 @@ def test_the_judge_is_told_the_statement() -> None:
     assert "doubtful" in told.verdicts[1].method
     assert [verdict.outcome for verdict in untold.verdicts] == [Outcome.WRONG, Outcome.CORRECT, Outcome.CORRECT]
     assert [verdict.outcome for verdict in quick] == [Outcome.CORRECT, Outcome.WRONG]
-
-
-def test_pairs_may_have_a_statement(tmp_path: Path) -> None:
-    rows = [
-        {"gold": "31", "pred": "3100 cm", "statement": METRES},
-        {"gold": "31", "pred": "3100 cm", "statement": None},
-    ]
-    pairs, verdicts = tmp_path / "pairs.jsonl", tmp_path / "verdicts.jsonl"
-    pairs.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    verify_pairs(pairs, verdicts, workers=1)
-    judged = [json.loads(line) for line in verdicts.read_text().splitlines()]
-    assert [row["equal"] for row in judged] == [True, False]
-    assert [row["statement"] for row in judged] == [METRES, None]
-
-
-def test_a_statement_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "pairs.jsonl").write_text('{"gold": "31", "pred": "31", "statement": 7}\n')
-    with pytest.raises(SourceError, match='line 1: "statement" must be a string or null'):
-        verify_pairs(tmp_path / "pairs.jsonl", tmp_path / "out.jsonl", workers=1)

@@ -32,8 +32,6 @@ STYLES = {
 }
 NEEDS = {f"{row['lang']}: {row['name']}": {*row.get("needs", ())} for row in ROWS}
 QUICK = [f"{row['lang']}: {row['name']}" for row in ROWS if row.get("quick")]
-UNLIKE_OUTSIDE = "python: more digits than are printed"
-"""The box prints them, as Python did before 3.11."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +57,7 @@ def corpus(runner: Runner) -> dict[str, Style]:
     lacking |= (set() if box.forks else {"processes"}) | (set() if box.owns else {"modes"})
     assert box.forks or "programs cannot start processes" in box.description
     assert box.owns or "modes, times and owners of files stay" in box.description
-    return {name: style for name, style in STYLES.items() if not NEEDS[name] & lacking and name != UNLIKE_OUTSIDE}
+    return {name: style for name, style in STYLES.items() if not NEEDS[name] & lacking}
 
 
 def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
@@ -84,12 +82,6 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
     assert filed.how.endswith("; it may want files in /tmp, which rung 'landlock' does not allow")
     assert shut.verdict is CodeVerdict.WA
     assert owns or "; it may want to change modes or times of files" in shut.how
-
-
-def test_digits_are_printed_that_python_refuses_outside() -> None:
-    with Runner(1) as runner:
-        digits = differences(runner, {UNLIKE_OUTSIDE: (STYLES[UNLIKE_OUTSIDE], (CodeVerdict.RTE, b""))})
-    assert digits == {UNLIKE_OUTSIDE: (CodeVerdict.AC, b"5001\n", CodeVerdict.RTE, b"")}
 
 
 @pytest.mark.parametrize("runner", [None], indirect=True, ids=["strongest"])

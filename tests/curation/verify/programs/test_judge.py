@@ -138,6 +138,7 @@ def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
     answer = "```python\nt = '</think>'\nprint(int(input()) + 1)\n```"  # a final answer has no thoughts
     judge = ProgramJudge(problems.__getitem__, 7, runner=runner)
     assert judge.submit(tag, [answer]).result()[0].outcome is Outcome.CORRECT
+    assert [one.answer_class for one in first.verdicts] == [0, None, None, None, 0], "only accepted ones have a class"
     assert first.problem == "next"
     assert first.verdicts[1].method.startswith("WA on test 0")
     assert (second.verdicts[0].outcome, third.verdicts[0].outcome) == (Outcome.BROKEN, Outcome.NO_ANSWER)

@@ -9,34 +9,8 @@ import signal
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, Sandbox
-from curation.verify.sandbox.inside.filter import (
-    ALLOW,
-    AND,
-    ANSWERS,
-    ANY_BIT,
-    AT_LEAST,
-    ATTRIBUTES,
-    COMPILER,
-    DONE,
-    EPERM,
-    EQUAL,
-    EXEC_DESCRIPTOR,
-    FORKING,
-    JUMP,
-    KILL,
-    LOAD,
-    LOAD_VALUE,
-    MODES,
-    OR_X,
-    PLAIN,
-    RETURN,
-    SHIFT,
-    SHIFT_BY_X,
-    TO_X,
-    XOR,
-    Code,
-    build,
-)
+from curation.verify.sandbox.inside import filter as rules
+from curation.verify.sandbox.inside.filter import ALLOW, EPERM, EXEC_DESCRIPTOR, build
 from curation.verify.sandbox.inside.syscalls import AUDIT_ARCH, NUMBERS
 from tests.curation.verify.sandbox.rungs import EVERY_WAY, Runner, assert_refused, attempts, on
 
@@ -220,7 +194,7 @@ def test_no_capabilities_and_no_new_privileges(python: Runner, box: Sandbox) -> 
     assert_refused(python(attempts(["os.setuid(0) or os.getuid()", "os.chroot('/')"])), 2)
 
 
-def answer_of(code: Code, number: int, arch: int, arguments: tuple[int, ...]) -> int:
+def answer_of(code: rules.Code, number: int, arch: int, arguments: tuple[int, ...]) -> int:
     """What a filter says to a call: classic BPF, as much of it as is used."""
     words = {0: number, 4: arch} | {16 + 8 * place: value & 0xFFFFFFFF for place, value in enumerate(arguments)}
     words |= {20 + 8 * place: value >> 32 for place, value in enumerate(arguments)}
@@ -228,24 +202,24 @@ def answer_of(code: Code, number: int, arch: int, arguments: tuple[int, ...]) ->
     while True:
         what, yes, no, operand = code[place]
         place += 1
-        if what == RETURN:
+        if what == rules.RETURN:
             return operand
-        if what == LOAD:
+        if what == rules.LOAD:
             held = words.get(operand, 0)
-        elif what == LOAD_VALUE:
+        elif what == rules.LOAD_VALUE:
             held = operand
-        elif what == TO_X:
+        elif what == rules.TO_X:
             other = held
-        elif what == AND:
+        elif what == rules.AND:
             held &= operand
-        elif what in (XOR, OR_X):
-            held = held ^ operand if what == XOR else held | other
-        elif what in (SHIFT, SHIFT_BY_X):
-            held >>= operand if what == SHIFT else other
-        elif what == JUMP:
+        elif what in (rules.XOR, rules.OR_X):
+            held = held ^ operand if what == rules.XOR else held | other
+        elif what in (rules.SHIFT, rules.SHIFT_BY_X):
+            held >>= operand if what == rules.SHIFT else other
+        elif what == rules.JUMP:
             place += operand
         else:
-            taken = {EQUAL: held == operand, AT_LEAST: held >= operand, ANY_BIT: held & operand}[what]
+            taken = {rules.EQUAL: held == operand, rules.AT_LEAST: held >= operand, rules.ANY_BIT: held & operand}[what]
             place += yes if taken else no
 
 
@@ -309,16 +283,16 @@ def test_the_filter_allows_what_is_listed_and_nothing_else(
     names = {number: name for name, number in numbers.items()}
     parts = ("program", *(("forks",) if spared else ()), kind)
     allowed = {name: passing for part in parts for name, passing in ALLOWED.get(part, {}).items()}
-    plain = {*PLAIN, *(FORKING if spared else ()), *(ATTRIBUTES if owns else ())}
-    answers = {name: answer for answer, answered in ANSWERS.items() for name in answered}
-    answers |= {} if owns else dict.fromkeys(MODES, DONE)
+    plain = {*rules.PLAIN, *(rules.FORKING if spared else ()), *(rules.ATTRIBUTES if owns else ())}
+    answers = {name: answer for answer, answered in rules.ANSWERS.items() for name in answered}
+    answers |= {} if owns else dict.fromkeys(rules.MODES, rules.DONE)
     for number in (*range(600), 0x40000000, 0x40000000 | 44, 0xFFFFFFFF):
         name = names.get(number, "")
         for arguments in ARGUMENTS.get(name, [(0,)]):
-            refused = DONE if name == "utimensat" and any(arguments) else answers.get(name, EPERM)
+            refused = rules.DONE if name == "utimensat" and any(arguments) else answers.get(name, EPERM)
             expected = ALLOW if name in plain or arguments in allowed.get(name, set()) else refused
             assert answer_of(code, number, own, arguments) == expected, (name or number, arguments)
-    assert answer_of(code, 0, 0x40000003, (0,)) == KILL, "another machine's calls"
+    assert answer_of(code, 0, 0x40000003, (0,)) == rules.KILL, "another machine's calls"
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
@@ -326,4 +300,4 @@ def test_a_compiler_may_start_processes_and_little_else(machine: str) -> None:
     code, own, numbers = build("compiler", OWN, machine, owns=False), AUDIT_ARCH[machine], NUMBERS[machine]
     passing = {name for name, number in numbers.items() if answer_of(code, number, own, (FORK,) * 6) == ALLOW}
     checked = {"fcntl", "ioctl", "prctl", "socketpair", "getsockopt", "sched_setaffinity", "mmap", "close_range"}
-    assert passing - checked == set(COMPILER) & numbers.keys()
+    assert passing - checked == set(rules.COMPILER) & numbers.keys()
