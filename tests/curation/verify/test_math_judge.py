@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any, get_args
 
@@ -96,19 +95,6 @@ def test_a_worker_that_dies_is_the_verifiers_failure_whatever_was_asked() -> Non
     assert [verdict.answer_class for verdict in result.verdicts] == [None] * 4
     assert result.verdicts[0].method.startswith("the worker died (status 3")
     assert pairs == [Outcome.BROKEN, Outcome.CORRECT]
-
-
-def test_it_runs_off_the_main_thread() -> None:
-    found: list[Outcome] = []
-
-    def work() -> None:
-        with MathJudge(workers=1) as judge:
-            found.extend(judge.compare_pairs([(r"\sqrt{8}", r"2\sqrt{2}")]))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [Outcome.CORRECT]
 
 
 @needs_data

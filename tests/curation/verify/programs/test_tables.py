@@ -1,4 +1,4 @@
-"""Attempts at code problems, judged by the sandbox behind the face of the math judge."""
+"""How programs are judged goes through a published set's tables and comes back the same."""
 
 import polars as pl
 
@@ -19,8 +19,6 @@ from curation.verify.programs.tables import (
 )
 
 RULES = {**dict.fromkeys(JUDGING), "time_limit_s": 1.0}
-TESTS = [("1 2\n", "3\n"), ("5 -5\n", "0\n")]
-RIGHT = "<think>\nadd\n</think>\n```python\nprint(sum(map(int, input().split())))\n```\n"
 
 
 def test_a_final_answer_is_read_back_as_the_same_program() -> None:

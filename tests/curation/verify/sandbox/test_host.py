@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -182,20 +181,6 @@ def test_endings_stay_the_same_under_fourfold_load(strongest: Sandbox) -> None:
             process.kill()
             process.wait()
     assert quiet == loaded == list(programs.values())
-
-
-def test_calls_share_the_slots(strongest: Sandbox) -> None:
-    seen: list[bytes] = []
-
-    def work(number: int) -> None:
-        seen.extend(ran.stdout for ran in strongest.run_python("print(input())", [b"%d" % number] * 3, Limits()))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(seen) == sorted(b"%d\n" % number for number in range(12) for _ in range(3))
 
 
 @pytest.mark.parametrize("rung", ["namespaces", pytest.param("landlock", marks=pytest.mark.slow)])
