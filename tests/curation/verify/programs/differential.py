@@ -46,11 +46,12 @@ class Bare:
     @cached_property
     def headers(self) -> Path:
         """A folder with all headers of the library compiled, which g++ takes in their place where it can."""
-        folder = self.folder / "headers"
-        (folder / "bits").mkdir(parents=True)
-        build = ["g++", "-O2", "-std=gnu++20", "-x", "c++-header", "-", "-o", str(folder / "bits" / "stdc++.h.gch")]
-        subprocess.run(build, input=b"#include <bits/stdc++.h>\n", check=True)
-        return folder
+        header = self.folder / "headers" / "bits" / "stdc++.h"
+        header.parent.mkdir(parents=True)
+        header.write_text("#include_next <bits/stdc++.h>\n")
+        build = ["g++", "-w", "-O2", "-std=gnu++20", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+        subprocess.run(build, check=True)
+        return header.parents[1]
 
     def run(self, style: Style) -> Seen:
         """Return what becomes of a program outside."""

@@ -120,10 +120,8 @@ def test_an_output_that_a_checker_fails_on_is_wrong_where_the_checker_works(runn
     source = "import sys\nsys.exit(42 if sys.stdin.read().split()[0] == '1' else 43)"  # fails on no output, or bytes
     checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": source}, ("v.py",))
     runs = [(b"", b"1\n", output) for output in (b"1\n", b"2\n", b"", b"\n")]
-    assert [verdict for verdict, _ in check_outputs(runner.tools, checker, runs)] == [
-        CodeVerdict.AC,
-        *[CodeVerdict.WA] * 3,
-    ]
+    verdicts = [verdict for verdict, _ in check_outputs(runner.tools, checker, runs)]
+    assert verdicts == [CodeVerdict.AC, *[CodeVerdict.WA] * 3]
     broken = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": "1 / 0"}, ("v.py",))
     assert check_outputs(runner.tools, broken, runs[:1])[0][0] is CodeVerdict.BROKEN
 

@@ -126,13 +126,8 @@ def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
     refused = JudgeTask("talk", "", "en", (Response(right, None),))
     empty = JudgeTask("next", "", "en", (Response("nothing", None),))
     first, second, third = ProgramJudge(problems.__getitem__, 7, runner=runner).judge([task, refused, empty])
-    assert [one.outcome for one in first.verdicts] == [
-        Outcome.CORRECT,
-        Outcome.WRONG,
-        Outcome.NO_ANSWER,
-        Outcome.NO_ANSWER,
-        Outcome.CORRECT,
-    ]
+    correct, wrong, none = Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER
+    assert [one.outcome for one in first.verdicts] == [correct, wrong, none, none, correct]
     unclosed = tuple(Response(right.removesuffix("\n```"), None, finish) for finish in ("stop", "length", None))
     ends = ProgramJudge(problems.__getitem__, 7, runner=runner).submit(JudgeTask("next", "", "en", unclosed)).result()
     assert [one.outcome for one in ends] == [Outcome.CORRECT, Outcome.NO_ANSWER, Outcome.NO_ANSWER]
