@@ -78,19 +78,3 @@ def test_one_domain_changes_nothing() -> None:
     alone = fit(counts.with_columns(domain=pl.lit("all")))
     assert alone.domains == {}
     assert alone.abilities == fit(counts).abilities
-
-
-def test_equal_policies_are_told_apart_little() -> None:
-    rng = np.random.default_rng(8)
-    rows = [
-        (f"p{number:03}", policy, int(rng.binomial(4, 1 / (1 + np.exp(difficulty)))), 4)
-        for number, difficulty in enumerate(rng.normal(0, 2, 300))
-        for policy in ("a", "b")
-    ]
-    counts = pl.DataFrame(rows, schema=COUNTS, orient="row").with_columns(
-        domain=pl.col("problem").str.slice(3, 1).is_in(list("01234")).cast(pl.String)
-    )
-    model = fit(counts)
-    (other,) = set(model.abilities) - {name for name, ability in model.abilities.items() if ability == 0.0}
-    gap = [model.in_domain(domain).abilities[other] - model.abilities[other] for domain in ("true", "false")]
-    assert max(map(abs, gap)) < 0.3

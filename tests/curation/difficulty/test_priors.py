@@ -59,12 +59,9 @@ def learnt(
     return learn_priors(everyone, rates, "new", pl.Series("problem", list(made)), own, EXACT, error_rate)
 
 
-@pytest.mark.parametrize("concentration", [None, 20.0, 5.0])
-@pytest.mark.parametrize("error_rate", [0.05, 0.1, 0.2])
-def test_lost_decisions_stay_below_the_error_rate_and_attempts_are_spared(
-    concentration: float | None, error_rate: float
-) -> None:
-    rates = simulated_rates(1500, {"old": 0.0, "new": 1.0}, concentration, seed=3)
+def test_lost_decisions_stay_below_the_error_rate_and_attempts_are_spared() -> None:
+    error_rate = 0.1
+    rates = simulated_rates(1500, {"old": 0.0, "new": 1.0}, 20.0, seed=3)
     rng = np.random.default_rng(4)
     rows = [(f"p{place:04}", "old", int(rng.binomial(16, rate)), 16) for place, rate in enumerate(rates["old"])]
     made = attempts_at(rates["new"].tolist(), seed=5)
@@ -79,13 +76,12 @@ def test_lost_decisions_stay_below_the_error_rate_and_attempts_are_spared(
     assert mine.attempts < 0.85 * jeffreys.attempts
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_others_that_mislead_are_refused_in_a_sentence(seed: int) -> None:
+def test_others_that_mislead_are_refused_in_a_sentence() -> None:
     """What others find hard is easy for this policy: the anchor says so, and nothing is foreseen."""
-    rates = simulated_rates(1500, {"old": 0.0}, None, seed=seed)["old"]
-    rng = np.random.default_rng(seed)
+    rates = simulated_rates(1500, {"old": 0.0}, None, seed=1)["old"]
+    rng = np.random.default_rng(1)
     rows = [(f"p{place:04}", "old", int(rng.binomial(16, rate)), 16) for place, rate in enumerate(rates)]
-    told = learnt(pl.DataFrame(rows, COUNTS, orient="row"), attempts_at((1 - rates).tolist(), seed), 150)
+    told = learnt(pl.DataFrame(rows, COUNTS, orient="row"), attempts_at((1 - rates).tolist(), 1), 150)
     assert not told.hold
     assert told.sentence.startswith("the difficulty model is not used: ")
 
