@@ -51,8 +51,8 @@ def test_an_answer_keeps_its_label() -> None:
 
 def test_cleaning_twice_is_cleaning_once() -> None:
     draw = random.Random(3)
-    pieces = ("Find $x$", " \\noindent", "\n\\end{problem}", "~~ ~", "<br/>", "&lt;", "\\uline{~~}", "\\\\", "\n", "\\par ",
-              " 求", "<b>", "12. (5 分) ")  # fmt: skip
+    pieces = ("Find $x$", " \\noindent", "\n\\end{problem}", "~~ ~", "<br/>", "&lt;", "\\uline{~~}", "\\\\", "\n",
+              "\\par ", " 求", "<b>", "12. (5 分) ")  # fmt: skip
     texts = ["".join(draw.choices(pieces, k=draw.randrange(12))) for _ in range(400)]
     once = clean_text(pl.DataFrame({"text": texts}), "text")
     assert clean_text(once, "text").equals(once)
