@@ -21,10 +21,6 @@ def test_an_object_of_a_file_in_the_recipes_folder(tmp_path: Path) -> None:
     assert again.digest != first.digest
 
 
-def test_an_object_of_a_module(tmp_path: Path) -> None:
-    assert load_plugin("json:dumps", tmp_path).value([1]) == "[1]"
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [

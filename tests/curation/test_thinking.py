@@ -77,11 +77,6 @@ def test_the_form_of_the_house(text: str, house: str) -> None:
     assert THINK.house_form(text) == ThinkingTags.of("none").house_form(text) == text
 
 
-def test_tags_that_are_parts_of_longer_words_are_no_obstacle() -> None:
-    tags = ThinkingTags.of(("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"))
-    assert tags.house_form(f"{tags.open}a{tags.close}b") == "<think>a</think>b"
-
-
 @given(st.lists(st.sampled_from(["[THINK]", "[/THINK]", "<think>", "</think>", "a", " "])).map("".join))
 def test_nothing_is_lost_or_taken_for_a_tag(text: str) -> None:
     house = MISTRAL.house_form(text)
@@ -122,11 +117,6 @@ def test_attempts_of_other_tags_have_other_keys() -> None:
     keys = {key_of(one, "m@1") for one in (plain, own, own.model_copy(update={"thinking": "<think>"}))}
     assert len(keys) == 3  # the texts of other tags are other attempts, also under the same prompt
     assert key_of(plain, "m@1").prompt == "solve@1"
-
-
-def test_templates_are_told_not_to_think() -> None:
-    assert THINK.template_arguments == MISTRAL.template_arguments == {}
-    assert ThinkingTags.of("none").template_arguments == {"enable_thinking": False, "thinking": False}
 
 
 WRITTEN = "<think>\n2 + 2\n</think>\n4"

@@ -200,10 +200,6 @@ def test_names_that_are_equally_near_are_all_suggested() -> None:
     assert sentences(Recipe, {"stage": {}})[-1].startswith("unknown key `stage`; did you mean `stage1` or `stage2`?")
 
 
-def test_what_is_no_table_is_no_recipe() -> None:
-    assert sentences(Toy, 3) == ["3: input should be a table."]
-
-
 def test_a_shown_value_has_no_secrets_even_if_it_is_cut() -> None:
     with pytest.raises(ConfigError) as refused:
         parse_settings(Recipe, {"stage1": {"model": {"urls": ["http://me:hunter2@" + "a" * 200]}}}, "recipe")

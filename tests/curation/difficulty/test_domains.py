@@ -61,17 +61,6 @@ def test_pass_rates_of_untried_problems_are_nearer_to_the_truth_with_domains(fou
     assert calibration(model, told, "new").holds
 
 
-def test_priors_come_in_the_asked_order_for_problems_that_nobody_tried_too(found: Found) -> None:
-    _, told, _, model = found
-    more = told.select("problem", "domain").head(1).with_columns(problem=pl.lit("untried"), domain=pl.lit("algebra"))
-    nobody = more.with_columns(policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64))
-    told = pl.concat([told, nobody.select(told.columns)])
-    names = pl.Series("problem", ["p0007", "untried", "p0002"])
-    priors = problem_priors(model, told, "new", names, (0.5, 0.5), 0.1)
-    assert priors["problem"].to_list() == names.to_list()
-    assert priors.null_count().sum_horizontal().item() == 0
-
-
 def test_one_domain_changes_nothing() -> None:
     counts, domains, _ = attempts(120, seed=5)
     assert with_domains(counts, domains.with_columns(domain=pl.lit("all"))).equals(counts)

@@ -107,18 +107,6 @@ def test_failed_verdicts_that_are_judged_later_need_no_further_attempt(name: str
             assert reason in (stop(way)[1], "verifier_failed"), (prefix, way)
 
 
-@pytest.mark.parametrize("name", BANDS)
-def test_every_decision_is_the_same_with_and_without_early_stopping(name: str) -> None:
-    band = BANDS[name]
-    rule, ends = StoppingRule(band), decided(band)
-    for letters in itertools.product(KINDS, repeat=band.attempts):
-        at = rule.decided_after(seen("".join(letters)))
-        assert at is not None
-        stopped = counted(letters[:at])
-        early = rule.reason(stopped.correct, stopped.top_wrong, stopped.judged, stopped.attempts)
-        assert early == ends[counted(letters)], letters
-
-
 @pytest.mark.parametrize(
     ("letters", "at"),
     [

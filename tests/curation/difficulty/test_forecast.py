@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import exp, lgamma
 
-import numpy as np
 import pytest
 
 from curation.config import Band
@@ -47,34 +46,6 @@ def test_the_likeliest_decision_is_that_of_the_enumeration(prior: Prior, missing
                 reason, chance = rule.likely_decision(now)
                 assert chance == pytest.approx(max(chances.values()), abs=1e-9)
                 assert chances[reason] == pytest.approx(chance, abs=1e-9)
-
-
-def drawn(prior: Prior, attempts: int, rng: np.random.Generator) -> list[tuple[Outcome, int | None]]:
-    """Attempts at a problem drawn from its prior; those that are not correct agree on answer 1, or have none."""
-    solves, agrees = rng.beta(prior.correct, prior.other), rng.beta(prior.agree, prior.differ)
-    rows: list[tuple[Outcome, int | None]] = []
-    for _ in range(attempts):
-        right = rng.random() < solves
-        other = (Outcome.WRONG, 1) if rng.random() < agrees else (Outcome.NO_ANSWER, None)
-        rows.append((Outcome.CORRECT, 0) if right else other)
-    return rows
-
-
-def test_what_is_expected_of_a_prior_is_what_its_problems_come_to() -> None:
-    prior, error_rate = Prior(1.3, 4.0, 0.7, 3.0), 0.2
-    rule = StoppingRule(Band(attempts=12), error_rate=error_rate, prior=prior)
-    exact, rng = StoppingRule(Band(attempts=12)), np.random.default_rng(5)
-    ends = []
-    for _ in range(3000):
-        rows = drawn(prior, 12, rng)
-        mine, all_attempts = rule.ending(rows), exact.ending(rows)
-        ends.append((mine[1], all_attempts[1], mine[0] != all_attempts[0]))
-    attempts, without, lost = (float(np.mean(column)) for column in zip(*ends, strict=True))
-    expected = rule.expectation()
-    assert attempts == pytest.approx(expected.attempts, abs=0.25)
-    assert without == pytest.approx(StoppingRule(Band(attempts=12), prior=prior).expectation().attempts, abs=0.25)
-    assert lost == pytest.approx(expected.lost, abs=0.015)
-    assert expected.lost <= error_rate
 
 
 def test_a_rule_given_priors_stops_each_problem_by_its_own() -> None:

@@ -62,25 +62,6 @@ def test_abilities_and_how_alike_policies_are_come_out_of_simulated_attempts() -
     assert abs(log(model.concentration / concentration)) < 0.5
 
 
-def test_slopes_are_learnt_where_problems_differ_in_them() -> None:
-    abilities = {str(number): -3.0 + 0.5 * number for number in range(13)}
-    table = simulated(400, abilities, 4, None, seed=2, slopes=(0.5, 2.0))
-    drawn = np.random.default_rng(1).random(table.height) < 0.3
-    told, held = table.filter(~pl.Series(drawn)), table.filter(pl.Series(drawn))
-
-    def log_loss(model: ItemResponseModel) -> float:
-        seen = observations(told, held["problem"])
-        place = dict(zip(seen.problems, seen.pattern, strict=True))
-        posterior = difficulty_posteriors(model, seen)
-        loss = 0.0
-        for problem, policy, correct, judged in held.iter_rows():
-            chance = float(posterior[place[problem]] @ model.means(policy))
-            loss -= correct * log(chance) + (judged - correct) * log(1 - chance)
-        return loss / held["judged"].sum()
-
-    assert log_loss(fit(told, slopes=True)) < log_loss(fit(told)) - 0.003
-
-
 def test_the_order_of_rows_and_split_rows_change_nothing() -> None:
     table = simulated(200, {"a": 0.0, "b": 1.0}, 8, 10.0, seed=5)
     whole = fit(table)

@@ -13,7 +13,6 @@ from curation.difficulty.item_response import fit
 from curation.difficulty.label_trust import (
     LABEL_TRUST,
     LabelModel,
-    described,
     fit_labels,
     label_posteriors,
     suspect_labels,
@@ -143,13 +142,3 @@ def test_suspected_labels_are_dropped_and_undecided_problems_stay_so() -> None:
     assert made["reason"].to_list() == [suspected, suspected, "verifier_failed", None]
     assert made["keep"].to_list() == [False, False, False, True]
     assert made["evidence"].to_list() == ["says 0.9", "says 0.9", None, None]
-
-
-def test_the_evidence_says_who_says_what() -> None:
-    _, answers = label_votes([verdicts("weak", ("p", "5", 0, ""), ("p", "7", 1, ""), ("p", "7", 1, ""))])
-    labels = pl.DataFrame([("p", 0.25, 1, 0.2), ("q", 0.02, None, 0.0)], schema=label_trust.LABEL, orient="row")
-    told = described(labels, answers)
-    assert told["evidence"].to_list() == [
-        "wrong with probability 0.25: weak 2 say 7, weak 1 the reference",
-        "wrong with probability 0.02: none say one answer, none the reference",
-    ]

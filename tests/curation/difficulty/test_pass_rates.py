@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from curation.config import Band
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.pass_rates import decide, disagreements_with_labels, pass_rates
-from curation.records import ATTEMPT, DECISION, PASS_RATE, DropReason, Outcome
+from curation.records import ATTEMPT, PASS_RATE, DropReason, Outcome
 from tests.curation.difficulty.attempt_letters import verdicts
 
 STAGE1, STAGE2 = Band(attempts=16), Band(attempts=16, max_pass_rate=0.875)
@@ -61,11 +61,6 @@ def test_pass_rates_by_hand() -> None:
     assert (a["attempts"], a["judged"], a["timeout"], a["broken"]) == (2, 0, 1, 1)
     assert [a[name] for name in ("pass_rate", "low", "high", "top_wrong_answer")] == [None] * 4
     assert (z["attempts"], z["judged"], z["correct"], z["top_wrong_votes"], z["pass_rate"]) == (0, 0, 0, 0, None)
-
-
-def test_only_the_asked_problems_are_counted_in_the_asked_order() -> None:
-    frame = pass_rates(pl.Series(["c", "a"]), verdicts(a="c1", b="cccc", c="11c"), "weak@1")
-    assert frame.select("problem", "correct", "judged").rows() == [("c", 1, 3), ("a", 1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -174,15 +169,6 @@ def test_a_rival_is_an_answer_not_a_writing() -> None:
 def test_the_most_frequent_other_answer(letters: str, top_wrong_answer: str | None, votes: int) -> None:
     row = rates(x=letters).row(0, named=True)
     assert (row["top_wrong_answer"], row["top_wrong_votes"]) == (top_wrong_answer, votes)
-
-
-def test_the_stage_and_the_numbers_stand_in_the_decision() -> None:
-    frame = decide(rates(a="c" * 16, b=of(16, 3)), STAGE2, "stage2")
-    assert frame.schema == DECISION
-    assert frame.select("problem", "stage", "keep", "reason", "correct", "judged").rows() == [
-        ("a", "stage2", False, "too_easy", 16, 16),
-        ("b", "stage2", True, None, 3, 16),
-    ]
 
 
 ATTEMPTS = st.lists(st.text("cn123tb", max_size=20), max_size=6)

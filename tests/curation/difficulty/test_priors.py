@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from curation.config import Band
-from curation.config.sources import PriorAttempts, Source
+from curation.config.sources import PriorAttempts
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.item_response import (
     difficulty_posteriors,
@@ -97,18 +97,6 @@ def test_a_replay_that_loses_too_much_is_refused() -> None:
     assert not told.holds
 
 
-def test_without_others_the_spread_of_all_problems_is_the_prior() -> None:
-    rates = simulated_rates(1500, {"new": 0.0}, None, seed=8)["new"]
-    made = attempts_at(rates.tolist(), seed=9)
-    told = learnt(COUNTS.to_frame(), made, 150)
-    assert told.hold
-    assert told.table.select("correct", "other").unique().height == 1
-    correct, other = told.table.select("correct", "other").row(0)
-    assert correct / (correct + other) == pytest.approx(rates.mean(), abs=0.08)
-    spread = (correct * other / (correct + other) ** 2 / (correct + other + 1)) ** 0.5
-    assert spread == pytest.approx(rates.std(), abs=0.06)
-
-
 def test_a_prior_has_the_mean_of_the_posterior_and_knows_nothing_of_the_own_attempts() -> None:
     counts = simulated(800, {"a": 0.0, "b": 1.0, "new": 2.0}, 16, 20.0, seed=2)
     model, names = fit(counts), counts["problem"].unique().sort()
@@ -164,11 +152,3 @@ def test_pass_rates_that_came_with_the_rows_are_attempts_of_a_named_policy() -> 
     wrong = problems.with_columns(meta=pl.lit(json.dumps({"llama8b_solve_rate": 1.5})))
     with pytest.raises(GoldilocksError, match="which is no pass rate"):
         prior_counts(wrong, stated)
-
-
-def test_a_source_keeps_the_columns_of_its_prior_attempts() -> None:
-    prior = {"policy": "llama", "rate": "solved"}
-    source = Source.model_validate({"path": "rows.jsonl", "columns": {"meta": ("level",)}, "prior_attempts": (prior,)})
-    assert source.columns.meta == ("level", "solved")
-    with pytest.raises(ValueError, match="by `rate`, or by `correct` and `total`"):
-        PriorAttempts(policy="llama", correct="passed")

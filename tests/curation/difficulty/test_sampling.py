@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingProgress, SamplingRequest
+from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
 from curation.policies.failure_budget import FailureBudget
 from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore
@@ -125,16 +124,6 @@ def test_attempts_that_cannot_be_had(tmp_path: Path) -> None:
     assert [sorted(one.verdicts) for one in sampled] == [[0, 1, 2, 3, 4]] * 5
     assert decisions(sampled, StoppingRule(Band(attempts=16)))["reason"].to_list() == ["too_few_attempts"] * 5
     assert sampler.progress.dropped == {"too_few_attempts": 5}
-
-
-def test_progress_says_what_is_left() -> None:
-    progress = SamplingProgress(problems=10, attempts=90, tokens=4500, seconds=5.0, total=30)
-    assert progress.eta_s is None, "nothing is expected"
-    progress = replace(progress, expected=270.0, foreseen=90.0, needed=90)
-    assert progress.tokens_per_s == 900
-    assert progress.eta_s == 10
-    assert progress.row()["eta_s"] == 10.0
-    assert SamplingProgress().eta_s is None
 
 
 class Summing(Drawn):

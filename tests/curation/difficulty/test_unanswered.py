@@ -67,15 +67,6 @@ def test_a_mute_model_is_told_after_some_dozens_of_attempts(tmp_path: Path) -> N
     assert sentence.endswith(': "I do not know how to do this"')
 
 
-def test_attempts_that_were_stored_by_a_killed_run_are_told_too(tmp_path: Path) -> None:
-    sample(Rambling(), tmp_path)
-    policy = Rambling()
-    ((responses, attempts),) = sample(policy, tmp_path)
-    assert attempts == 0
-    assert responses.kind == "no answer"  # that they were cut off is not read again
-    assert responses.text == RAMBLE
-
-
 def test_nothing_is_said_where_less_than_half_is_useless(tmp_path: Path) -> None:
     policy = Rambling()
     policy.useless = 0.4

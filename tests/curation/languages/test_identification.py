@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from curation.languages.identification import LanguageSettings, identify, identify_many
-from curation.languages.stripping import letters, parts, strip
+from curation.languages.identification import LanguageSettings, identify
+from curation.languages.stripping import parts, strip
 from curation.records import ConfigError
 from tests.curation.languages.heavy_latex import HEAVY
 from tests.places import SHARED_DATA
@@ -51,10 +51,6 @@ def test_money_is_no_formula() -> None:
     assert [piece for piece, formula in parts(r"\$5 and $y$") if formula] == ["y"]
 
 
-def test_a_chinese_character_counts_double() -> None:
-    assert letters("求 x 的值") == 7
-
-
 @pytest.mark.parametrize(
     ("text", "lang"),
     [
@@ -66,12 +62,6 @@ def test_a_chinese_character_counts_double() -> None:
 def test_one_word_is_enough_where_it_is_a_word_of_tasks(text: str, lang: str) -> None:
     assert identify(text).lang == lang
     assert identify(text, SEVEN).lang == lang
-
-
-@pytest.mark.parametrize("text", ["", "42", r"$\frac{1}{2}$", "x = 5", "kg", "(A)", r"\boxed{7}", "Alice", "!?"])
-def test_what_has_no_language_is_undetermined(text: str) -> None:
-    assert identify(text).lang is None
-    assert identify(text, SEVEN).lang is None
 
 
 def test_candidates_restrict_and_the_open_answer_is_there_too() -> None:
@@ -89,11 +79,6 @@ def test_problems_of_mostly_latex() -> None:
     assert wrong == []
 
 
-def test_many_are_one_by_one() -> None:
-    texts = [text for _, text in HEAVY] * 2
-    assert identify_many(texts, SEVEN) == [identify(text, SEVEN) for text in texts]
-
-
 def test_another_model_by_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not there"):
         identify("Bonjour", settings=LanguageSettings(model=str(tmp_path / "none.bin")))
@@ -101,12 +86,6 @@ def test_another_model_by_path(tmp_path: Path) -> None:
     broken.write_bytes(b"not a model")
     with pytest.raises(ConfigError, match="no fastText model"):
         identify("Bonjour tout le monde", settings=LanguageSettings(model=str(broken)))
-
-
-def test_the_threshold_is_a_setting() -> None:
-    strict = LanguageSettings(min_confidence=0.999, sure=0.999)
-    assert identify("Es difícil de decir", settings=strict).lang in (None, "es")
-    assert identify("$A$ und $B$", settings=LanguageSettings(min_letters=40)).lang in (None, "de")
 
 
 def test_the_shared_sentences() -> None:

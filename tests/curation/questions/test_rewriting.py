@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.questions.rewriting import REWRITING, ProposedRewriting, accept_rewriting, read_rewriting
-from curation.records import Domain, PromptRequest
+from curation.questions.rewriting import ProposedRewriting, accept_rewriting, read_rewriting
 
 QUESTION = "Which of the following numbers is divisible by 7?"
 OPTIONS = ("45", "56", "65", "75")
@@ -20,12 +19,6 @@ def accepted(
 
 def test_all_options_may_stand_in_the_question() -> None:
     assert accepted(LISTED) == {"statement": LISTED, "answer": "56"}
-
-
-def test_a_question_without_its_options() -> None:
-    question = "A tank holds 90 litres and loses 7 litres an hour. Which is closest to the litres left after 4 hours?"
-    open_one = "A tank holds 90 litres and loses 7 litres an hour. How many litres are left after 4 hours?"
-    assert accepted(open_one, question, ("50", "62", "70")) == {"statement": open_one, "answer": "62"}
 
 
 @pytest.mark.parametrize(
@@ -45,10 +38,6 @@ def test_what_was_lost_changed_or_given_away_is_refused(statement: str, why: str
     found = accepted(statement)
     assert isinstance(found, str)
     assert why in found
-
-
-def test_an_answer_that_does_not_verify_is_refused() -> None:
-    assert isinstance(accepted(LISTED, verified=False), str)
 
 
 def test_a_rewriting_is_read_behind_the_thoughts() -> None:
@@ -71,11 +60,3 @@ def test_a_rewriting_is_read_behind_the_thoughts() -> None:
 )
 def test_no_rewriting_is_none(text: str | None) -> None:
     assert read_rewriting(text) is None
-
-
-def test_the_prompt_holds_the_problem_its_options_and_the_right_one() -> None:
-    details = {"options": "\n".join(OPTIONS), "answer": "56"}
-    said = REWRITING.prompt.messages(PromptRequest("x", QUESTION, Domain.MATH, "en", details))[-1]["content"]
-    assert QUESTION in said
-    assert "45\n56\n65\n75" in said
-    assert said.endswith("The right one:\n56")

@@ -10,8 +10,8 @@ import pytest
 from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS
 from curation.questions.overlaps import OVERLAPS
 from curation.questions.premises import PREMISES
-from curation.questions.votes import UNREADABLE, Vote, every_row
-from curation.records import ATTEMPT, DROPPED, PROBLEM, DropReason, PromptRequest
+from curation.questions.votes import UNREADABLE, every_row
+from curation.records import ATTEMPT, DROPPED, PROBLEM, PromptRequest
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,6 @@ VOTES = {
     "mute": ["?", "?", "MISSING"],
 }
 NAMES = pl.Series(["good", "bad", "mute", "new"])
-
-
-def test_votes_are_counted_question_by_question() -> None:
-    counted = PREMISES.tally(NAMES, attempts(VOTES))
-    assert counted["question"].to_list() == NAMES.to_list()
-    assert counted["readable"].to_list() == [3, 3, 1, 0]
-    assert counted["contradictory"].to_list() == [0, 2, 0, 0]
-    assert counted["unreadable"].to_list() == [0, 0, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -138,9 +130,3 @@ def test_a_row_that_is_asked_about_twice_leaves_by_its_first_fault() -> None:
     assert made["dropped"].select("reason", "evidence").rows() == [
         ("contaminated", "2 of 3 votes: same, row 2 of exam")
     ]
-
-
-@pytest.mark.parametrize(("words", "fault"), [(("yes",), "no"), (("yes", "No"), "No"), (("yes", "no"), "perhaps")])
-def test_a_vote_without_words_that_can_be_read_is_refused(words: tuple[str, ...], fault: str) -> None:
-    with pytest.raises(ValueError, match=r"words|reasons"):
-        Vote(name="x", title="X", prompt=PREMISES.prompt, words=words, reasons={fault: DropReason.UNUSABLE})

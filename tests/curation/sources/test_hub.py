@@ -80,7 +80,6 @@ def test_a_commit_is_fetched_once_and_then_read_without_the_hub(tmp_path: Path) 
         assert asked
         assert read(hub, tmp_path, revision=OLD) == first
         assert len(hub.asked) == asked  # nothing was asked, let alone fetched
-        assert read(hub, tmp_path, revision=NEW, split="test")["rows"] == ["test"]
         for kept in tmp_path.rglob("*.arrow"):
             kept.unlink()
         assert read(hub, tmp_path, revision=OLD) == first  # whole or not at all
@@ -88,14 +87,16 @@ def test_a_commit_is_fetched_once_and_then_read_without_the_hub(tmp_path: Path) 
 
 
 def test_a_branch_is_looked_up_and_its_commit_told(tmp_path: Path) -> None:
+    converted = {"path": "owner/name", "revision": "refs/convert/parquet", "files": "all/train/*.parquet"}
     with HubOfFiles({"owner/name": a_set()}) as hub:
-        newest = read(hub, tmp_path)
+        wanted = [{"path": "owner/name"}, {"path": "owner/name", "split": "test"}, converted]
+        newest, test, files = read_each(hub, tmp_path, wanted)
         assert (newest["rows"], newest["commit"]) == (["new", "newer"], NEW)
-        files = sum("GET /datasets/" in one for one in hub.asked)
+        assert test["rows"] == ["test"]
+        assert (files["rows"], files["commit"]) == (["all"], CONVERTED)
+        fetched = sum("GET /datasets/" in one for one in hub.asked)
         assert read(hub, tmp_path) == newest
-        assert sum("GET /datasets/" in one for one in hub.asked) == files  # looked up again, not fetched again
-        converted = read(hub, tmp_path, revision="refs/convert/parquet", files="all/train/*.parquet")
-        assert (converted["rows"], converted["commit"]) == (["all"], CONVERTED)
+        assert sum("GET /datasets/" in one for one in hub.asked) == fetched  # looked up again, not fetched again
         hub.sets["owner/name"].branches["main"] = OLD
         assert read(hub, tmp_path)["rows"] == ["old"]
 

@@ -93,19 +93,6 @@ def test_what_lies_behind_a_url_reads_and_weighs_as_the_same_file(memory: Memory
     assert statements(source("memory://rows/a.jsonl.gz"), tmp_path) == expected
 
 
-def test_a_glob_names_files_in_order_and_parquet_and_joins_read_too(memory: MemoryFileSystem, tmp_path: Path) -> None:
-    import polars as pl
-
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "rows.parquet")
-    memory.pipe("/rows/b.jsonl", b'{"problem": "What is 7?", "answer": "7"}\n')
-    memory.pipe("/rows/rows.parquet", (tmp_path / "rows.parquet").read_bytes())
-    expected = [row["problem"] for row in ROWS]
-    assert statements(source("memory://rows/*.jsonl"), tmp_path) == [*expected, "What is 7?"]
-    assert statements(source("memory://rows/rows.parquet", kind="parquet"), tmp_path) == expected
-    join = {"path": "memory://rows/b.jsonl", "on": "problem", "columns": ("answer",), "into": "also"}
-    assert statements(source("memory://rows/a.jsonl", join=join), tmp_path) == expected
-
-
 def archive(text: str) -> bytes:
     """An archive as tools make them that give every file the same time."""
     made = io.BytesIO()
@@ -153,14 +140,6 @@ def test_a_file_is_fetched_again_only_when_the_place_says_that_it_is_another(tmp
         copy.write_text(TEXT[:10])  # a copy that somebody cut
         assert statements(source(url), tmp_path)[0] == "Tell me what is 0 + 1?"
         assert server.fetched == 3
-
-
-def test_a_place_that_says_nothing_of_a_file_is_fetched_from_each_time(tmp_path: Path) -> None:
-    with Files({"/rows.jsonl": TEXT.encode()}, {}) as server:
-        digest = source_digest(source(f"{server.address}/rows.jsonl"), tmp_path)
-        server.files["/rows.jsonl"] = TEXT.replace("1", "2").encode()
-        assert source_digest(source(f"{server.address}/rows.jsonl"), tmp_path) != digest
-        assert server.fetched == 2
 
 
 def test_what_cannot_be_had_is_a_sentence(memory: MemoryFileSystem, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from curation.records import Domain, Outcome
 from curation.translation.digits import changed_numbers, misread_thousands, numbers_of
 from curation.translation.formulas import changed_code, changed_formulas, formulas_of
 from curation.translation.invariants import ProblemText, broken, is_in_words, kept_texts, labels
-from curation.translation.prose import left_sentence
 from curation.verify.math_judge import MathJudge, ReferenceCheck
 
 ORIGINAL = "Anna buys 12 apples for $3.50 each and 25 pears. How much does she pay for the apples?"
@@ -183,9 +182,3 @@ def test_languages_without_a_file_are_told_apart(judge: MathJudge) -> None:
     assert names(judge, japanese, "ja") == set()
     assert "language" in names(judge, portuguese, "ja")
     assert "language" in names(judge, japanese, "pt")
-
-
-def test_a_short_sentence_of_words_that_both_languages_have_is_translated() -> None:
-    english = "Dan has $ 4. He buys a cake for his mother."
-    assert left_sentence(english, "Dan a 4 dollars. Il achète un gâteau pour sa mère.", "en", "fr") is None
-    assert left_sentence(english, "Dan a 4 dollars. He buys a cake for his mother.", "en", "fr")

