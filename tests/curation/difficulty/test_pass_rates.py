@@ -16,6 +16,7 @@ from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.pass_rates import decide, disagreements_with_labels, pass_rates
 from curation.records import ATTEMPT, PASS_RATE, DropReason, Outcome
 from tests.curation.difficulty.attempt_letters import verdicts
+from tests.curation.tables import check_table
 
 STAGE1, STAGE2 = Band(attempts=16), Band(attempts=16, max_pass_rate=0.875)
 
@@ -99,37 +100,6 @@ def test_the_band_and_its_two_edges(band: Band, n: int, least: int, most: int) -
     assert kept == list(range(least, most + 1))
     assert all(why(band, of(n, correct)) == "never_solved" for correct in range(least))
     assert all(why(band, of(n, correct)) == "too_easy" for correct in range(most + 1, n + 1))
-
-
-@pytest.mark.parametrize(
-    ("letters", "reason"),
-    [
-        ("c" * 12 + "tttt", "verifier_failed"),  # 12 to 16 of 16
-        ("c" * 13 + "ttt", "too_easy"),
-        ("c" * 8 + "nnnn" + "bbbb", None),
-        ("n" * 15 + "t", "verifier_failed"),
-        ("ccccccc", "too_few_attempts"),
-        ("", "too_few_attempts"),
-        ("c" * 7 + "t", "verifier_failed"),  # eight were made, which would have been enough
-    ],
-)
-def test_failures_of_the_verifier_decide_nothing(letters: str, reason: str | None) -> None:
-    assert why(STAGE1, letters) == reason
-
-
-@pytest.mark.parametrize(
-    ("letters", "reason"),
-    [
-        ("1" * 9 + "c" * 7, "suspected_wrong_label"),
-        ("1" * 8 + "c" * 8, None),  # half is no majority
-        ("1" * 9 + "n" * 7, "suspected_wrong_label"),  # looked for before never_solved
-        ("1" * 5 + "2" * 4 + "n" * 7, "never_solved"),  # nine are wrong, but no nine agree
-        ("1" * 7 + "c" * 5 + "t" * 4, "verifier_failed"),  # 7 to 11 of 16
-        ("1" * 4 + "c" * 8 + "t" * 4, None),  # 4 to 8 of 16
-    ],
-)
-def test_a_majority_against_the_reference(letters: str, reason: str | None) -> None:
-    assert why(STAGE1, letters) == reason
 
 
 def test_a_majority_of_few_needs_its_votes_and_exactly_the_share_is_not_more() -> None:
@@ -245,3 +215,7 @@ def test_the_evidence_says_the_numbers_and_a_long_rival_is_cut() -> None:
     frame = verdicts(x="1" * 9 + "c" * 7).with_columns(answer=pl.lit("9" * 5000))
     decision = decide(pass_rates(pl.Series(["x"]), frame, "weak@1"), STAGE1, "stage1")
     assert decision["evidence"][0] == f"9 of 16 agree on {'9' * 200}, 7 on the reference"
+
+
+def test_failures_of_the_verifier_decide_nothing_and_a_majority_accuses_the_reference() -> None:
+    check_table("reasons of attempts", lambda letters: why(STAGE1, letters))

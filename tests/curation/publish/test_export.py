@@ -6,28 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 
 import polars as pl
-import pytest
 
 from curation.config import Band
 from curation.difficulty.pass_rates import decide
 from curation.publish.export import CURATED, curate, over_quota, quotas, with_accepted
 from curation.records import DECISION, PASS_RATE, PROBLEM
+from tests.curation.tables import check_table
 
 
-@pytest.mark.parametrize(
-    ("available", "weights", "size", "given_each"),
-    [
-        ({"a": 10, "b": 1}, {"a": 1, "b": 1}, 6, {"a": 5, "b": 1}),
-        ({"a": 10, "b": 10}, {"a": 3, "b": 1}, 8, {"a": 6, "b": 2}),
-        ({"a": 4, "b": 10, "c": 10}, {"a": 2, "b": 1, "c": 1}, 16, {"a": 4, "b": 6, "c": 6}),
-        ({"a": 10, "b": 10, "c": 10}, {"a": 1, "b": 1, "c": 2}, 1, {"a": 0, "b": 0, "c": 1}),
-        ({"a": 0, "b": 5}, {"a": 9, "b": 1}, 3, {"a": 0, "b": 3}),
-    ],
-)
-def test_quotas_by_hand(
-    available: Mapping[str, int], weights: Mapping[str, float], size: int, given_each: dict[str, int]
-) -> None:
-    assert quotas(available, weights, size) == given_each
+def test_quotas_by_hand() -> None:
+    check_table("quotas", quotas)
 
 
 def leaving_rows(rows: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:

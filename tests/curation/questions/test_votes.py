@@ -10,30 +10,13 @@ import pytest
 from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS
 from curation.questions.overlaps import OVERLAPS
 from curation.questions.premises import PREMISES
-from curation.questions.votes import UNREADABLE, every_row
+from curation.questions.votes import every_row
 from curation.records import ATTEMPT, DROPPED, PROBLEM, PromptRequest
+from tests.curation.tables import check_table
 
 
-@pytest.mark.parametrize(
-    ("text", "vote"),
-    [
-        ("All is given.\n\nVERDICT: SOUND", "sound"),
-        ("The rate is unknown.\nVERDICT: MISSING", "missing"),
-        ("**VERDICT: CONTRADICTORY**", "contradictory"),
-        ("verdict - undetermined.", "undetermined"),
-        ("<think>VERDICT: MISSING? No.</think>\nVERDICT: SOUND", "sound"),
-        ("VERDICT: MISSING\nOn reflection:\nVERDICT: SOUND", "sound"),
-        ("<think>It goes on and on. VERDICT: SOUND", UNREADABLE),
-        ("VERDICT: MISSING? No.</think>VERDICT: SOUND", "sound"),
-        ("VERDICT: SOUND or MISSING", UNREADABLE),
-        ("VERDICT:", UNREADABLE),
-        ("The problem is sound.", UNREADABLE),
-        ("", UNREADABLE),
-        (None, UNREADABLE),
-    ],
-)
-def test_the_last_verdict_after_the_thoughts_is_the_vote(text: str | None, vote: str) -> None:
-    assert PREMISES.read(text) == vote
+def test_the_last_verdict_after_the_thoughts_is_the_vote() -> None:
+    check_table("votes read", PREMISES.read)
 
 
 def attempts(votes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
@@ -75,22 +58,13 @@ def test_faults_count_together_against_the_threshold(
         ]
 
 
-@pytest.mark.parametrize(
-    ("words", "threshold", "decision"),
-    [
-        ("SAME SAME SAME", 1.0, "same"),
-        ("SAME SAME DIFFERENT", 1.0, None),
-        ("SAME SAME DIFFERENT", 0.6, "same"),
-        ("DIFFERENT DIFFERENT PERHAPS", 1.0, "different"),
-        ("SAME DIFFERENT", 0.3, None),
-        ("SAME PERHAPS PERHAPS", 1.0, None),
-        ("UNSURE UNSURE UNSURE", 0.6, "unsure"),
-        ("", 0.6, None),
-    ],
-)
-def test_one_word_alone_must_reach_the_threshold(words: str, threshold: float, decision: str | None) -> None:
-    tally = DOUBTFUL_VERDICTS.tally(pl.Series(["q"]), attempts({"q": words.split()}))
-    assert DOUBTFUL_VERDICTS.decide(tally, threshold, 2)["decision"].to_list() == [decision]
+def test_one_word_alone_must_reach_the_threshold() -> None:
+    def decision(words: str, threshold: float) -> str | None:
+        tally = DOUBTFUL_VERDICTS.tally(pl.Series(["q"]), attempts({"q": words.split()}))
+        found: str | None = DOUBTFUL_VERDICTS.decide(tally, threshold, 2)["decision"].item()
+        return found
+
+    check_table("votes decided", decision)
 
 
 def problems(*names: str) -> pl.DataFrame:

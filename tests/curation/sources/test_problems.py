@@ -16,6 +16,7 @@ import pytest
 from curation.config import Source, to_plain
 from curation.records import PROBLEM, SourceError, problem_id
 from curation.sources.reading import check_source, read_source, source_digest
+from tests.curation.tables import check_refused
 
 GSM8K = [
     {"question": "Ann has 3 bags of 6. How many?", "answer": "3 * 6 = <<3*6=18>>18\n#### 18"},
@@ -150,27 +151,12 @@ def test_a_column_may_come_later_but_not_never(tmp_path: Path) -> None:
     assert read(wanted, tmp_path, batch_rows=2)["answer"].to_list() == [None] * 5 + ["1"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ({"statement": "question"}, "no row has `question`; there are: problem, answer, meta, meta.level, turns"),
-        ({"answer": {"path": "meta.answer", "take": "hash"}}, "no row has `meta.answer`; there are: problem"),
-        ({"meta": ["meta.level", "uid"]}, "no row has `uid`"),
-        ({"answer": "turns"}, "line 1: `turns` should be text, but is a list; name one of its items, as in `turns.0`"),
-        ({"answer": "meta"}, "line 1: `meta` should be text, but is dict: \"{'level': 3}\""),
-        ({"choices": "answer"}, "line 1: `answer` should be a list of options, but is '18'"),
-    ],
-)
-def test_a_wrong_column_is_one_error_that_lists_what_was_there(
-    tmp_path: Path, columns: dict[str, Any], said: str
-) -> None:
+def test_a_wrong_column_is_one_error_that_lists_what_was_there(tmp_path: Path) -> None:
     lines(tmp_path / "x.jsonl", [{"problem": "p", "answer": "18", "meta": {"level": 3}, "turns": ["a"]}])
-    wanted = source("jsonl", "x.jsonl", columns)
-    for ask in (lambda: check_source(wanted, tmp_path), lambda: read(wanted, tmp_path)):
-        with pytest.raises(SourceError) as caught:
-            ask()
-        assert str(caught.value).startswith("source sheet")
-        assert said in str(caught.value)
+    check_refused(
+        "columns refused", lambda given: check_source(source("jsonl", "x.jsonl", given), tmp_path), SourceError
+    )
+    check_refused("columns refused", lambda given: read(source("jsonl", "x.jsonl", given), tmp_path), SourceError)
 
 
 def test_a_wrong_path_lists_its_neighbours(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from curation.config import Source
 from curation.config.loading import parse_settings
 from curation.records import ConfigError, GoldilocksError
 from curation.sources.reading import read_source, source_digest
+from tests.curation.tables import check_refused
 
 SUMS = """
 from random import Random
@@ -56,37 +57,12 @@ def test_the_digest_follows_the_code_the_levels_and_the_seeds(tmp_path: Path) ->
     assert len({*digests, source_digest(made(), tmp_path)}) == len(digests) + 1
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("def make(level, seed):\n    return 1 / 0", "level 1, seed 0: .*sums.py:2: ZeroDivisionError"),
-        ("def make(level, seed):\n    return 'text'", "level 1, seed 0: returned str, not a dictionary"),
-        ("def make(level, seed):\n    return {'statement': 'x', 'answer': 4}", "level 1, seed 0: `answer` is not text"),
-        (
-            "calls = []\ndef make(level, seed):\n    calls.append(1)\n"
-            "    return {'statement': str(len(calls)), 'answer': '1'}",
-            "makes two different rows of level 1 and seed 0",
-        ),
-    ],
-)
-def test_a_generator_that_is_no_good_is_named(code: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(GoldilocksError, match=message):
-        read(made(), generator(tmp_path, code))
+def test_a_generator_that_is_no_good_is_named(tmp_path: Path) -> None:
+    check_refused("generators refused", lambda code: read(made(), generator(tmp_path, code)), GoldilocksError)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"kind": "procedural"}, "names its `generator`"),
-        ({"kind": "procedural", "generator": "sums.py:make", "path": "x.jsonl"}, "and no `path`"),
-        ({"kind": "procedural", "generator": "sums.py:make", "levels": 0}, "`levels` = 0"),
-        ({"kind": "procedural", "generator": "reasoning_gym:gcd", "levels": 2}, "levels as parameters"),
-        ({"path": "x.jsonl", "rows_per_level": 5}, '`rows_per_level` belongs to a source of `kind = "procedural"`'),
-    ],
-)
-def test_settings_that_cannot_be_meant(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        parse_settings(Source, settings, "source")
+def test_settings_that_cannot_be_meant() -> None:
+    check_refused("procedural settings refused", lambda given: parse_settings(Source, given, "source"), ConfigError)
 
 
 def test_a_task_of_reasoning_gym_makes_rows_by_its_parameters(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import zstandard
 from curation.records import SourceError
 from curation.sources.files import read_rows
 from curation.sources.rows import last_boxed, parse_options, require_path, value_at
+from tests.curation.tables import check_refused, check_table
 
 ROWS = [{"q": "What is 2 + 3?", "a": 5}, {"q": "Größe? “x”\nline", "a": None}, {"q": "", "a": [1, {"b": "c"}]}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
@@ -69,21 +70,8 @@ NESTED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("meta.level", 3),
-        ("meta.absent", None),
-        ("a.b", "dotted name"),
-        ("messages.0.content", "first"),
-        ("messages.-1.content", "last"),
-        ("messages.content", None),
-        ("grid.1.0", 3),
-        ("", None),
-    ],
-)
-def test_a_value_by_its_dotted_path(path: str, value: Any) -> None:
-    assert value_at(NESTED, path) == value
+def test_a_value_by_its_dotted_path() -> None:
+    check_table("value_at", lambda path: value_at(NESTED, path))
 
 
 def test_a_path_that_no_row_has_lists_what_there_is() -> None:
@@ -98,56 +86,10 @@ def test_a_path_that_no_row_has_lists_what_there_is() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("value", "options"),
-    [
-        (None, None),
-        ({"label": [], "text": []}, None),
-        (["1", 2, 2.5], ["1", "2", "2.5"]),
-        ({"A": "1", "B": 2, "C": None}, ["A) 1", "B) 2"]),
-        ({"label": ["A", "B"], "text": ["one", "two"]}, ["A) one", "B) two"]),
-    ],
-)
-def test_options_in_their_three_shapes(value: Any, options: list[str] | None) -> None:
-    assert parse_options(value, "here") == options
+def test_the_last_box_with_its_braces() -> None:
+    check_table("last_boxed", last_boxed)
 
 
-@pytest.mark.parametrize(
-    ("text", "inside"),
-    [
-        (r"\boxed{1} then \boxed{ 2 }", "2"),
-        (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"),
-        (r"\boxed{\left\{x^{2}\right\}} }", r"\left\{x^{2}\right\}"),
-        (r"\boxed{1} or \fbox{3}", "3"),
-        (r"\boxed{\begin{matrix}1\\{2}\end{matrix}}", r"\begin{matrix}1\\{2}\end{matrix}"),
-        (r"\boxed{1", None),
-        (r"\boxed{1} and \boxed{2", None),
-        ("", None),
-    ],
-)
-def test_the_last_box_with_its_braces(text: str, inside: str | None) -> None:
-    assert last_boxed(text) == inside
-
-
-@pytest.mark.parametrize(
-    ("value", "options"),
-    [
-        ("a ) 38 , b ) 27.675 , c ) 30 , d ) too few , e ) none", ["38", "27.675", "30", "too few", "none"]),
-        (["a ) 38 , b ) 27.675 , c ) 30"], ["38", "27.675", "30"]),
-        ("a ) rs . 3,000 , b ) 4,000 ( c ) , c ) 1", ["rs . 3,000", "4,000 ( c )", "1"]),
-        ("['a ) 38', 'b ) 27.675', 'c ) 30']", ["38", "27.675", "30"]),
-        (["a ) 38", "b ) 27.675"], ["38", "27.675"]),
-        ("(a) 1 (b) 2, (c) x ) 4", ["1", "2", "x ) 4"]),
-        ("A. 1.5; B. 2\nC. 4", ["1.5", "2", "4"]),
-        ("a ) 1 , 000 , b ) 2 , 000", ["1,000", "2,000"]),
-        (["a ) 38"], ["a ) 38"]),
-    ],
-)  # fmt: skip
-def test_options_in_one_text(value: Any, options: list[str]) -> None:
-    assert parse_options(value, "here") == options
-
-
-@pytest.mark.parametrize("value", ["38 , 27", "b ) 38 , c ) 27", "a ) 38", "[38"])
-def test_a_text_that_is_no_list_of_options(value: str) -> None:
-    with pytest.raises(SourceError, match="should be a list of options"):
-        parse_options(value, "here")
+def test_options_in_their_shapes() -> None:
+    check_table("parse_options", lambda value: parse_options(value, "here"))
+    check_refused("no options", lambda value: parse_options(value, "here"), SourceError)
