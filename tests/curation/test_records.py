@@ -5,16 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from curation import errors
 from curation.records import (
-    ATTEMPT,
-    DECISION,
-    DROPPED,
-    PASS_RATE,
-    PROBLEM,
-    VERDICT,
-    GoldilocksError,
-    Outcome,
     normalise_text,
     problem_id,
 )
@@ -56,27 +47,6 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 
 def test_a_lone_surrogate_has_an_id() -> None:
     assert len(problem_id("broken \ud835 text")) == 20
-
-
-def test_the_schemas_hang_together() -> None:
-    assert DROPPED.names() == [*PROBLEM.names(), "stage", "reason", "evidence"]
-    assert set(PASS_RATE) <= set(DECISION)
-    assert all(DECISION[name] == dtype for name, dtype in PASS_RATE.items())
-    attempt_key = ["problem", "policy", "prompt", "sampling", "index"]
-    assert ATTEMPT.names()[:5] == VERDICT.names()[:5] == attempt_key
-    assert all(ATTEMPT[name] == VERDICT[name] for name in attempt_key)
-    assert {outcome.value for outcome in Outcome} <= set(PASS_RATE)
-
-
-def test_every_error_is_one_family() -> None:
-    family = [
-        value
-        for value in vars(errors).values()
-        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == errors.__name__
-    ]
-    assert len(family) == 7
-    assert all(issubclass(error, GoldilocksError) for error in family)
-    assert all(error.__name__ in (GoldilocksError.__doc__ or "") for error in family)
 
 
 def test_the_id_ignores_how_a_text_is_written_and_sees_what_carries_meaning() -> None:

@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from curation.difficulty.item_response import ItemResponseModel, fit, with_domains
-from curation.difficulty.priors import calibration, problem_priors
 from tests.curation.difficulty.simulated import COUNTS
 
 SHIFTS = {"algebra": 1.2, "geometry": -1.2}
@@ -46,19 +45,6 @@ def test_planted_abilities_of_domains_are_found(found: Found) -> None:
         assert model.in_domain(domain).abilities["new"] == pytest.approx(0.5 + shift, abs=0.4)
         assert model.in_domain(domain).abilities["old"] == 0.0
     assert model.in_domain("unheard of") is model
-
-
-def test_pass_rates_of_untried_problems_are_nearer_to_the_truth_with_domains(found: Found) -> None:
-    counts, told, rates, model = found
-    tried = set(counts.filter(pl.col("policy") == "new")["problem"])
-    names = pl.Series("problem", sorted(set(rates) - tried))
-    truth = np.array([rates[name] for name in names])
-    without = problem_priors(fit(counts), counts, "new", names, (0.5, 1.5), 0.1)
-    by_domain = problem_priors(model, told, "new", names, (0.5, 1.5), 0.1)
-    means = [(table["correct"] / (table["correct"] + table["other"])).to_numpy() for table in (without, by_domain)]
-    errors = [float(np.abs(mean - truth).mean()) for mean in means]
-    assert errors[1] < 0.85 * errors[0]
-    assert calibration(model, told, "new").holds
 
 
 def test_one_domain_changes_nothing() -> None:

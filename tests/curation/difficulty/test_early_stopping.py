@@ -123,23 +123,6 @@ def test_where_problems_stop_at_the_default_band(letters: str, at: int | None) -
     assert StoppingRule(Band(attempts=16)).decided_after(seen(letters)) == at
 
 
-@pytest.mark.parametrize("name", BANDS)
-def test_so_many_attempts_are_needed_whatever_comes(name: str) -> None:
-    """`needed` against a search over all continuations."""
-    band = BANDS[name]
-    rule = StoppingRule(band)
-
-    @cache
-    def fewest(letters: str) -> int:
-        if rule.should_stop(counted(letters)):
-            return 0
-        return 1 + min(fewest(letters + letter) for letter in "c12nb")
-
-    for length in range(band.attempts):
-        for letters in itertools.product("c12nb", repeat=length):
-            assert rule.needed(counted(letters)) == fewest("".join(letters)), letters
-
-
 @pytest.mark.parametrize(
     ("error_rate", "prior", "chances"),
     [

@@ -69,16 +69,6 @@ def test_six_that_timed_out_are_named() -> None:
     )
 
 
-def test_failed_verdicts_that_can_change_nothing_are_not_named() -> None:
-    frame = verdicts(x="c" * 13 + "ttt", y="1" * 9 + "t" * 7)
-    decided = decide(pass_rates(pl.Series(["x", "y"]), frame, "weak@1"), STAGE1, "stage1", None, failed_verdicts(frame))
-    assert decided["reason"].to_list() == ["too_easy", "suspected_wrong_label"]
-    assert decided["evidence"].to_list() == [
-        "13 of 13 correct, at most 9 wanted",
-        "9 of 9 agree on 1.0, 0 on the reference",
-    ]
-
-
 def test_what_is_judged_again_replaces_failures_only() -> None:
     """Classes keep their numbers; an answer that is new to them gets the next one."""
     frame = verdicts(x="c12ttbtt")
@@ -104,10 +94,3 @@ def test_what_is_judged_again_replaces_failures_only() -> None:
     ]
     kept = [name for name in frame.columns if name not in ("outcome", "answer_class", "method")]
     assert replaced.select(kept).equals(frame.select(kept))
-
-
-def test_a_class_that_is_right_by_now_lends_no_number() -> None:
-    """An answer that was taken for the reference's and no longer is would lend class 0 to what equals it."""
-    frame = verdicts(x="ct")
-    again = [Verdict(Outcome.WRONG, "ref", 1, ""), Verdict(Outcome.WRONG, "a", 1, "")]
-    assert replace_failed(frame, again)["answer_class"].to_list() == [0, 1]

@@ -62,17 +62,6 @@ def test_abilities_and_how_alike_policies_are_come_out_of_simulated_attempts() -
     assert abs(log(model.concentration / concentration)) < 0.5
 
 
-def test_the_order_of_rows_and_split_rows_change_nothing() -> None:
-    table = simulated(200, {"a": 0.0, "b": 1.0}, 8, 10.0, seed=5)
-    whole = fit(table)
-    first = table.with_columns(pl.col("correct").clip(0, 3), judged=pl.lit(3, pl.Int64))
-    rest = table.with_columns(pl.col("correct") - first["correct"], judged=pl.lit(5, pl.Int64))
-    again = fit(pl.concat([rest, first]).sample(fraction=1.0, shuffle=True, seed=1))
-    assert again.abilities == whole.abilities
-    assert again.concentration == whole.concentration
-    assert (again.weights == whole.weights).all()
-
-
 def test_refusals() -> None:
     with pytest.raises(GoldilocksError, match="none was judged"):
         fit(counts_of([("p", "x", 0, 0)]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import log
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -58,23 +57,6 @@ def test_who_agrees_on_wrong_answers_as_counted_by_hand() -> None:
     # the answer that one gave twice and two once is right: two's wrong answer is the label's, one's is another
     right = next(place for place in (1, 2) if seen.classes.filter(place=place)["answer_class"][0] == 1)
     assert agreed[right] == pytest.approx(log(1 / (1 + gamma) * gamma / (2 + gamma)))
-
-
-def test_order_changes_nothing_and_names_of_classes_neither() -> None:
-    answers = simulated(120, STRONG, 4, 1)
-    cast = votes_of(answers, plant(answers, 0.1, 0))
-    ids = cast["problem"].unique().sort()
-    model = fit_labels(cast)
-    shuffled = cast.sample(fraction=1.0, shuffle=True, seed=3)
-    renamed = cast.with_columns(
-        pl.when(pl.col("answer_class") > 0).then(1000 - pl.col("answer_class")).otherwise(0).alias("answer_class")
-    )
-    columns = ["problem", "wrong_label"]
-    expected = label_posteriors(model, cast, ids).select(columns)
-    assert label_posteriors(fit_labels(shuffled), shuffled, ids).select(columns).equals(expected)
-    again = label_posteriors(fit_labels(renamed), renamed, ids)
-    assert np.allclose(again["wrong_label"], expected["wrong_label"])
-    assert (again["rival_class"].drop_nulls() > 500).all()
 
 
 def test_accepted_references_are_right_and_untried_problems_have_the_prior() -> None:

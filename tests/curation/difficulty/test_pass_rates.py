@@ -132,15 +132,6 @@ def test_a_rival_is_an_answer_not_a_writing() -> None:
     assert (row["top_wrong_answer"], row["top_wrong_votes"]) == ("same", 5)
 
 
-@pytest.mark.parametrize(
-    ("letters", "top_wrong_answer", "votes"),
-    [("1221", "1.0", 2), ("12233n", "2.1", 2), ("tb", None, 0)],  # a tie goes to the earlier answer
-)
-def test_the_most_frequent_other_answer(letters: str, top_wrong_answer: str | None, votes: int) -> None:
-    row = rates(x=letters).row(0, named=True)
-    assert (row["top_wrong_answer"], row["top_wrong_votes"]) == (top_wrong_answer, votes)
-
-
 ATTEMPTS = st.lists(st.text("cn123tb", max_size=20), max_size=6)
 BANDS = st.builds(
     Band,

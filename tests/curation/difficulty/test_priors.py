@@ -21,7 +21,6 @@ from curation.difficulty.item_response import (
 )
 from curation.difficulty.priors import (
     LearntPriors,
-    agreement_prior,
     as_priors,
     learn_priors,
     problem_priors,
@@ -108,16 +107,6 @@ def test_a_prior_has_the_mean_of_the_posterior_and_knows_nothing_of_the_own_atte
     mean = (table["correct"] / (table["correct"] + table["other"])).to_numpy()
     assert np.abs(mean - expected).max() < 0.03
     assert table.select("agree", "differ", "error_rate").unique().rows() == [(0.5, 1.5, 0.1)]
-
-
-def test_the_share_that_agrees_is_learnt() -> None:
-    rng = np.random.default_rng(0)
-    shares = rng.beta(2.0, 6.0, 4000)
-    rates = pl.DataFrame({"correct": [4] * 4000, "judged": [16] * 4000, "top_wrong_votes": rng.binomial(12, shares)})
-    agree, differ = agreement_prior(rates)
-    assert agree / (agree + differ) == pytest.approx(0.25, abs=0.02)
-    assert agree + differ == pytest.approx(8.0, rel=0.3)
-    assert agreement_prior(rates.head(0)) == pytest.approx((0.5, 0.5), abs=0.05)
 
 
 def test_rollouts_are_policies_by_window_of_steps() -> None:

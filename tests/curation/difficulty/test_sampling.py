@@ -11,7 +11,7 @@ from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
 from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
 from curation.policies.failure_budget import FailureBudget
-from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest, RequestRefused
+from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore
 from curation.verify.math_judge import MathJudge
 from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
@@ -72,20 +72,6 @@ def test_what_is_in_the_store_is_not_asked_again(tmp_path: Path) -> None:
     more, _ = sample(policy, tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), problems(10))
     assert len(policy.asked) == 160 - sum(len(one.verdicts) for one in first)
     assert all(len(one.verdicts) == 16 for one in more)
-
-
-class InCentimetres(Drawn):
-    """Answers in centimetres and in kilometres."""
-
-    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        return Completion(f"{problem.statement} \\boxed{{{('700 cm', '7 km')[index % 2]}}}", "stop", 1)
-
-
-def test_the_statement_counts(tmp_path: Path) -> None:
-    metres = PromptRequest("p00", "How many metres is it long?", Domain.MATH, "en")
-    (sampled,), _ = sample(InCentimetres(), tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), [metres])
-    outcomes = {index % 2: verdict.outcome for index, verdict in sampled.verdicts.items()}
-    assert outcomes == {0: Outcome.CORRECT, 1: Outcome.WRONG}
 
 
 class Broken(Drawn):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from curation.languages.identification import LanguageSettings, identify
-from curation.languages.stripping import parts, strip
+from curation.languages.stripping import strip
 from curation.records import ConfigError
 from tests.curation.languages.heavy_latex import HEAVY
 from tests.curation.tables import check_table
@@ -28,12 +28,6 @@ def test_words_inside_formulas_are_kept_only_on_request() -> None:
     assert strip(text) == ""
     assert strip(text, inside_formulas=True) == "wenn gerade"
     assert identify(r"$\begin{cases}1 & \text{wenn die Zahl gerade ist}\end{cases}$").lang == "de"
-
-
-def test_money_is_no_formula() -> None:
-    assert [piece for piece, formula in parts("It is $3, then $4, and $x$.") if formula] == ["x"]
-    assert [piece for piece, formula in parts("sides $13,$ $14,$ and $15$") if formula] == ["13,", "14,", "15"]
-    assert [piece for piece, formula in parts(r"\$5 and $y$") if formula] == ["y"]
 
 
 def test_candidates_restrict_and_the_open_answer_is_there_too() -> None:

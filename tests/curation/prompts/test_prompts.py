@@ -57,14 +57,6 @@ def test_the_plain_prompt_is_the_statement() -> None:
     assert plain_text(SOLVE.messages(asked())) == f"{SOLVE.system}\n\n{SOLVE.user(asked())}\n"
 
 
-def test_the_prompt_of_a_model_that_does_not_think_asks_for_no_tags() -> None:
-    direct = solving_prompt("solve", ThinkingTags.of("none"))
-    assert direct.version not in (SOLVE.version, PLAIN.version)
-    assert "think" not in direct.system.lower()
-    assert "<" not in direct.system
-    assert direct.user(asked()) == SOLVE.user(asked())
-
-
 def test_worked_examples_are_earlier_turns_in_the_words_of_the_prompt() -> None:
     shown = solving_prompt("solve", ThinkingTags.of("none"), [("What is 1 + 1?", r"\boxed{2}")])
     system, *turns = shown.messages(asked())

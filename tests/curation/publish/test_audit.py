@@ -30,16 +30,6 @@ def draw_audit(labels: pl.DataFrame, size: int, seed: int) -> tuple[AuditStratum
     return tuple(AuditStratum(stratum.size, tuple(names[stratum.places])) for stratum in strata)
 
 
-def test_likely_wrong_labels_are_looked_at_more_often_and_every_one_can_be() -> None:
-    labels, _ = planted(400, 2, 1.0)
-    strata = draw_audit(labels, 40, 0)
-    rates = [len(stratum.drawn) / stratum.size for stratum in strata]
-    assert rates == sorted(rates, reverse=True)
-    assert rates[0] > 2 * rates[-1] > 0
-    assert sum(stratum.size for stratum in strata) == 400
-    assert draw_audit(labels, 40, 0) == strata != draw_audit(labels, 40, 1)
-
-
 def test_there_is_no_share_before_each_stratum_has_a_verdict() -> None:
     strata = (AuditStratum(10, ("a", "b")), AuditStratum(90, ("c", "d")))
     assert estimate_audit(strata, {"a": True}) is None

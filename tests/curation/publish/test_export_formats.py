@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 
 from curation.config import EndpointModel
 from curation.prompts import SOLVE
@@ -187,27 +186,6 @@ def test_a_set_that_does_not_say_how_it_was_asked_is_named(mixed: Path, tmp_path
     (mixed / "asked.json").write_text('{"prompt": "solve"}')
     with pytest.raises(SourceError, match=r"asked\.json does not state how problems were asked"):
         export_set(mixed, "verl", tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("license", "rows", "said"),
-    [
-        ("cc-by-4.0", [MATH], ("math", "Creative Commons Attribution 4.0 International")),
-        (None, [MATH, PROGRAM], ("other", "TBD")),
-    ],
-)
-def test_nemo_gym_is_told_the_sets_licence_and_domain(
-    license: str | None, rows: list[dict[str, Any]], said: tuple[str, str], tmp_path: Path
-) -> None:
-    folder = curated(tmp_path / "curated", *rows)
-    if license is not None:
-        (folder / "README.md").write_text(f"---\npretty_name: x\nlicense: {license}\n---\n# x\n")
-    export_set(folder, "nemo-gym", tmp_path / "out")
-    place = tmp_path / "out" / "resources_servers" / "goldilocks" / "configs" / "goldilocks.yaml"
-    config = yaml.safe_load(place.read_text())
-    (data,) = config["goldilocks_simple_agent"]["responses_api_agents"]["simple_agent"]["datasets"]
-    assert (config["goldilocks"]["resources_servers"]["goldilocks"]["domain"], data["license"]) == said
-    assert f"The set's licence is `{license or 'unknown'}`" in (tmp_path / "out" / "README.md").read_text()
 
 
 @pytest.mark.parametrize(

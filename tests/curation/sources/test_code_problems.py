@@ -232,14 +232,6 @@ def test_check_of_humaneval_is_a_test_program_and_its_solution_a_whole_one():
     assert judged(found, "def area(r): return 3 * r") is CodeVerdict.WA
 
 
-def test_a_statement_that_names_no_function_gets_an_assert():
-    columns = CodeColumns(**to_plain(MBPP))
-    row = {"code": "", "test_list": ["assert f(1) == 2", "assert f(2) == 3"]}
-    assert whole_statement("Add one.", row, columns) == "Add one.\n\nThe function is called as in `assert f(1) == 2`."
-    named = "Write `f`, which adds one."
-    assert whole_statement(named, row, columns) == named
-
-
 def test_packed_private_tests_of_livecodebench_are_read():
     content = json.dumps([{"input": "1 2", "output": "3"}])
     packed = base64.b64encode(zlib.compress(pickle.dumps(content))).decode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import os
@@ -122,19 +121,3 @@ def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:
         assert "`files`" in error or "script" not in said
     assert of_files["rows"] == ["x"]
     assert "`files` are of one kind" in of_two_kinds["error"]
-
-
-def test_a_damaged_file_that_the_library_refuses_is_one_sentence(tmp_path: Path) -> None:
-    content = json.dumps({"problem": "What is 1 + 1?"}).encode() + b"\n"
-    damaged = (("a.jsonl.gz", gzip.compress(content * 900)[:-50]), ("b.jsonl", content + b'{"problem": NaN'))
-    folders = []
-    for name, written in (*damaged, ("c.parquet", parquet("x")[:-20])):
-        folders.append(tmp_path / name[0])
-        folders[-1].mkdir()
-        (folders[-1] / name).write_bytes(written)
-    with HubOfFiles({}) as hub:
-        errors = [found["error"] for found in read_each(hub, tmp_path, [{"path": str(folder)} for folder in folders])]
-    for error, folder in zip(errors, folders, strict=True):
-        assert error.startswith(f"source s: data set {folder} cannot be loaded: ")
-        assert "An error occurred while generating the dataset" not in error
-        assert "\n" not in error

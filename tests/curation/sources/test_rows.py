@@ -12,7 +12,7 @@ import zstandard
 
 from curation.records import SourceError
 from curation.sources.files import read_rows
-from curation.sources.rows import last_boxed, parse_options, require_path, value_at
+from curation.sources.rows import last_boxed, parse_options, value_at
 from tests.curation.tables import check_refused, check_table
 
 ROWS = [{"q": "What is 2 + 3?", "a": 5}, {"q": "Größe? “x”\nline", "a": None}, {"q": "", "a": [1, {"b": "c"}]}]
@@ -72,18 +72,6 @@ NESTED: dict[str, Any] = {
 
 def test_a_value_by_its_dotted_path() -> None:
     check_table("value_at", lambda path: value_at(NESTED, path))
-
-
-def test_a_path_that_no_row_has_lists_what_there_is() -> None:
-    rows = [{"q": 1, "meta": {"level": 1}}, {"q": 2, "turns": [{"text": "x"}]}]
-    require_path(rows, "turns.0.text", "here")
-    require_path([{"q": None}], "q", "here")
-    require_path([], "anything", "here")
-    with pytest.raises(SourceError) as caught:
-        require_path(rows, "meta.grade", "source x (x.jsonl)")
-    assert str(caught.value) == (
-        "source x (x.jsonl): no row has `meta.grade`; there are: q, meta, meta.level, turns, turns.0.text."
-    )
 
 
 def test_the_last_box_with_its_braces() -> None:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from curation.config import Source, to_plain
 from curation.records import SourceError
-from curation.sources.reading import read_parts, read_source, source_digest
+from curation.sources.reading import read_parts, read_source
 from curation.sources.selection import SelectionCounts, selected_rows
 from tests.curation.tables import check_refused
 
@@ -48,18 +48,6 @@ def test_rows_of_a_where_keep_their_positions_in_the_source(tmp_path: Path) -> N
     assert positions(tmp_path, where="valid = 'Yes' AND level >= 20") == [21, 23, 25, 27, 29]
     assert positions(tmp_path, where="level IN (1, 3) OR meta.kind = 'c'")[:4] == [1, 2, 3, 5]
     assert positions(tmp_path, where="license = 'MIT'") == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("kind", ["csv", "dataset"])
-def test_a_where_in_every_kind_of_file(kind: str, tmp_path: Path) -> None:
-    frame = pl.DataFrame([{key: row[key] for key in ("problem", "answer", "valid", "level")} for row in ROWS])
-    if kind == "csv":
-        frame.write_csv(tmp_path / "x")
-    else:
-        datasets.Dataset.from_list(frame.to_dicts()).save_to_disk(str(tmp_path / "x"))
-    level = "CAST(level AS INT)" if kind == "csv" else "level"
-    found = read(source(kind=kind, path="x", where=f"valid = 'Yes' AND {level} < 6"), tmp_path)
-    assert found["row"].to_list() == [1, 3, 5]
 
 
 def test_a_where_that_cannot_be_meant(tmp_path: Path) -> None:
@@ -122,18 +110,6 @@ def test_matching_rows_become_a_list(tmp_path: Path) -> None:
     assert found[0]["solutions"][0]["size"] == 3  # all columns where none are named
 
 
-def test_keys_of_two_columns_are_compared_as_text(tmp_path: Path) -> None:
-    lines(tmp_path / "y.jsonl", [{"problem": "Task", "contest": 1566, "index": "A"}])
-    lines(tmp_path / "z.jsonl", [{"contest_id": "1566", "index": "A", "note": "x"}])
-    join = {"path": "z.jsonl", "on": ["contest", "index"], "key": ["contest_id", "index"], "into": "notes"}
-    wanted = source(path="y.jsonl", columns={}, join={**join, "columns": ["note"]})
-    (row,) = [placed.raw.row for placed in selected_rows(wanted, tmp_path, 2, SelectionCounts())]
-    assert row is not None
-    assert row["notes"] == [{"note": "x"}]
-    with pytest.raises(ValidationError, match="the same number of columns"):
-        source(join={**join, "key": "contest_id"})
-
-
 def test_joins_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(
         SourceError, match=r"source s: join with programs.jsonl: no row has `uid`; there are: problem_id"
@@ -146,16 +122,6 @@ def test_joins_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "torn.jsonl").write_text('{"problem_id": 1}\n{"problem_id"\n')
     with pytest.raises(SourceError, match=r"join with torn.jsonl: .*torn.jsonl, line 2: not JSON"):
         joined(tmp_path, {"path": "torn.jsonl"})
-
-
-def test_the_digest_follows_the_joined_table(tmp_path: Path) -> None:
-    lines(tmp_path / "x.jsonl", STATEMENTS)
-    lines(tmp_path / "programs.jsonl", PROGRAMS)
-    wanted = source(join={"path": "programs.jsonl", "on": "id", "key": "problem_id", "into": "p"})
-    before = source_digest(wanted, tmp_path)
-    assert before != source_digest(source(), tmp_path)
-    lines(tmp_path / "programs.jsonl", PROGRAMS[:3])
-    assert source_digest(wanted, tmp_path) != before
 
 
 def test_several_configurations_and_splits_are_read_one_after_another(tmp_path: Path) -> None:

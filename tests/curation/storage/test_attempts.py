@@ -60,15 +60,6 @@ def test_an_attempt_stands_once(tmp_path: Path, again: list[tuple[str, int]]) ->
         assert names(one.read(["a", "c", "z"])) == [("a", 0), ("a", 1)]
 
 
-def test_attempts_of_another_shape_are_refused(tmp_path: Path) -> None:
-    store = AttemptStore(tmp_path, KEY)
-    with pytest.raises(StoreError, match="the store takes"):
-        store.append(attempts(("a", 0)).drop("label"))
-    with pytest.raises(StoreError, match="the store takes"):
-        store.append(attempts(("a", 0)).with_columns(pl.col("index").cast(pl.Int64)))
-    assert parts(store) == []
-
-
 def test_a_part_is_named_by_its_content(tmp_path: Path) -> None:
     batches = [attempts(("a", 0)), attempts(("b", 0), ("b", 1))]
     ones, others = AttemptStore(tmp_path / "x", KEY), AttemptStore(tmp_path / "y", KEY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -21,7 +20,6 @@ from curation.storage.stages import (
     StageFolder,
     file_digest,
     finished_shards,
-    read_manifest,
     read_shard,
     read_table,
 )
@@ -187,15 +185,6 @@ def test_a_changed_byte_is_named(tmp_path: Path, name: str) -> None:
             read()
     file.write_bytes(content)
     assert one.manifest() is not None
-
-
-def test_another_layout_is_refused(tmp_path: Path) -> None:
-    made(tmp_path)
-    table = json.loads((tmp_path / "DONE.json").read_text())
-    del table["hash of this file"]  # of a version that had none
-    (tmp_path / "DONE.json").write_text(json.dumps({**table, "format": 99}))
-    with pytest.raises(StoreError, match=r"layout 99, this version reads 1; use a new folder"):
-        read_manifest(tmp_path)
 
 
 HOLDER = """

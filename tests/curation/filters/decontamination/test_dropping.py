@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import polars as pl
 import pytest
 from pydantic import ValidationError
@@ -13,7 +11,6 @@ from curation.filters.decontamination import (
     HIT,
     OVERLAP,
     TEMPLATE,
-    OverlapSettings,
     count_templates,
     drop_contaminated,
     format_hits,
@@ -67,14 +64,6 @@ def test_templates_stay_unless_they_are_to_leave() -> None:
     assert drop_contaminated(frame, found)[1]["id"].to_list() == ["p1"]
     dropped = drop_contaminated(frame, found, with_templates=True)[1]
     assert dropped["evidence"].to_list() == ["template, words 0.9 with row 4 of exam", "words 0.8 with row 5 of exam"]
-
-
-def test_the_settings_of_a_recipe_are_those_of_the_measure() -> None:
-    """A default that differed would be another measure in runs than in `goldilocks verify overlap`."""
-    recipe, measure = DecontaminationSettings(), OverlapSettings()
-    shared = {field.name for field in dataclasses.fields(OverlapSettings)} & set(DecontaminationSettings.model_fields)
-    assert shared == {"methods", "cosine"}
-    assert [getattr(recipe, name) for name in sorted(shared)] == [getattr(measure, name) for name in sorted(shared)]
 
 
 def test_two_benchmarks_of_one_name_are_refused() -> None:

@@ -96,14 +96,6 @@ def test_what_stands_around_a_benchmarks_problem_changes_nothing() -> None:
         assert (found["method"][0], found["score"][0], found["kind"][0]) == ("ngram", 1.0, OVERLAP)
 
 
-def test_instructions_that_the_rows_of_a_benchmark_share_are_no_overlap() -> None:
-    wrapper = "Solve the following math problem step by step. The last line of your response should be the answer.\n\n"
-    asked = ["How many edges has a cube?", "What is the capital of France?", "How old is a tree with 9 rings?", ROOTS]
-    benchmarks = pl.DataFrame({"benchmark": "m", "row": range(4), "statement": [wrapper + text for text in asked]})
-    rows = pl.DataFrame({"statement": [wrapper + "Which number of corners has a square?", ROOTS, *SPRINTS.split(". ")]})
-    assert find_contamination(rows, benchmarks).filter(pl.col("kind") == OVERLAP)["row"].unique().to_list() == [1]
-
-
 def test_what_is_not_there_is_not_found() -> None:
     for text in (None, "", "$$", GLASSES, "Compute the area of a square with side 10."):
         assert hits(text) == []

@@ -11,15 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.filters.dedup.minhash import (
-    SLOTS,
     ShingledRows,
-    band_keys,
-    band_rows,
     jaccard,
     shingle,
-    signatures,
 )
-from curation.filters.dedup.tokens import shared_passages, token_runs, tokenize, without_passages
+from curation.filters.dedup.tokens import shared_passages, tokenize, without_passages
 from tests.curation.tables import check_table
 
 
@@ -47,30 +43,6 @@ def test_jaccard_is_that_of_the_sets(texts: list[str]) -> None:
     assert jaccard(rows, rows, (one, other)).tolist() == pytest.approx(expected)
 
 
-@given(TEXTS)
-@settings(max_examples=6, deadline=None)
-def test_a_row_is_the_same_alone_and_in_company(texts: list[str]) -> None:
-    together = shingled(texts)
-    found = signatures(together)
-    for place, text in enumerate(texts):
-        alone = shingled([text])
-        assert together.figures[place] == alone.figures[0]
-        assert (found[place] == signatures(alone)[0]).all()
-
-
-def test_runs_stay_inside_their_row() -> None:
-    lines = tokenize(pl.Series(["a b c", None, "a b", "c a b"]))
-    first, run = token_runs(lines, 2)
-    assert lines["row"].to_numpy()[first].tolist() == [0, 0, 2, 3, 3]
-    assert run[0] == run[2] == run[4]
-    assert len(token_runs(lines, 20)[0]) == 0
-
-
-@pytest.mark.parametrize("text", ["2.5 kg of rice", "In 1994 Bob was 5", "(3, 4) and (5, 6)", "3 apples"])
-def test_a_number_of_the_problem_stays(text: str) -> None:
-    assert len(tokens(text)) == len(text.replace(",", "").replace("2.5", "x").split())
-
-
 def test_what_most_rows_of_a_source_share_is_taken_out_and_a_row_that_is_little_else_keeps_it() -> None:
     wrapper = "Think about the task step by step and put the result in a box at the end: "
     problems = ["how many sides has a cube?", "which number of legs do five dogs have?", "yes?", "what colour is snow?"]
@@ -81,13 +53,6 @@ def test_what_most_rows_of_a_source_share_is_taken_out_and_a_row_that_is_little_
     assert texts[2].startswith("think about")
     apart = shared_passages(lines, pl.Series(["a", "b", "c", "d"]))
     assert without_passages(lines, apart).equals(lines)
-
-
-@pytest.mark.parametrize("threshold", [0.2, 0.75])
-def test_bands_propose_what_they_promise(threshold: float) -> None:
-    size = band_rows(threshold, 0.9)
-    assert 1 - (1 - threshold**size) ** (SLOTS // size) >= 0.9
-    assert len(list(band_keys(np.zeros((2, SLOTS), dtype=np.uint32), size))) == SLOTS // size
 
 
 def test_tokens_without_a_numbering_in_front() -> None:

@@ -30,9 +30,6 @@ EGGS = (
     "dollars does she make every day at the farmers' market?"
 )
 ROBE = "A robe takes 2 bolts of blue fiber and half that much white fiber. How many bolts in total does it take?"
-ROOTS = (
-    r"Let $a$ and $b$ be roots of $x^2 - 5x + 6 = 0$ with $a \le b$. Compute the value of $\frac{a^2}{b} + 1{,}000$."
-)
 
 
 def problems(*rows: tuple[str, int, str | None, str | None]) -> pl.DataFrame:
@@ -54,15 +51,6 @@ def problems(*rows: tuple[str, int, str | None, str | None]) -> pl.DataFrame:
 def near(one: str, other: str) -> bool:
     found = near_duplicates(problems(("a", 0, one, "1"), ("a", 1, other, "1")), ["a"])
     return found.height == 1
-
-
-def test_a_numbering_in_front_separates_nothing_and_shared_instructions_join_nothing() -> None:
-    numbered = [("a", row, f"{row + 2}.1. {text}", "1") for row, text in enumerate([EGGS, ROOTS] * 10)]
-    assert near_duplicates(problems(*numbered), ["a"]).height == 18
-    wrapper = "Solve the following math problem step by step. The last line of your response should be the answer.\n\n"
-    short = ["How many edges does a regular tetrahedron have?", "How many faces does a cube have?"]
-    wrapped = problems(*[("a", row, wrapper + text, "1") for row, text in enumerate(short)])
-    assert near_duplicates(wrapped, ["a"]).height == 0
 
 
 def test_a_translation_is_no_near_duplicate() -> None:

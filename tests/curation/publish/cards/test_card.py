@@ -22,7 +22,6 @@ from curation.publish.cards.facts import (
     as_rates,
     compare_stages,
 )
-from curation.publish.cards.plots import bars
 from curation.publish.export import CURATED
 from curation.records import PASS_RATE, StoreError
 
@@ -194,12 +193,3 @@ def test_examples_show_the_statement_letter_by_letter() -> None:
     text = render(facts(2))
     assert "> Simplify \\$\\\\sqrt{8}\\$ \\*fully\\*.  \n> \\# now \\| \\`x\\_1\\`" in text
     assert "Answer: `2\\sqrt{2}`." in text
-
-
-def test_bars_put_each_problem_where_its_share_belongs() -> None:
-    rates = measured([0, 1, 16, 8], 16, "weak@1")
-    assert bars(counted(rates), 16) == [1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
-    fewer = rates.with_columns(judged=pl.lit(8, pl.Int32), correct=pl.Series([0, 1, 8, 4], dtype=pl.Int32))
-    assert [place for place, count in enumerate(bars(counted(fewer), 16)) if count] == [0, 2, 8, 16]
-    unjudged = rates.with_columns(judged=pl.lit(0, pl.Int32), pass_rate=pl.lit(None, pl.Float64))
-    assert sum(bars(counted(unjudged), 16)) == 0
