@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-import polars as pl
 import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import AttemptOutcome, OutcomeCounts, OutcomeTally, Prior, StoppingRule
-from curation.difficulty.pass_rates import decide, pass_rates
+from curation.difficulty.pass_rates import decide
 from curation.records import Outcome
 from tests.curation.difficulty.attempt_letters import rates_of
 
@@ -161,35 +159,12 @@ def test_without_a_stop_the_estimate_is_the_share_of_correct() -> None:
     assert StoppingRule(Band(attempts=16)).unbiased_pass_rate(seen("cbn1")) == pytest.approx(1 / 3)
 
 
-def test_the_interval_at_the_stop_nearly_always_holds_the_estimate() -> None:
-    draw, letters = random.Random(5), {}
-    for number in range(300):
-        p = draw.random()
-        weights = [p, (1 - p) / 2, (1 - p) / 4, (1 - p) / 4]
-        letters[f"p{number}"] = draw.choices("c12n", weights, k=16)
-    rows = [
-        (problem, index, KINDS[letter][0], KINDS[letter][1])
-        for problem, made in letters.items()
-        for index, letter in enumerate(made)
-    ]
-    names = {"problem": pl.String, "index": pl.Int32, "outcome": pl.String, "answer_class": pl.Int32}
-    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(answer=pl.lit("x"))
-    found = pass_rates(pl.Series(list(letters)), frame, "m@1", StoppingRule(Band(attempts=16)))
-    assert found["skipped"].sum() > 0
-    # the estimate lies outside only where the stop itself is a late correct answer: no order begins with it
-    assert found.select(pl.col("pass_rate").is_between(pl.col("low") - 1e-9, pl.col("high") + 1e-9).all()).item()
-    outside = found.filter(~pl.col("unbiased_pass_rate").is_between(pl.col("low") - 1e-9, pl.col("high") + 1e-9))
-    assert outside["correct"].to_list() == [1] * outside.height
-    assert outside["unbiased_pass_rate"].to_list() == [0.0] * outside.height
-    assert outside.height <= 3
-
-
 def test_the_forecast_stops_earlier_and_waits_for_failed_verdicts() -> None:
     rule = StoppingRule(Band(attempts=16), error_rate=0.05)
     reason, chance = rule.likely_decision(counted("cccccccc"))
     assert reason == "too_easy"
     assert 0.9 < chance < 1
-    assert rule.decided_after(seen("c" * 16)) == 9
+    assert rule.decided_after(seen("c" * 16)) == 6  # without a forecast 13
     waiting = StoppingRule(Band(attempts=16), error_rate=0.2)
     assert waiting.should_stop(counted("ccccccc"))
     assert not waiting.should_stop(counted("cccccccb"))

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.config import Band
@@ -96,10 +96,9 @@ def test_the_interval_is_wide_enough_for_every_outcome_of_the_failed_verdicts() 
     ],
 )
 def test_the_band_and_its_two_edges(band: Band, n: int, least: int, most: int) -> None:
-    kept = [correct for correct in range(n + 1) if why(band, of(n, correct)) is None]
-    assert kept == list(range(least, most + 1))
-    assert all(why(band, of(n, correct)) == "never_solved" for correct in range(least))
-    assert all(why(band, of(n, correct)) == "too_easy" for correct in range(most + 1, n + 1))
+    measured = rates(**{f"p{correct}": of(n, correct) for correct in range(n + 1)})
+    reasons = ["never_solved"] * least + [None] * (most - least + 1) + ["too_easy"] * (n - most)
+    assert decide(measured, band, "stage1")["reason"].to_list() == reasons
 
 
 def test_a_majority_of_few_needs_its_votes_and_exactly_the_share_is_not_more() -> None:
@@ -165,6 +164,7 @@ def expected(band: Band, letters: str) -> str | None:
     return None
 
 
+@settings(max_examples=30, deadline=None)
 @given(attempts=ATTEMPTS, band=st.sampled_from([STAGE1, STAGE2, Band(attempts=4)]) | BANDS)
 def test_every_problem_is_kept_or_dropped_with_its_reason(attempts: Sequence[str], band: Band) -> None:
     named = {f"p{number}": letters for number, letters in enumerate(attempts)}

@@ -42,11 +42,6 @@ def test_the_correction_is_the_likeliest_one_of_all_near_it() -> None:
     assert all(value(*point) < here for point in near)
 
 
-def test_without_attempts_nothing_is_corrected() -> None:
-    nobody = pl.DataFrame({"problem": ["p00000"], "correct": [0], "judged": [0]})
-    assert recalibrate(priors(MEANS, 10.0), nobody) == Recalibration()
-
-
 def test_priors_move_as_the_sentence_says() -> None:
     table = Recalibration(1.0, 0.5, 0.25).applied(priors(np.array([0.5, 0.9]), 8.0))
     sizes = (table["correct"] + table["other"]).to_numpy()

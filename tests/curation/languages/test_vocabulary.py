@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,11 @@ def test_a_file_with_a_fault_is_refused(tmp_path: Path, before: str, after: str,
         read(broken, Language)
 
 
-def code_of_curation() -> Iterator[tuple[str, ast.Module]]:
+@cache
+def code_of_curation() -> list[tuple[str, ast.Module]]:
     """Name and syntax tree of each module of curation."""
-    for path in sorted((ROOT / "curation").rglob("*.py")):
-        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+    paths = sorted((ROOT / "curation").rglob("*.py"))
+    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())) for path in paths]
 
 
 def strings(tree: ast.Module) -> Iterator[ast.Constant]:

@@ -15,13 +15,11 @@ from typing import Any
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from pydantic import ValidationError
 
 from curation.config import ProblemColumns, Source
 from curation.records import SourceError
 from curation.sources.places import MissingSourceError
 from curation.sources.reading import read_parts, read_source, source_digest
-from curation.storage.remote import is_url
 from tests.curation.sources.test_quarantine import parts
 from tests.local_server import LocalServer
 
@@ -173,11 +171,3 @@ def test_a_bad_row_is_named_by_its_url(memory: MemoryFileSystem, tmp_path: Path)
     (part,) = parts(source("memory://rows/bad.jsonl", bad_rows=100), tmp_path)
     assert part.quarantine["file"].to_list() == ["memory:///rows/bad.jsonl"]
     assert next(read_parts(source("memory://rows/a.jsonl"), tmp_path, 9, lambda rows, _: len(rows))).built == 5
-
-
-def test_kinds_that_read_folders_take_no_url() -> None:
-    for kind in ("dataset", "kattis"):
-        with pytest.raises(ValidationError, match="is a URL"):
-            source("s3://bucket/folder", kind=kind)
-    assert not is_url("owner/name")
-    assert not is_url("C:/rows")

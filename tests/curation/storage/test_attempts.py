@@ -137,7 +137,7 @@ def batches(cuts: Iterable[int], held: list[tuple[str, int]]) -> list[list[tuple
     return [held[start:end] for start, end in itertools.pairwise(edges)]
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(
     held=st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 5)), unique=True, min_size=1),
     cuts=st.lists(st.integers(0, 24), max_size=4),

@@ -50,14 +50,6 @@ ROWS = problems(
 )
 
 
-def test_what_occurs_again() -> None:
-    found = found_in(ROWS.select("id", "source", "row", "answer"))
-    # "b" stands before "a": source order is the recipe's, not the alphabet's
-    assert sorted(found.first.rows()) == [("p", "b", 4), ("r", "b", 11), ("s", "a", 0)]
-    assert found.references == {"p": ("1/2", "0.5"), "s": ("8", "9")}
-    assert found.pairs() == [("p", "1/2", "0.5"), ("s", "8", "9")]
-
-
 def test_the_first_stays_and_a_conflict_takes_all() -> None:
     before = ROWS.clone()
     found = found_in(ROWS)

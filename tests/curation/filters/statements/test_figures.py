@@ -58,13 +58,6 @@ def test_a_picture_that_is_not_there_is_missed() -> None:
     assert set(found.dropped["meta"]) == {'{"level": 3}'}
 
 
-def test_what_the_code_says_is_seen_by_no_rule() -> None:
-    code = '[asy] label("Prove that (a) find x (b) find y? Answer: 6  https://x.org &lt; ~~ $", (0,0)); [/asy]'
-    text = f"What is the area of the triangle?\n{code}"
-    line = classify(problems(text)).row(0, named=True)
-    assert (line["keep"], line["statement"]) == (True, text)
-
-
 def test_a_question_is_opened_around_its_figure() -> None:
     text = f"What is the area? {ASY}\n(A) 5 (B) 6 (C) 7 (D) 8"
     line = classify(problems(text, answer="B")).row(0, named=True)
