@@ -17,9 +17,6 @@ def priors(mean: np.ndarray, size: float) -> pl.DataFrame:
     return pl.DataFrame({**rows, "other": (1 - mean) * size}).with_columns(**{k: pl.lit(v) for k, v in rest.items()})
 
 
-MEANS = 1 / (1 + np.exp(-np.random.default_rng(0).normal(0, 2.0, 4000)))
-
-
 def test_the_correction_is_the_likeliest_one_of_all_near_it() -> None:
     """By the beta-binomial formula itself, with the prior of "nothing to correct"."""
     table = priors(np.array([0.1, 0.3, 0.5, 0.8]), 6.0)
