@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from tests.curation.sources.hub_of_files import HubOfFiles, HubSet
 
@@ -84,6 +85,7 @@ def test_a_commit_is_fetched_once_and_then_read_without_the_hub(tmp_path: Path) 
         assert read(hub, tmp_path, revision=OLD) == first  # whole or not at all
 
 
+@pytest.mark.slow
 def test_a_branch_is_looked_up_and_its_commit_told(tmp_path: Path) -> None:
     converted = {"path": "owner/name", "revision": "refs/convert/parquet", "files": "all/train/*.parquet"}
     with HubOfFiles({"owner/name": a_set()}) as hub:
