@@ -54,7 +54,7 @@ class DropReason(StrEnum):
     """Why a row left. One reason a row; the evidence next to it has more."""
 
     # sources
-    BAD_ROW = "bad_row"  # a row of a file that cannot be read, set aside
+    BAD_ROW = "bad_row"  # set aside
     # statements: the format filter
     MISSING_STATEMENT = "missing_statement"
     MISSING_ANSWER = "missing_answer"
@@ -66,12 +66,12 @@ class DropReason(StrEnum):
     TEXTUAL_ANSWER = "textual_answer"
     ANSWER_IN_STATEMENT = "answer_in_statement"
     WRONG_LANGUAGE = "wrong_language"
-    OWN_RULE = "own_rule"  # a rule of the user's own, `statements.rules`
-    UNUSABLE = "unusable"  # votes of a model: incomplete, asks nothing, or its reference cannot be compared
-    MULTIPLE_CHOICE = "multiple_choice"  # and no model wrote it again as an open question
+    OWN_RULE = "own_rule"
+    UNUSABLE = "unusable"  # incomplete, asks nothing, or has a reference that cannot be compared
+    MULTIPLE_CHOICE = "multiple_choice"  # no model rewrote it as an open question
     # references
     UNVERIFIABLE_ANSWER = "unverifiable_answer"
-    UNPROVEN_REWRITING = "unproven_rewriting"  # it can be read without its layout, which may be another answer
+    UNPROVEN_REWRITING = "unproven_rewriting"  # without its layout it may be another answer
     VERIFIER_FAILED = "verifier_failed"
     # duplicates
     DUPLICATE = "duplicate"
@@ -80,26 +80,26 @@ class DropReason(StrEnum):
     # contamination
     CONTAMINATED = "contaminated"
     # premises
-    FAULTY_PREMISES = "faulty_premises"  # votes of a model: something is missing, contradictory or open
+    FAULTY_PREMISES = "faulty_premises"
     # review
-    REJECTED = "rejected"  # a person said that its label is wrong, or that it is no good problem
+    REJECTED = "rejected"  # its label is wrong, or the problem is bad
     # difficulty
-    RESERVED = "reserved"  # made for later: a refresh measures it once its level is of the right difficulty
-    SAMPLING_FAILED = "sampling_failed"  # whoever answers refuses the problem: asked again by a later run
+    RESERVED = "reserved"  # measured once its level has the right difficulty
+    SAMPLING_FAILED = "sampling_failed"  # a later run tries it again
     TOO_FEW_ATTEMPTS = "too_few_attempts"
     SUSPECTED_WRONG_LABEL = "suspected_wrong_label"
     NEVER_SOLVED = "never_solved"
     TOO_EASY = "too_easy"
     # code: solutions and tests
-    INTERACTIVE = "interactive"  # the program talks with a judge while it runs
-    ASKS_FUNCTION = "asks_function"  # a function is asked for, and its tests are no calls
-    NEEDS_FILES = "needs_files"  # reads or writes files, or several source files are asked for
+    INTERACTIVE = "interactive"
+    ASKS_FUNCTION = "asks_function"  # its tests are no calls
+    NEEDS_FILES = "needs_files"  # or needs several source files
     NO_SOLUTION = "no_solution"
     TOO_FEW_TESTS = "too_few_tests"
-    SEVERAL_OUTPUTS = "several_outputs"  # more than one output is right, and no checker tells which
+    SEVERAL_OUTPUTS = "several_outputs"  # there is no checker
     # translation
-    UNTRANSLATED = "untranslated"  # no translation of it was accepted; the problem itself stays
-    NO_VARIANT = "no_variant"  # no variant of it was accepted; the problem itself stays
+    UNTRANSLATED = "untranslated"
+    NO_VARIANT = "no_variant"
     # export
     OVER_QUOTA = "over_quota"
 
