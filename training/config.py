@@ -37,7 +37,7 @@ class RewardSettings(Settings):
 
     components: tuple[str, ...] = Field(
         (),
-        description="Components of your own, as `brief.py:BRIEF`. They run with your rights.",
+        description="Components of your own, as `brief.py:BRIEF` (docs/how-to/plug-ins.md).",
     )
 
     @field_validator("components")
@@ -67,7 +67,7 @@ class DoubtSettings(Settings):
 
     judges: tuple[str, ...] = Field(
         (),
-        description="The sets' judges of your own, as `chem.py:FORMULA`. They run with your rights.",
+        description="Judges of the sets, as `chem.py:FORMULA` (docs/how-to/plug-ins.md).",
     )
 
     model: str | None = Field(
@@ -93,7 +93,7 @@ class PackingSettings(Settings):
     micro_batch_tokens: int = Field(32_768, gt=0, description="Tokens per micro-batch, at least the longest sequence.")
     single: bool = Field(
         False,
-        description="One sequence per micro-batch, for models that fail the check of packing.",
+        description="One sequence per micro-batch, if packing fails its check.",
     )
 
 

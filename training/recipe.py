@@ -108,7 +108,7 @@ class CheckpointSettings(Settings):
     trajectory: int | None = Field(
         None,
         ge=1,
-        description="Steps between copies of the weights in RUN/trajectory, for `ablate --analyse`; none if missing.",
+        description="Steps between copies of the weights, for `ablate --analyse`; none if missing.",
     )
 
 

@@ -16,9 +16,9 @@ class TestColumns(Settings):
 
     path: str | None = Field(
         None,
-        description="Dotted path of a list of {input, output} objects, of an object with lists of "
-        "inputs and outputs (both also as JSON text or packed as in LiveCodeBench), of a "
-        "list of asserts, or of a test program; the row itself if missing.",
+        description="Path of a list of {input, output} objects, of an object with lists of inputs and "
+        "outputs (also as JSON text or packed as in LiveCodeBench), of a list of asserts, "
+        "or of a test program; the row itself if missing.",
     )
     inputs: str = Field("input", description="Name of the input in each object, or of their list.")
     outputs: str = Field("output", description="Name of the expected output, or of their list.")
@@ -29,7 +29,7 @@ class SolutionColumns(Settings):
     """The columns of one part of a source's solutions."""
 
     path: str = Field(
-        description="Dotted path of a program, a list of programs or objects, or an object of lists, also as JSON."
+        description="Path of a program, a list of programs or objects, or an object of lists, also as JSON."
     )
     code: str | None = Field(None, description="Name of the program in each object, or of their list.")
     language: str | None = Field(None, description="Name of its language there; Python if missing.")
@@ -57,14 +57,12 @@ class CodeColumns(Settings):
     checker: str | None = Field(None, description="Path of a checker program (Python).")
     function: str | None = Field(
         None,
-        description="Path of the name of the function to write, also inside JSON text: "
-        "`input_output.fn_name`; the function of the asserts if missing.",
+        description="Path of the function's name, also inside JSON text: `input_output.fn_name`; by "
+        "the asserts if missing.",
     )
     starter: str | None = Field(None, description="Path of code that a solution begins with or its asserts use.")
     interactive: str | None = Field(None, description="Path that is not empty if the problem is interactive.")
-    input_file: tuple[str, ...] = Field(
-        (), description="Paths that are set, other than to `stdio`, if a program reads or writes files."
-    )
+    input_file: tuple[str, ...] = Field((), description="Paths that are set if a program reads or writes files.")
     pictures: str | None = Field(None, description="Path of the number of pictures in the statement.")
 
 
@@ -74,9 +72,9 @@ class CodeSettings(Settings):
     time_s: float = Field(
         4.0,
         gt=0,
-        description="CPU seconds of a test if neither source nor solutions give a limit; paper: 4.",
+        description="CPU seconds per test, if the source gives none; paper: 4.",
     )
-    memory_mb: int = Field(300, ge=16, description="MiB of a test if the source gives no limit; paper: 300.")
+    memory_mb: int = Field(300, ge=16, description="MiB per test, if the source gives none; paper: 300.")
     min_tests: int = Field(5, ge=1, description="Min tests of a problem.")
     make_tests: bool = Field(True, description="Make missing tests.")
     languages: tuple[Literal["python", "cpp"], ...] = Field(

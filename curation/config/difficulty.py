@@ -153,7 +153,7 @@ class RefreshSettings(Settings):
         0.99,
         ge=0,
         le=1,
-        description="Max pass rate in the set after a refresh, if the band's is lower; 0: the band's. Paper: 1.",
+        description="Max pass rate after a refresh, if the band's is lower; 0: the band's. Paper: 1.",
     )
     error_rate: float = Field(
         0.025,

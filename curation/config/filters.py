@@ -22,12 +22,10 @@ class StatementSettings(Settings):
         (),
         description="Rules that do not run, as `yes_no` (docs/explanation/format-filter.md).",
     )
-    languages: tuple[str, ...] = Field(
-        (), description="ISO 639-1 codes that are kept; all if empty. A row without a language is kept."
-    )
+    languages: tuple[str, ...] = Field((), description="ISO 639-1 codes to keep, all if empty.")
     rules: tuple[str, ...] = Field(
         (),
-        description="Rules of your own, as `own.py:RULE`, after the others. They run with your rights.",
+        description="Rules of your own, as `own.py:RULE` (docs/how-to/plug-ins.md).",
     )
 
 
@@ -51,7 +49,7 @@ class VerifySettings(Settings):
     )
     judges: tuple[str, ...] = Field(
         (),
-        description="Judges of your own, as `chem.py:FORMULA`, before the built-in kinds. They run with your rights.",
+        description="Judges of your own, as `chem.py:FORMULA` (docs/how-to/plug-ins.md).",
     )
     limit_s: float = Field(
         2.0, gt=0, description="Seconds for one comparison, then the worker is killed; two later runs allow more."
@@ -83,8 +81,7 @@ class DecontaminationSettings(Settings):
     )
     benches: tuple[str, ...] = Field(
         (),
-        description="Benches to compare with too: names of ready ones (`goldilocks evaluate list`), "
-        "or files relative to the recipe.",
+        description="Further benches: ready ones (`goldilocks evaluate list`), or files relative to the recipe.",
     )
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
         ("ngram", "words"),
@@ -102,13 +99,12 @@ class DecontaminationSettings(Settings):
         0.77,
         gt=0,
         le=1,
-        description="Min cosine of overlapping sentence vectors, for all-MiniLM-L6-v2: measure it for "
-        "another model. Not in the paper.",
+        description="Min cosine of overlapping vectors; measure it for another model. Not in the paper.",
     )
     templates: Literal["report", "drop"] = Field(
         "report",
-        description="Whether a problem with a benchmark's words but other numbers is kept and "
-        "counted, or dropped. Not in the paper.",
+        description="Whether to keep and count, or drop, problems with a benchmark's words but other "
+        "numbers. Not in the paper.",
     )
 
     @model_validator(mode="after")

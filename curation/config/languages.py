@@ -40,7 +40,7 @@ class TranslationSettings(Settings):
     )
     measure: bool = Field(
         False,
-        description="Measure the pass rates of translations instead of copying those of the originals.",
+        description="Measure the pass rates of translations.",
     )
 
     @property

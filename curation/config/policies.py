@@ -63,14 +63,14 @@ class AttemptColumns(Settings):
 
     problem: str = Field("problem", description="Path of the problem's text.")
     choices: str | None = Field(None, description="Path of the list of options, if they are not in the text.")
-    attempts: str | None = Field(None, description="Path of the list of attempts; if missing, each row is one attempt.")
+    attempts: str | None = Field(None, description="Path of the list of attempts; the row itself if missing.")
     text: str | None = Field(
         None, description="Path of the response inside the attempt; `text` if `answer` is missing too."
     )
     answer: str | None = Field(None, description="Path of an extracted final answer inside the attempt.")
     model: str | None = Field(
         None,
-        description="Path of the model's name, in the attempt or its row; each model votes on labels separately.",
+        description="Path of the model's name, in the attempt or its row.",
     )
     label: str | None = Field(
         None, description="Path of a true/false label, which is compared with our verdicts but never used."
@@ -190,7 +190,7 @@ class EndpointModel(ServerSettings, LiveModel):
     )
     revision: str = Field(
         pattern=r"^[^@\s]+$",
-        description="Version of the model on the servers; attempts are stored under `model@revision`.",
+        description="Version of the model on the servers.",
     )
     prices: tuple[NonNegativeFloat, NonNegativeFloat] | None = Field(
         None, description="Prices of a million prompt and generated tokens, for `plan`."

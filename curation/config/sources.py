@@ -184,21 +184,19 @@ class Source(Settings):
     generator: str | None = Field(
         None,
         pattern=r"^.+:[A-Za-z_][A-Za-z0-9_]*$",
-        description="Generator of a procedural source: `reasoning_gym:TASK` (extra `procedural`), or "
-        "`my_file.py:make`, a function of level and seed (docs/how-to/sources.md). It "
-        "runs with your rights.",
+        description="Generator of a procedural source, which runs with your rights: "
+        "`reasoning_gym:TASK`, or `my_file.py:make` (docs/how-to/sources.md).",
     )
     levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] | None = Field(
         None,
-        description="Number of levels of a procedural source, or a list of the generator's "
-        "parameters, as `[{ min_terms = 2 }, { min_terms = 4 }]`; 1 if missing.",
+        description="Number of levels, or a list of the generator's parameters, as `[{ min_terms = 2 "
+        "}, { min_terms = 4 }]`; 1 if missing.",
     )
-    rows_per_level: int | None = Field(None, ge=1, description="Rows per level of a procedural source; 100 if missing.")
+    rows_per_level: int | None = Field(None, ge=1, description="Rows per level; 100 if missing.")
     reserve_per_level: int | None = Field(
         None,
         ge=0,
-        description="Further rows per level, which a refresh draws and measures, `rows_per_level` at "
-        "a time; 0 if missing.",
+        description="Further rows per level, which refreshes draw; 0 if missing.",
     )
     first_seed: int | None = Field(
         None, ge=0, description="Seed of the first row of each level; the next rows count on. From 0 if missing."

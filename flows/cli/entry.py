@@ -76,7 +76,7 @@ def init(
         typer.Option("--model", metavar="MODEL", help="The model to curate for: hub name or folder."),
     ] = "Qwen/Qwen2.5-7B-Instruct",
 ) -> None:
-    """Write a recipe for a file of problems, with its columns found by their names, and print the next command."""
+    """Write a recipe for a file of problems, with its columns found by name, and print the next command."""
     from flows.cli.init import write_recipe
 
     typer.echo("\n".join(write_recipe(rows, out, model)))
@@ -109,7 +109,7 @@ def run(
     batch: Batch = None,
     json: Json = False,
 ) -> None:
-    """Run a recipe from raw rows to a curated set; the same command continues a run that was killed."""
+    """Run a recipe from raw rows to a curated set; the same command continues a killed run."""
     from flows.cli.commands import run_recipe
 
     changes = overrides or []
@@ -149,7 +149,7 @@ def plan(
     stated: Annotated[bool, typer.Option("--stated", help="Run nothing; use the recipe's [costs].")] = False,
     json: Json = False,
 ) -> None:
-    """Show the cost of a run before it starts: run its filters, then a pilot through each stage's policy."""
+    """Show the cost of a run before it starts, by its filters and a pilot of each stage."""
     from flows.cli.plan import show_plan, show_training_plan
     from flows.launch.training import is_training_recipe
 
@@ -182,7 +182,7 @@ def explain(
     problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or its beginning.")],
     json: Json = False,
 ) -> None:
-    """Show what became of one problem, with the evidence of every decision."""
+    """Show what happened to one problem, with the evidence of every decision."""
     from flows.cli.as_json import print_json
     from flows.cli.explain import explain_problem
     from flows.pipelines.run_tables import explain_table
@@ -224,7 +224,7 @@ def review(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="With --debate: change a model's setting.")
     ] = None,
 ) -> None:
-    """Show the disputed labels, settle one of them, or have models debate them; the next run applies verdicts."""
+    """Show disputed labels, settle one, or have models debate them; the next run applies the decisions."""
     from curation.records import ConfigError
     from flows.cli.review import debate_labels, review_run
 
@@ -248,7 +248,7 @@ def page(
         str, typer.Option("--prefix", metavar="/PATH", help="Path prefix that a proxy does not remove.")
     ] = "",
 ) -> None:
-    """Look at a run in a browser: its funnel, rows, attempts and difficulty, its disputed labels, its training."""
+    """Show a run in a browser: funnel, rows, attempts, difficulty, disputed labels, training."""
     from curation.extras import require_extra
 
     require_extra("page", "the page")
@@ -278,7 +278,7 @@ def train(
     ] = None,
     batch: Batch = None,
 ) -> None:
-    """Train a model on curated sets by reinforcement, or continue a training run."""
+    """Train a model on curated sets, or continue a training run."""
     from flows.run.training import check as check_by
     from flows.run.training import default_folder, from_attempts, needs_ranks, train_apart
     from flows.run.training import train as train_by
@@ -391,7 +391,7 @@ def ablate_command(
     attempts: Annotated[int, typer.Option(min=1, help="With --analyse: attempts per problem.")] = 16,
     json: Json = False,
 ) -> None:
-    """Train one recipe for every arm and seed, evaluate, and compare with the base; the same command continues it."""
+    """Train one recipe for every arm and seed, evaluate, and compare with the base."""
     from curation.records import ConfigError
     from flows.cli.ablate import analyse_run, run_ablation
 
@@ -419,7 +419,7 @@ def refresh(
         bool, typer.Option("--accept", help="Publish even with a far weaker checkpoint or an empty set.")
     ] = False,
 ) -> None:
-    """Judge again, with a new checkpoint, what has become uncertain, and publish the set's next version."""
+    """Measure uncertain problems again with a new checkpoint, and publish the set's next version."""
     from flows.cli.refresh import refresh_run
 
     refresh_run(folder, policy, attempts, accept=accept)
@@ -450,7 +450,7 @@ def serve(
         str, typer.Option("--format", help="With --reward: as `verify.response_format`.")
     ] = "any",
 ) -> None:
-    """Run recipes on their schedules, training after new sets, refreshes after new checkpoints, until interrupted."""
+    """Run recipes on their schedules, training after new sets, refreshes after new checkpoints."""
     from curation.records import ConfigError
 
     if reward:
@@ -479,7 +479,7 @@ def settings(
     json: Json = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")] = False,
 ) -> None:
-    """List every setting of a recipe, with its default and what it means."""
+    """List every setting of a recipe, with its default and meaning."""
     from flows.cli.as_json import print_json
     from flows.cli.settings import print_settings, settings_schema, settings_table
 

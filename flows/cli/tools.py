@@ -38,7 +38,7 @@ def statements(
         ),
     ] = 0,
 ) -> None:
-    """Run the format filter alone: keep or reason, with its evidence, for each row."""
+    """Run the format filter alone, with the reason and evidence for each row."""
     from flows.cli.files import classify_file
 
     classify_file(rows, out, columns or [], bad_rows)
@@ -56,7 +56,7 @@ def overlap(
     field: Annotated[str | None, typer.Option(help="Column of the statement.")] = None,
     benchmark_field: Annotated[str | None, typer.Option(help="Column of the benchmarks' statement.")] = None,
 ) -> None:
-    """Find rows that overlap with benchmarks: which row, by which method, with which score."""
+    """Find rows that overlap with benchmarks, with row, method and score."""
     from flows.cli.files import decontaminate_file
 
     decontaminate_file(rows, against, out, methods or [], field, benchmark_field)
@@ -125,7 +125,7 @@ def code(
 
 @tools.command(short_help="Show how this machine isolates foreign code.", epilog="Example: goldilocks doctor")
 def doctor() -> None:
-    """Show how this machine isolates foreign code, property by property, by trying each."""
+    """Show how this machine isolates foreign code, by trying each property."""
     from flows.cli.doctor import print_diagnosis
 
     print_diagnosis()
@@ -141,7 +141,7 @@ def language(
     ] = None,
     model: Annotated[str | None, typer.Option(help="Another fastText model.")] = None,
 ) -> None:
-    """Identify the language of texts, without their formulas, code and numbers."""
+    """Identify the language of texts."""
     from flows.publish.languages import detect_language_file
     from flows.run.terminal import echo
 
@@ -187,7 +187,7 @@ def diff(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare two curated sets: who came in, who left and why, whose pass rate moved, which contents differ."""
+    """Compare two curated sets: new and dropped problems with reasons, moved pass rates, changed contents."""
     from flows.cli.diff import diff_folders, print_diff
 
     print_diff(diff_folders(old, new, out=out), out, as_json=json)
@@ -220,7 +220,7 @@ def publish(
         typer.Option("--source", metavar="NAME=PATH", help="With --restore: the path of a source; repeatable."),
     ] = None,
 ) -> None:
-    """Push a published set to a hub, as one commit with a tag per version; nothing is sent without --push."""
+    """Push a set to the hub, as one commit with a tag per version; nothing is sent without --push."""
     from curation.records import ConfigError
 
     if (name is not None) + receipt + restore != 1:
@@ -245,7 +245,7 @@ def verify_receipt(
     quick: Annotated[bool, typer.Option("--quick", help="Plant no defects again.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compute every figure of a set's receipt again that needs no GPU; status 1 if one differs."""
+    """Compute the figures of a set's receipt again; status 1 if one differs."""
     from flows.cli.publish import print_verification
 
     print_verification(folder, quick=quick, as_json=json)

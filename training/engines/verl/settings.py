@@ -21,9 +21,9 @@ class VerlSettings(Settings):
     )
     ray_address: str | None = Field(
         None,
-        description="Address of a running Ray cluster, or `auto` on one of its nodes; Ray is started if missing.",
+        description="Address of a Ray cluster, or `auto` on its nodes; Ray is started if missing.",
     )
     sequence_parallel: int = Field(1, ge=1, description="GPUs per sequence in training.")
     overrides: tuple[str, ...] = Field(
-        (), description="Further keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`."
+        (), description="Keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`."
     )

@@ -14,8 +14,8 @@ class StageSettings(Settings):
 
     until: Literal["steps", "reward", "length"] = Field(
         "steps",
-        description="The stage ends when the reward is flat above its floor, when the length is flat "
-        "because of its limit, or after `steps`. Paper: by eye.",
+        description="The stage ends when the reward is flat, when the length is flat because of its "
+        "limit, or after `steps`. Paper: by eye.",
     )
     steps: int | None = Field(None, ge=1, description="Max steps of the stage.")
     lengths: int | None = Field(
