@@ -64,23 +64,6 @@ def test_a_prompt_is_run_again_after_new_weights(random_model: Path, other_model
     assert before.versions == [0, 0] + [7] * (len(before.token_ids) - 2)
 
 
-def test_a_prompt_of_its_group_is_run_once(random_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = engine(random_model, slots=16)
-    run: list[int] = []
-    prompts = made._forward_pass.prefill
-
-    def counted(ids: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
-        run.append(len(ids))
-        return prompts(ids, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(made._forward_pass, "prefill", counted)
-    group = [DecodingRequest((11, 12, 13), 30, Random(number)) for number in range(8)]
-    for request in group:
-        made.step([request])
-    assert run == [1]
-    assert max(off(made.model, said) for said in group) < 1e-4
-
-
 def test_rows_freed_in_the_middle_are_filled_from_the_end(random_model: Path) -> None:
     made = engine(random_model, slots=8)
     requests = [asked(number, 4 + number, max_tokens=25) for number in range(8)]
