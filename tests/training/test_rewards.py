@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
@@ -151,16 +149,6 @@ def test_no_answer_is_wrong_and_not_excluded() -> None:
 )
 def test_the_length_penalty(tokens: int, penalty: float) -> None:
     assert length_penalty(tokens, SETTINGS) == pytest.approx(penalty)
-
-
-@given(st.integers(0, 3000), st.integers(0, 3000))
-def test_longer_is_never_worth_more(one: int, other: int) -> None:
-    assert length_penalty(max(one, other), SETTINGS) <= length_penalty(min(one, other), SETTINGS)
-
-
-def test_the_cache_is_a_fifth_of_the_length_where_it_is_not_given() -> None:
-    assert RewardSettings(max_length=20_480).effective_length_cache == 4096
-    assert RewardSettings(max_length=7).effective_length_cache == 2
 
 
 @pytest.mark.parametrize(

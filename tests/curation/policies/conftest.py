@@ -67,9 +67,9 @@ def run(loop: asyncio.AbstractEventLoop) -> Running:
     return loop.run_until_complete
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def engine(models: Path, run: Running) -> Iterator[Vllm]:
-    """The one engine; tests that change its weights put them back."""
+    """The one engine of `test_vllm`, whose last test ends it."""
     pytest.importorskip("vllm")
     policy = Vllm(tiny_settings("first"), models)
     run(policy.__aenter__())

@@ -112,7 +112,7 @@ def asked(
 
 
 @pytest.mark.parametrize("queues", [False, True], ids=["refuses", "queues"])
-@pytest.mark.parametrize("in_flight", [16, 24, 64])
+@pytest.mark.parametrize("in_flight", [16, 64])
 def test_refusals_by_chance_do_not_take_the_throughput_away(
     loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, in_flight: int, *, queues: bool
 ) -> None:
@@ -133,10 +133,3 @@ def test_an_overloaded_server_is_asked_for_about_what_it_bears(
     server = asked(loop, monkeypatch, 256, (0.0, 0.0))
     assert server.answered >= 0.7 * POSSIBLE
     assert server.refused < 0.5 * server.answered
-
-
-def test_an_overloaded_server_that_asks_for_a_pause_gets_it(
-    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = asked(loop, monkeypatch, 256, (1.0, 0.0), "30")
-    assert server.refused < 256

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,6 @@ def test_a_synchronous_run_is_the_same_to_the_bit_with_evaluations_beside_it_or_
 
 
 def test_going_on_from_a_checkpoint_whose_row_waits_loses_no_row_and_no_bit(beside: Path, tmp_path: Path) -> None:
-    import shutil
-
     step = 2  # evaluated every other step
     out = tmp_path / "run"
     shutil.copytree(beside, out)
@@ -106,11 +105,11 @@ def test_evaluations_among_rollouts_have_one_version_and_training_goes_on_meanwh
 
 
 def test_the_best_model_is_that_of_the_step_that_was_evaluated(tmp_path: Path) -> None:
-    for name, changes in (("async", {}), ("sync", SYNCHRONOUS)):
-        out = tmp_path / name
-        train(small(steps=2, checks=False, checkpoints=EVERY, evaluation={"keep_best": True}, **changes), Path(), out)
-        best = json.loads((out / "best" / "best.json").read_text())
-        rates = {row["step"]: row["evaluation/pass_rate"] for row in read_metrics(out) if "evaluation/pass_rate" in row}
-        assert best["pass_rate"] == rates[best["step"]] == max(rates.values())
-        if best["step"] == 2:
-            assert (out / "best/model.safetensors").read_bytes() == weights(out)
+    train(small(steps=2, checks=False, checkpoints=EVERY, evaluation={"keep_best": True}), Path(), tmp_path)
+    best = json.loads((tmp_path / "best" / "best.json").read_text())
+    rates = {
+        row["step"]: row["evaluation/pass_rate"] for row in read_metrics(tmp_path) if "evaluation/pass_rate" in row
+    }
+    assert best["pass_rate"] == rates[best["step"]] == max(rates.values())
+    if best["step"] == 2:
+        assert (tmp_path / "best/model.safetensors").read_bytes() == weights(tmp_path)

@@ -71,15 +71,6 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(done: Path) -> None
     assert set(trained) <= set(judged)
 
 
-def test_batches_are_whole_and_no_token_is_too_old(done: Path) -> None:
-    rows = lines(done / "batches.jsonl")
-    assert [row["step"] for row in rows] == list(range(1, STEPS + 1))
-    assert all(len(row["attempts"]) == 16 for row in rows)
-    seen = [row for row in read_metrics(done) if row["step"] > 0]
-    assert all(row["age/token_max"] <= 1 for row in seen)  # the staleness of the recipe
-    assert all(row["batch/attempts"] == 16 for row in seen)
-
-
 def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
     rows = read_metrics(done)
     assert [row["step"] for row in rows] == list(range(STEPS + 1))
@@ -128,12 +119,6 @@ def test_the_model_was_trained_and_plots_are_drawn(done: Path) -> None:
     assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])
     drawn = {path.name for path in (done / "plots").iterdir()}
     assert {"pass_rate.png", "reward.png", "length.png", "idle.png"} <= drawn
-
-
-def test_moves_of_the_curriculum_have_their_reason(done: Path) -> None:
-    rows = lines(done / "changes.jsonl")
-    assert rows
-    assert all(row["reason"] and row["step"] >= 1 for row in rows)
 
 
 def test_a_finished_run_can_be_taken_further_but_not_started_again(done: Path, tmp_path: Path) -> None:

@@ -30,12 +30,6 @@ def rollout(reward: Reward, answer: str = "1") -> JudgedRollout:
     return JudgedRollout.of(json.loads(json.dumps(told)), oldest=2, newest=3)  # it travels between processes
 
 
-def test_rewards_travel_and_come_back_as_they_are() -> None:
-    assert [rollout(reward).reward for reward in (RIGHT, WRONG, BROKEN, FAILED)] == [RIGHT, WRONG, BROKEN, FAILED]
-    told = told_of(FAILED, {"outcome": None})
-    assert (told["excluded"], told["acc"], told["outcome"]) == (1.0, 0.0, "")
-
-
 def test_a_group_is_decided_and_logged_once(tmp_path: Path) -> None:
     with closing(GroupLedger(recipe(), TASKS, tmp_path)) as ledger:
         _decide_twice(ledger)
