@@ -9,8 +9,8 @@ import pytest
 
 from curation.records import ConfigError
 from tests.training.students import student
-from training.engines.placement import place_embedded, stated_gpus, trainer_memory
-from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
+from training.engines.placement import stated_gpus
+from training.optimisation.memory import MODEL_SHAPES, ModelShape
 from training.recipe import TrainRecipe
 from training.workload import Workload, workload
 
@@ -23,7 +23,6 @@ COSTS = {
     "trained_tokens_per_s": [400.0],
 }
 STAGES = {"stages": [{"steps": 3, "lengths": 500, "n_batch": 64, "n_async": 64}, {"n_batch": 32, "n_async": 32}]}
-P = MODEL_SHAPES["7B"].num_parameters
 
 
 def recipe(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
@@ -59,17 +58,6 @@ def test_stages_and_hours_by_hand() -> None:
     assert first.hours(3, 5, waits=False) == first.generating / 5  # the slower of two at the same time
     assert first.hours(3, 5, waits=True) == first.generating / 5 + first.training / 3
     assert work_of(recipe()).hours(3, 5, waits=False) == pytest.approx((288_000 + 192_000) / 500 / 3600)
-
-
-def test_adapters_alone_have_gradients_and_moments() -> None:
-    lora, shape = {"rank": 8}, MODEL_SHAPES["7B"]
-    adapters = 28 * 8 * (2 * (3584 + 3584) + 2 * (3584 + 512) + 3 * (3584 + 18_944))
-    assert shape.adapter_parameters(8) == adapters
-    memory = estimate_memory(shape, 2, 32_768, lora_rank=8)
-    assert memory.states == (4 * P + 16 * adapters) / 2
-    assert trainer_memory(recipe(lora=lora), shape, 2) == memory.total
-    less = place_embedded(recipe(lora=lora), tuple("01234567"), shape=shape)
-    assert less.processes == 2  # as fast as three, and two have enough memory now
 
 
 def test_stored_attempts_are_not_sampled_and_evaluations_are() -> None:

@@ -280,17 +280,6 @@ def test_keys_models_and_busy_servers_are_no_refusals_of_a_prompt(
     assert not isinstance(ended.value, RequestRefused)
 
 
-def test_an_answer_that_a_content_filter_ends_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "says.json").write_text('[["2 + 2", "FILTERED"]]')
-    server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
-    try:
-        with pytest.raises(RequestRefused, match="content filter") as refused:
-            inside(settings(server), lambda policy: answer_all(policy, 1))
-        assert refused.value.kind == "content_filter"
-    finally:
-        server.stop()
-
-
 THOUGHTS, SAID = "Perhaps \\boxed{99}.", "The answer is $\\frac{24}{2}$."
 MISREAD, TOOL = {"type": "image_url", "image_url": "x"}, {"type": "function", "function": {"name": "f"}}
 REPLIES: dict[str, Any] = {

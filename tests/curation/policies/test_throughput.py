@@ -121,12 +121,6 @@ def test_refusals_by_chance_do_not_take_the_throughput_away(
     assert server.answered >= 0.5 * POSSIBLE
 
 
-def test_a_pause_that_one_request_is_asked_for_does_not_stop_the_others(
-    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert asked(loop, monkeypatch, 24, (0.05, 0.035), "1").answered >= 0.5 * POSSIBLE
-
-
 def test_an_overloaded_server_is_asked_for_about_what_it_bears(
     loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

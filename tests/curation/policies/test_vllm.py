@@ -20,7 +20,6 @@ from curation.policies.completions import TokenCompletion
 from curation.policies.vllm import Vllm
 from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import Running, asked, tiny_settings
-from tests.curation.policies.tiny_llama import CHAT
 from tests.waiting import until, wait_gone
 
 pytestmark = pytest.mark.vllm
@@ -66,38 +65,6 @@ def test_logprobs_are_those_of_the_distribution_drawn_from(engine: Vllm, run: Ru
 def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
     tokenizer = engine.engine.vllm.get_tokenizer()
     assert tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
-
-
-def with_template(engine: Vllm, monkeypatch: pytest.MonkeyPatch, template: str) -> Any:
-    """The engine's tokenizer, outside of vLLM, with another chat template."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(engine.engine.launch.model)
-    tokenizer.chat_template = template
-    monkeypatch.setattr(engine.engine.vllm, "get_tokenizer", lambda: tokenizer)
-    return tokenizer
-
-
-def test_the_token_that_only_the_template_ends_turns_with_ends_an_attempt(
-    engine: Vllm, run: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert engine._added_stops == engine._template_stops() == ()  # its turns end with letters
-    tokenizer = with_template(engine, monkeypatch, CHAT.replace("content'] }}", "content'] }}<s>"))
-    assert engine._template_stops() == (tokenizer.bos_token_id,)
-    assert "the last was added, for the chat template ends turns with it" in capsys.readouterr().err
-    drawn = run(drawn_tokens(engine)).token_ids
-    assert len(drawn) > 4
-    monkeypatch.setattr(engine, "_added_stops", (drawn[3],))
-    cut = run(drawn_tokens(engine))
-    assert (cut.token_ids, cut.finish) == (drawn[: drawn.index(drawn[3]) + 1], "stop")
-
-
-def test_a_template_that_refuses_the_prompt_ends_the_run_with_its_sentence(
-    engine: Vllm, run: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_template(engine, monkeypatch, "{{ raise_exception('System role not supported') }}")
-    with pytest.raises(PolicyError, match=r"refuses the prompt \(System role not supported\)"):
-        run(engine.answer(asked(statement="Never asked before."), 0))
 
 
 def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:

@@ -18,7 +18,6 @@ from training.engines.placement import (
 from training.engines.verl.settings import VerlSettings
 from training.optimisation.memory import MODEL_SHAPES
 from training.recipe import TrainRecipe
-from training.workload import workload
 
 EIGHT = tuple(str(number) for number in range(8))
 
@@ -90,8 +89,6 @@ def test_the_split_leaves_the_trainer_memory_enough() -> None:
         ({"nodes": 4}, 0.5, False, False, VerlPlacement(2, 8, 2, 8)),
         ({"nodes": 32}, 0.75, False, True, VerlPlacement(8, 8, 24, 8)),
         ({"tensor": 2}, 0.9, False, False, VerlPlacement(1, 2, 1, 6)),
-        ({"nodes": 2}, 0.01, False, False, VerlPlacement(1, 8, 1, 8)),
-        ({}, 0.5, False, True, VerlPlacement(1, 4, 1, 4)),
     ],
 )
 def test_verl_shares_the_gpus_out(
@@ -118,18 +115,6 @@ def test_verl_gets_the_split_that_is_shortest_by_the_recipes_figures() -> None:
     assert place_verl(cut, 8, experts=False) == VerlPlacement(1, 4, 1, 4)
     waiting = by_figures(collector={"group_size": 10, "n_async": 100, "n_batch": 100, "max_staleness": 0})
     assert place_verl(waiting, 8, experts=False) == VerlPlacement(1, 8)
-
-
-def test_no_split_of_verls_gpus_is_shorter_than_the_one_that_is_chosen() -> None:
-    for nodes, tensor, speed in ((1, 1, 50.0), (1, 2, 1000.0), (4, 1, 20.0), (8, 4, 100.0)):
-        made = by_figures(nodes, **student(kind="vllm", tensor_parallel=tensor), costs={"tokens_per_s": [speed]})
-        assert made.costs is not None
-        work, chosen = workload(made, made.costs, "r"), place_verl(made, 8, experts=False)
-        hours = []
-        for part in range(1, 100):
-            one = place_verl_by_settings(made.verl, 8, tensor, synchronous=False, experts=False, share=part / 100)
-            hours.append(work.hours(one.trainers, one.generators, waits=False))
-        assert work.hours(chosen.trainers, chosen.generators, waits=False) == min(hours)
 
 
 @pytest.mark.parametrize(

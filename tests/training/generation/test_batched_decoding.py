@@ -62,13 +62,3 @@ def test_a_prompt_is_run_again_after_new_weights(random_model: Path, other_model
     assert off(other, after) < 1e-4
     assert after.versions == [7] * len(after.token_ids)
     assert before.versions == [0, 0] + [7] * (len(before.token_ids) - 2)
-
-
-def test_rows_freed_in_the_middle_are_filled_from_the_end(random_model: Path) -> None:
-    made = engine(random_model, slots=8)
-    requests = [asked(number, 4 + number, max_tokens=25) for number in range(8)]
-    made.step(requests)
-    made.step(aborted_requests=[requests[1], requests[7], requests[4]])
-    assert {id(request) for request in made.active} <= {id(requests[number]) for number in (0, 2, 3, 5, 6)}
-    finish(made, [asked(20)])
-    assert max(off(made.model, requests[number]) for number in (0, 2, 3, 5, 6)) < 1e-4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ def replayed(folder: Path, said: PolicySample, temperature: float = 1.0, top_p: 
     return sampling_logprobs(logits, temperature, top_p).gather(-1, ids[0, len(said.prompt_ids) :, None])[:, 0]
 
 
-@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (1.3, 0.8)])
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (1.3, 0.8)])
 def test_logprobs_are_those_of_a_full_pass(random_model: Path, temperature: float, top_p: float) -> None:
     made = policy(random_model, temperature=temperature, top_p=top_p)
     for said in asyncio.run(sampled(made, [(problem, 0) for problem in ASKED])):
@@ -118,22 +118,6 @@ def test_cancelling_aborts_and_the_others_go_on(random_model: Path) -> None:
     assert sum(isinstance(item, asyncio.CancelledError) for item in done) >= 1
     assert all(item.text is not None for item in done[4:])
     assert still_open == 0
-
-
-def test_a_state_dict_may_be_loaded_and_a_wrong_one_is_refused(random_model: Path, other_model: Path) -> None:
-    async def run(state: Mapping[str, torch.Tensor]) -> PolicySample:
-        made = policy(random_model)
-        async with made:
-            await made.load_weights(state)
-            assert made.version == 1
-            return await made.sample(ASKED[0], 0)
-
-    state = load_model(other_model).state_dict()
-    said = asyncio.run(run(state))
-    assert torch.allclose(torch.tensor(said.logprobs), replayed(other_model, said), atol=1e-4)
-    for wrong in ({}, {**state, "strange": torch.zeros(1)}, {name: value[:1] for name, value in state.items()}):
-        with pytest.raises(PolicyError, match="do not fit the model"):
-            asyncio.run(run(wrong))
 
 
 def test_a_prompt_longer_than_the_context_is_refused_and_a_response_ends_with_the_context(random_model: Path) -> None:

@@ -183,19 +183,6 @@ def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: S
     assert [one["new_version"].partition("-")[2] for one in server.events("update_weight_version")][:2] == ["mixed"] * 2
 
 
-def test_cancelling_closes_the_connection(start: Start) -> None:
-    server = start("hang")
-
-    async def work() -> None:
-        async with TrainingVllmClient(settings(server), FOLDER) as servers:
-            task = asyncio.create_task(servers.generate((1,), {"seed": 3, "max_tokens": 2}))
-            await until(lambda: server.events("asked"))
-            task.cancel()
-            await until(lambda: server.events("closed"))
-
-    asyncio.run(work())
-
-
 def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> None:
     with pytest.raises(PolicyError, match=r"training\.generation\.serving"):
         run(settings(start("old")))
@@ -205,8 +192,3 @@ def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> N
         run(settings(gone))
     with pytest.raises(PolicyError, match="no such folder"):
         run(settings(start("refuse refuse")))
-
-
-def test_a_request_that_always_fails_says_where(start: Start) -> None:
-    with pytest.raises(PolicyError, match=r"failed 5 times, last at http://127\.0\.0\.1"):
-        run(settings(start("500 " * 5)), count=1)

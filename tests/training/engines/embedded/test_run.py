@@ -84,16 +84,9 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
         assert 0 <= row["speed/trainer_idle_share"] <= 1
         assert 0 < row["speed/collation_wait_s"] < row["speed/train_s"]
     assert any(set(row) >= OF_SAMPLED for row in rows[1:])
-    assert "evaluation/pass_rate" in rows[0]
-    assert "evaluation/pass_rate" in rows[2]
-    assert "evaluation/pass_rate" not in rows[1]
-
-
-def test_trainer_and_generator_agree_before_any_update(done: Path) -> None:
-    first = read_metrics(done)[1]
-    assert first["age/token_max"] == 0
-    assert first["policy/mismatch_max"] < 1e-3
-    assert first["policy/ratio_mean"] == pytest.approx(1, abs=1e-4)
+    assert ["evaluation/pass_rate" in row for row in rows[:3]] == [True, False, True]
+    assert max(row["age/token_max"] for row in rows[1:]) <= 1  # the staleness of the recipe
+    assert rows[1]["policy/mismatch_max"] < 1e-3  # trainer and generator agree before any update
 
 
 def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:

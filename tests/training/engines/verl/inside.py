@@ -1,4 +1,4 @@
-"""Runs inside verl's environment: what verl makes of a run's configuration, batch and set.
+"""Runs inside verl's environment: what verl makes of a run's configuration and batch.
 
     PYTHON -m tests.training.engines.verl.inside FOLDER PART …
 
@@ -117,32 +117,7 @@ def batch(folder: Path) -> Any:
     return {"loss": total, "advantages": [float(row[0]) for row in folded]}
 
 
-def dataset(folder: Path) -> Any:
-    """The rows and prompts that verl's own dataset class, and ours over it, give of an exported set."""
-    from transformers import AutoTokenizer
-    from verl.trainer.ppo.utils import create_rl_dataset
-    from verl.utils.dataset.rl_dataset import RLHFDataset
-    from verl.utils.tokenizer import normalize_token_ids
-
-    from training.engines.verl.inside import compose
-    from training.engines.verl.plugin.ledger import the_ledger
-
-    config = compose(json.loads((folder / "job.json").read_text()))
-    tokenizer = AutoTokenizer.from_pretrained(config.actor_rollout_ref.model.path)
-    plain = RLHFDataset(list(config.data.train_files), tokenizer, config.data)
-    drawn = create_rl_dataset(config.data.train_files, config.data, tokenizer, None)
-    prompts = {}
-    for place in range(len(plain)):
-        row = plain[place]
-        kwargs = dict(config.data.apply_chat_template_kwargs)
-        ids = tokenizer.apply_chat_template(row["raw_prompt"], add_generation_prompt=True, tokenize=True, **kwargs)
-        prompts[row["extra_info"]["id"]] = list(normalize_token_ids(ids))
-    walked = [drawn[0]["extra_info"]["id"] for _ in range(2 * len(plain))]
-    state = the_ledger().state()["curriculum"]["drawn"]
-    return {"prompts": prompts, "walked": walked, "drawn": state}
-
-
-PARTS: dict[str, Callable[[Path], Any]] = {part.__name__: part for part in (configurations, batches, dataset)}
+PARTS: dict[str, Callable[[Path], Any]] = {part.__name__: part for part in (configurations, batches)}
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -25,12 +25,10 @@ from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
 from training.optimisation import trainer as trainer_module
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.model import load_tokenizer
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import Reward
-from training.rollouts.rollouts import render_prompt
 from training.rollouts.tasks import TrainingTask, load_tasks
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
@@ -190,15 +188,3 @@ def recorded(trainer: Trainer) -> list[dict[str, Any]]:
         row["reward"] = chance.choice([0.0, 0.1, 1.0, 0.95])
     rows[0]["reward"] = rows[4]["reward"] = 0.05  # no group is without diversity
     return rows
-
-
-def test_verls_dataset_reads_the_set_and_ours_draws_from_it(tmp_path: Path) -> None:
-    made = recipe()
-    tasks = list(load_tasks(made.data, Split.TRAIN, tmp_path).values())
-    told = inside(prepared(tmp_path, made, tasks), "dataset")["dataset"]
-    tokenizer = load_tokenizer(WEIGHTS)
-    expected = {task.id: list(render_prompt(tokenizer, made.solving_prompt, task, made.tags)) for task in tasks}
-    assert told["prompts"] == expected
-    assert sorted(told["walked"][: len(tasks)]) == sorted(expected)  # each once a pass, in an order of the seed's
-    assert told["walked"][: len(tasks)] != list(expected)
-    assert told["drawn"]["total"] == 2 * len(tasks)
