@@ -135,7 +135,7 @@ def test_a_broken_item_of_openrlhf_is_excluded(service: str) -> None:
     assert told["extra_logs"]["excluded"] == [1.0, 1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("text", ["\ud800 it is \\boxed{42}", "\\boxed{42} \udfff", "\\boxed{42\ud800}"])
+@pytest.mark.parametrize("text", ["\ud800 it is \\boxed{42}", "\\boxed{42\ud800}"])
 def test_half_of_a_surrogate_pair_is_judged_as_it_would_be_stored(text: str, service: str) -> None:
     told = asked(f"{service}/score", {"items": [RIGHT, {"id": "m", "response": text}, RIGHT]})["scores"]
     assert [score["reward"] for score in told] == [1.0, 1.0, 1.0]

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.metadata import distribution, files
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ import pytest
 
 from curation.publish.export_formats import export_set, set_records
 from curation.records import SourceError
-from curation.scoring import Scorer, ScoringSettings
 from curation.scoring.record import read_record, record_of
 from curation.scoring.trainers import areal_reward, art_reward, slime_reward, trl_reward, verifiers_reward, verl_score
 from tests.curation.publish.test_export_formats import MATH, PROGRAM, curated, loaded
@@ -38,22 +36,6 @@ def math_record(answer: str = "42", **others: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_set(tmp_path_factory.mktemp("corpus") / "curated")
-
-
-@pytest.fixture(scope="module")
-def scorer() -> Iterator[Scorer]:
-    with Scorer(ScoringSettings(workers=2)) as scorer:
-        yield scorer
-
-
-def test_every_response_of_the_corpus_is_worth_its_outcome(programs: Path, scorer: Scorer) -> None:
-    records = set_records(programs)
-    scores = scorer.score([(records[row["problem"]], row["response"]) for row in ASKED])
-    wanted = {row["id"]: row["outcome"] for row in ASKED}
-    assert {row["id"]: score.outcome for row, score in zip(ASKED, scores, strict=True)} == wanted
-    for score in scores:
-        failed = score.outcome in ("timeout", "broken")
-        assert score.reward == (None if failed else float(score.outcome == "correct"))
 
 
 def test_every_trainer_finds_the_record_in_its_row(tmp_path: Path) -> None:

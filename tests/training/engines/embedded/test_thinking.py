@@ -17,8 +17,6 @@ from training.engines.embedded import run
 from training.generation.torch_policy import TorchPolicy
 from training.optimisation.model import load_tokenizer
 
-STEPS = 2
-
 
 def model(folder: Path, *, template: str = "", tags: str = "") -> Path:
     """A copy of the shipped model whose template ends in ``template``, or whose tags are special tokens ``[tags]``."""
@@ -39,14 +37,14 @@ def model(folder: Path, *, template: str = "", tags: str = "") -> Path:
 
 def train(out: Path, **changes: Any) -> list[Any]:
     """Train in waves, so that the same draws are made; return the rows of attempts.jsonl."""
-    changes = {"steps": STEPS, "collector": {"max_staleness": 0}, "evaluation": {"data": None}, **changes}
+    changes = {"steps": 1, "collector": {"max_staleness": 0}, "evaluation": {"data": None}, **changes}
     run.train(small(**changes), Path(), out)
     return lines(out / "attempts.jsonl")
 
 
 def test_a_model_whose_template_opens_the_tag_trains(tmp_path: Path) -> None:
     folder = model(tmp_path / "moved", template="<think>")
-    rows = train(tmp_path / "run", **student(str(folder)), steps=1)
+    rows = train(tmp_path / "run", **student(str(folder)))
     assert sum(row["reward"]["format"] > 0 for row in rows) > len(rows) / 2
     assert any(row["reward"]["correctness"] for row in rows)
 
@@ -55,8 +53,8 @@ def test_tags_that_are_special_tokens_train_token_by_token_alike(tmp_path: Path)
     folder = model(tmp_path / "mistral", tags="THINK")
     tokenizer = load_tokenizer(folder)
     assert tokenizer.decode(tokenizer("[THINK]1[/THINK]2")["input_ids"], skip_special_tokens=True) == "12"
-    before = train(tmp_path / "before", steps=1)
-    after = train(tmp_path / "after", **student(str(folder), thinking="[THINK]"), steps=1)
+    before = train(tmp_path / "before")
+    after = train(tmp_path / "after", **student(str(folder), thinking="[THINK]"))
     as_written = [{**row, "method": row["method"].replace("THINK]", "think>").replace("[", "<")} for row in after]
     assert as_written == before  # but for the tags that a broken form names
     assert any(row["reward"]["correctness"] for row in after)
@@ -65,7 +63,6 @@ def test_tags_that_are_special_tokens_train_token_by_token_alike(tmp_path: Path)
 def test_a_model_without_thinking_trains(tmp_path: Path) -> None:
     folder = model(tmp_path / "direct", template="<think></think>")
     rows = train(tmp_path / "run", **student(str(folder), thinking="none"))
-    assert {row["step"] for row in rows} == {0, 1}
     assert any(row["reward"]["format"] for row in rows)
 
 
@@ -97,13 +94,7 @@ def test_attempts_are_handed_over_in_one_form(tmp_path: Path) -> None:
     direct = model(tmp_path / "direct", template="<think></think>")
     assert all(text.startswith("<think></think>") for text in sampled(direct, "<think>"))
     assert not any(text.startswith("<think>") for text in sampled(direct, "none"))
-
-
-def test_a_template_that_knows_of_thinking_is_told_not_to(tmp_path: Path) -> None:
-    """Such templates, Qwen3's for one, then write a closed pair of tags."""
-    folder = model(
-        tmp_path / "qwen",
-        template="{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}",
-    )
-    assert all(text.startswith("<think>") for text in sampled(folder, "<think>"))
-    assert not any(text.startswith("<think>") for text in sampled(folder, "none"))
+    knows = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"  # as Qwen3's
+    told = model(tmp_path / "qwen", template=knows)
+    assert all(text.startswith("<think>") for text in sampled(told, "<think>"))
+    assert not any(text.startswith("<think>") for text in sampled(told, "none"))
