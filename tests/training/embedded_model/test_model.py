@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-
-import pytest
-import torch
 
 from curation.records import Domain, PromptRequest
-from tests.embedded_model.make import TrainingSettings, train_embedded_model
 from tests.embedded_model.measure import measure_pass_rates
 from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split, generate_exercises
@@ -19,24 +14,6 @@ ASKED = [
     PromptRequest(item.id, item.statement, Domain.MATH, item.lang)
     for item in itertools.islice(generate_exercises(3, Split.HELD_OUT), 12)
 ]
-
-
-@pytest.fixture(autouse=True)
-def _threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
-def test_training_starts_the_same_way_every_time() -> None:
-    making = TrainingSettings(steps=4, batch_size=8, sort_window=2, tokenizer_texts=500)
-    losses: list[list[float]] = [[], []]
-    (first, _), (second, _) = (
-        train_embedded_model(making, lambda _, loss, kept=kept: kept.append(loss)) for kept in losses
-    )
-    assert losses[0] == losses[1]
-    assert losses[0][0] > losses[0][-1]
-    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
 
 
 def test_the_shipped_folder_is_whole_and_small() -> None:
