@@ -1,19 +1,10 @@
-"""The embedded model: made deterministically, shipped small, right as often as its card says, the same in vLLM."""
+"""The embedded model: shipped small, right as often as its card says."""
 
 from __future__ import annotations
 
-import itertools
-
-from curation.records import Domain, PromptRequest
 from tests.embedded_model.measure import measure_pass_rates
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Split, generate_exercises
 from training.optimisation.model import load_model, load_tokenizer, published_revision
-
-ASKED = [
-    PromptRequest(item.id, item.statement, Domain.MATH, item.lang)
-    for item in itertools.islice(generate_exercises(3, Split.HELD_OUT), 12)
-]
 
 
 def test_the_shipped_folder_is_whole_and_small() -> None:
