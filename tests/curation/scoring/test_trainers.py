@@ -14,16 +14,12 @@ from typing import Any
 
 import pytest
 
-from curation.publish.export_formats import export_set, set_records
+from curation.publish.export_formats import export_set
 from curation.records import SourceError
 from curation.scoring.record import read_record, record_of
 from curation.scoring.trainers import areal_reward, art_reward, slime_reward, trl_reward, verifiers_reward, verl_score
 from tests.curation.publish.test_export_formats import MATH, PROGRAM, curated, loaded
-from tests.curation.verify.programs.corpus import responses, write_set
 from tests.places import ROOT
-
-ASKED = [row for row in responses() if row["problem"] != "yes-any-language" and row.get("finish") != "stop"]
-"""Responses to problems that name a language; trainers do not say how a response ended."""
 
 WORKERS = {"workers": 2}
 
@@ -31,11 +27,6 @@ WORKERS = {"workers": 2}
 def math_record(answer: str = "42", **others: str) -> dict[str, Any]:
     told = {"goldilocks": 1, "id": "m", "domain": "math", "lang": "en", "statement": "What is 6 times 7?"}
     return {**told, "answer": answer, **others}
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_set(tmp_path_factory.mktemp("corpus") / "curated")
 
 
 def test_every_trainer_finds_the_record_in_its_row(tmp_path: Path) -> None:
@@ -139,7 +130,7 @@ NEEDED = ("polars", "orjson", "python-flint", "sympy")
 """What the judge imports, as docs/reference/exports.md says; each brings what stands beside it."""
 
 
-def test_the_judge_alone_needs_four_packages(programs: Path, tmp_path: Path) -> None:
+def test_the_judge_alone_needs_four_packages(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     names = [*NEEDED, "polars-runtime-32", "mpmath"]
@@ -149,8 +140,10 @@ def test_the_judge_alone_needs_four_packages(programs: Path, tmp_path: Path) -> 
             (packages / top).symlink_to(distribution("polars").locate_file(top))
     (packages / "curation").symlink_to(ROOT / "curation")
     math = json.dumps(math_record("\\sin(x)^2"))
-    code = next(row for row in ASKED if row["outcome"] == "correct")
-    pairs = [(math, "\\boxed{1 - \\cos(x)^2}"), (set_records(programs)[code["problem"]], code["response"])]
+    told = {"goldilocks": 1, "id": "c", "domain": "code", "lang": "en", "statement": "Print it."}
+    program = {"id": "c", "language": "python", "tests": [{"input": "", "output": "2\n"}]}
+    code = json.dumps({**told, "program": program})
+    pairs = [(math, "\\boxed{1 - \\cos(x)^2}"), (code, "```python\nprint(2)\n```")]
     command = [str(tmp_path / "venv" / "bin" / "python"), "-c", JUDGE_ALONE, json.dumps(pairs)]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=clean)
