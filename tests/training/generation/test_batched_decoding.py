@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-import pytest
 import torch
 from transformers import PreTrainedModel
 
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
-from training.generation.forward import LlamaForwardPass, ModelForwardPass
 from training.optimisation.model import load_model
 
 
@@ -39,10 +37,8 @@ def off(model: PreTrainedModel, said: DecodingRequest) -> float:
     return float((torch.tensor(said.logprobs) - wanted).abs().max())
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_more_prompts_than_are_remembered_and_some_again(random_model: Path, quick: bool) -> None:
+def test_more_prompts_than_are_remembered_and_some_again(random_model: Path) -> None:
     made = engine(random_model, slots=24)  # remembers 3 prompts
-    made._forward_pass = LlamaForwardPass(made.model) if quick else ModelForwardPass(made.model)
     first = [asked(number % 9, 3 + number % 9) for number in range(12)]
     made.step(first)
     again = [asked(number, 3 + number) for number in (0, 8, 2)]
