@@ -66,7 +66,7 @@ def test_another_verifier_judges_stored_attempts_again_and_diff_names_the_verdic
         write_jsonl(home / f"{model}.jsonl", [tries(text, answer, finals) for text, (answer, finals) in rows.items()])
     run = Tiny(home / "tiny.toml", tmp_path / "run")
     assert run.run("verify.engine=math-verify").status == 0
-    first, folder = run.table("data"), run.folder
+    folder = run.folder
     before = {name: stamp for name, stamp in stamps(folder).items() if name.startswith(("attempts/", "verdicts/"))}
     assert any("/part-" in name for name in before)
     assert run.run("verify.engine=goldilocks").status == 0
@@ -77,5 +77,3 @@ def test_another_verifier_judges_stored_attempts_again_and_diff_names_the_verdic
     line = r'stage2, attempt 0: ".+" against ".+" was wrong \(.+\), is correct \(.+\)'
     assert len(re.findall(line, said.out)) == len(DIFFERENT)
     assert not any(problem_id(text) in said.out for text in SAME)
-    assert run.run("verify.engine=math-verify").status == 0
-    assert run.table("data").equals(first)
