@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
-from huggingface_hub import close_session, constants
 
 from curation.storage.stages import write_parquet
 from flows.publish.mark import renew_mark
 from flows.publish.receipts import renew_contents
-from tests.flows.conftest import Tiny, goldilocks, refusal
+from tests.flows.conftest import Tiny, goldilocks
 from tests.flows.publish.hub_double import TOKEN, HubDouble
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
-    """The hub of this process, with a user who is logged in."""
+def hub() -> Iterator[HubDouble]:
     with HubDouble() as double:
-        monkeypatch.setattr(constants, "ENDPOINT", double.address)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
-        close_session()
         yield double
-    close_session()
 
 
-def publish(folder: Path, *options: str) -> tuple[int, str]:
-    """The command's status and all that it prints."""
-    said = goldilocks("publish", folder, "--to", "me/tiny", *options)
-    return said.status, said.out + said.err
+def publish(hub: HubDouble, folder: Path, *options: str, token: str = TOKEN) -> tuple[int, str]:
+    """The command in a process of its own, whose hub is the double; its status and all that it says."""
+    variables = {"HF_ENDPOINT": hub.address, "HF_TOKEN": token, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
+    command = [sys.executable, "-m", "flows.cli", "publish", str(folder), "--to", "me/tiny", *options]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
+    return done.returncode, done.stdout + done.stderr
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -42,40 +39,42 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_nothing_is_sent_unless_it_is_asked_for(hub: HubDouble, tiny_run: Tiny) -> None:
-    status, said = publish(tiny_run.folder)
+    status, said = publish(hub, tiny_run.folder)
     assert (status, hub.asked) == (0, [])
     assert "me/tiny, tag v1, licence " in said
-    assert "nothing was sent; --push does it" in said
+    assert "nothing was sent; --push does it (private where it is new)" in said
     for name in contents(tiny_run.folder / "curated"):
         assert name in said
 
 
 def test_a_push_is_one_commit_of_all_files_with_the_versions_tag(hub: HubDouble, tiny_copy: Tiny) -> None:
     curated = tiny_copy.folder / "curated"
-    status, said = publish(curated, "--push")
+    status, said = publish(hub, curated, "--push")
     assert status == 0, said
     there = hub.repositories["me/tiny"]
     assert there.private
     assert (there.commits[-1], len(there.commits), there.tags) == (contents(curated), 2, {"v1": 1})
     assert there.messages[-1] == "Version 1, curated by Goldilocks"
 
-    status, again = publish(tiny_copy.folder, "--push")  # as after a kill between tag and end
+    status, again = publish(hub, tiny_copy.folder, "--push")  # as after a kill between tag and end
     assert (status, len(there.commits)) == (0, 2)
     assert again.splitlines()[-1] == said.splitlines()[-1].replace("/x/y/", "/me/tiny/")
 
-    whole, table = there.commits[-1], "data/train-00000-of-00001.parquet"
-    without = {name: data for name, data in whole.items() if name != table}
-    for other in ({**whole, "README.md": whole["README.md"][:-1] + b"?"}, {**without, table: b"?"}, without):
-        there.commits[-1] = other
-        status, said = publish(tiny_copy.folder, "--push")
-        assert (status, len(there.commits)) == (1, 2)
-        assert "me/tiny has v1 already, with other files; a version is never moved" in said
-    there.commits[-1] = whole
+    for name in ("README.md", "data/train-00000-of-00001.parquet"):
+        kept = there.commits[-1][name]
+        for other in (kept[:-1] + b"?", None):
+            there.commits[-1] |= {name: other} if other is not None else {}
+            if other is None:
+                del there.commits[-1][name]
+            status, said = publish(hub, tiny_copy.folder, "--push")
+            assert (status, len(there.commits)) == (1, 2)
+            assert "me/tiny has v1 already, with other files; a version is never moved" in said
+        there.commits[-1][name] = kept
 
     tiny_copy.answer_all()
     assert tiny_copy.run().status == 0
     there.commits[-1]["data/left-over.parquet"] = b""  # as a set of more files left it
-    status, said = publish(tiny_copy.folder, "--push")
+    status, said = publish(hub, tiny_copy.folder, "--push")
     assert status == 0, said
     assert (there.commits[-1], there.tags) == (contents(curated), {"v1": 1, "v2": 2})
 
@@ -88,7 +87,7 @@ def test_a_row_that_fails_its_proof_is_left_out_of_a_push_and_named(hub: HubDoub
     write_parquet(file, rows.with_columns(answer=pl.when(pl.col("id") == bad).then(pl.lit("")).otherwise("answer")))
     renew_contents(curated)
     renew_mark(curated)
-    status, said = publish(tiny_copy.folder, "--push")
+    status, said = publish(hub, tiny_copy.folder, "--push")
     assert status == 0, said
     assert f"{bad}: its reference earns 0" in " ".join(said.split())
     there = hub.repositories["me/tiny"].commits[-1]
@@ -100,22 +99,21 @@ def test_a_row_that_fails_its_proof_is_left_out_of_a_push_and_named(hub: HubDoub
     assert f"- `{bad}`: its reference earns 0" in card
     assert goldilocks("verify", "receipt", tiny_copy.folder / "public").status == 0
     shutil.copytree(curated, alone := tiny_copy.folder.parent / "alone")
-    status, said = publish(alone, "--push")
+    status, said = publish(hub, alone, "--push")
     assert status == 1
     assert "problems that fail their proof (1, the first is" in " ".join(said.split())
 
 
-def test_what_the_hub_says_against_it_is_one_sentence(
-    hub: HubDouble, tiny_run: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_TOKEN", "another")
-    status, said = publish(tiny_run.folder, "--push")
+def test_what_the_hub_says_against_it_is_one_sentence(hub: HubDouble, tiny_run: Tiny, tmp_path: Path) -> None:
+    status, said = publish(hub, tiny_run.folder, "--push", token="another")
     assert status == 1
     assert "the hub refuses (401)" in said
     hub.status = 500
-    status, said = publish(tiny_run.folder, "--push")
+    status, said = publish(hub, tiny_run.folder, "--push")
     assert status == 1
     assert "me/tiny: the hub answers 500: not now" in said
     assert "Traceback" not in said
-    assert "no published set" in refusal("publish", tmp_path, "--to", "me/x")
-    assert "write OWNER/NAME" in refusal("publish", tiny_run.folder, "--to", "tiny")
+    for place, name, words in [(tmp_path, "me/x", "no published set"), (tiny_run.folder, "tiny", "write OWNER/NAME")]:
+        ended = goldilocks("publish", place, "--to", name)
+        assert ended.status == 1
+        assert words in ended.err
