@@ -22,6 +22,11 @@ from tests.flows.conftest import DEMO, ROOT, goldilocks
 from tests.waiting import wait_until
 
 
+@pytest.fixture(autouse=True)
+def _own_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
 def raises(error: BaseException) -> Callable[[], None]:
     def command() -> None:
         raise error
@@ -29,51 +34,71 @@ def raises(error: BaseException) -> Callable[[], None]:
     return command
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "words"),
-    [
-        (ConfigError("the recipe is odd."), 1, "goldilocks: the recipe is odd.\n"),
-        (
-            OSError(errno.ENOSPC, "No space", "/dev/b"),
-            1,
-            "the disk is full (/dev/b); make room, and run the same command",
-        ),
-        (
-            OSError(errno.EROFS, "Read-only", "/dev/b"),
-            1,
-            "/dev/b cannot be read or written (Read-only); mend its rights",
-        ),
-        (ConnectionResetError(errno.ECONNRESET, "reset"), 1, "a file: reset; run the same command again to go on. Its"),
-        (ConfigError("odd: \x1b[2J\x0f"), 1, "goldilocks: odd: \\x1b[2J\\x0f\n"),
-        (EOFError("cut short"), 1, "an error that should not be, in test_errors.py"),
-        (KeyboardInterrupt(), 130, "goldilocks: interrupted; run the same command again to go on.\n"),
-        (SystemExit(130), 130, "goldilocks: interrupted; run the same command again to go on.\n"),
-        (SystemExit(2), 2, ""),
-    ],
-)
+FULL, READ_ONLY = OSError(errno.ENOSPC, "No space", "/dev/b"), OSError(errno.EROFS, "Read-only", "/dev/b")
+RESET = ConnectionResetError(errno.ECONNRESET, "reset")
+ENDS: list[tuple[BaseException, int, str]] = [
+    (ConfigError("odd: \x1b[2J\x0f"), 1, "goldilocks: odd: \\x1b[2J\\x0f\n"),
+    (FULL, 1, "the disk is full (/dev/b); make room, and run the same command"),
+    (READ_ONLY, 1, "/dev/b cannot be read or written (Read-only); mend its rights"),
+    (RESET, 1, "a file: reset; run the same command again to go on. Its"),
+    (KeyboardInterrupt(), 130, "goldilocks: interrupted; run the same command again to go on.\n"),
+    (SystemExit(2), 2, ""),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "words"), ENDS)
 def test_every_error_is_one_sentence(
-    error: BaseException,
-    status: int,
-    words: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: BaseException, status: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert errors.ended(raises(error)) == status
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == int(bool(said))
 
 
-def limited(file_bytes: int, *arguments: str | Path, **variables: str) -> str:
+def test_what_should_not_be_names_its_place_and_its_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert errors.ended(raises(ValueError("two\nlines"))) == 1
+    log = tmp_path / "goldilocks" / "errors.log"
+    said = capsys.readouterr().err
+    assert said.startswith("goldilocks: an error that should not be, in test_errors.py line ")
+    assert f"ValueError: two lines. Its trace is in {log}; `--debug` prints it.\n" in said
+    assert "Traceback (most recent call last)" in log.read_text()
+
+
+def test_an_end_of_input_is_not_taken_for_an_abort(capsys: pytest.CaptureFixture[str]) -> None:
+    """As click takes it, which says "Aborted!" and nothing of the cause."""
+    app = typer.Typer(cls=errors.Commands)
+    app.callback()(lambda: None)
+    app.command("one")(raises(EOFError("cut short")))
+    assert errors.ended(lambda: app(["one"])) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("goldilocks: an error that should not be, in test_errors.py")
+    assert "EOFError: cut short." in said
+
+
+def test_debug_prints_the_trace(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(errors, "_debug", True)
+    assert errors.ended(raises(ConfigError("the recipe is odd."))) == 1
+    said = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in said
+    assert said.endswith("goldilocks: the recipe is odd.\n")
+
+
+def test_a_temporary_folder_that_is_gone_is_not_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(tmp_path / "goldilocks-diff-1" / "part"))
+    assert errors.ended(raises(gone)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"goldilocks: {tmp_path}: File too large; run the same command again to go on.")
+
+
+def limited(file_bytes: int, *arguments: str | Path) -> str:
     """Run a command that cannot write larger files, bytecode least of all; return its last line on standard error."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
     command = [sys.executable, "-m", "flows.cli", *map(str, arguments)]
-    environment = {**os.environ, **variables, "PYTHONDONTWRITEBYTECODE": "1"}  # Python keeps a cut file as whole
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # Python keeps a cut file as whole
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, preexec_fn=limit)
     assert done.returncode == 1
     return done.stderr.splitlines()[-1]
@@ -81,9 +106,8 @@ def limited(file_bytes: int, *arguments: str | Path, **variables: str) -> str:
 
 @pytest.mark.slow
 def test_a_full_disk_that_polars_meets_is_one_sentence(
-    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tiny_recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert errors.ended(lambda: pl.DataFrame({"a": [1]}).write_parquet("/dev/full")) == 1
     assert capsys.readouterr().err == (
         "goldilocks: the disk is full; make room, and run the same command again to go on.\n"
@@ -92,15 +116,6 @@ def test_a_full_disk_that_polars_meets_is_one_sentence(
     said = limited(6000, "run", tiny_recipe, "--out", out)
     assert re.match(rf"goldilocks: {out}/stages/.*\.parquet: File too large; run the same command again to", said)
     assert goldilocks("run", tiny_recipe, "--out", out).status == 0
-
-
-def test_a_temporary_folder_that_is_gone_is_not_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def write() -> None:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(tmp_path / "goldilocks-diff-1" / "part"))
-
-    assert errors.ended(write) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(f"goldilocks: {tmp_path}: File too large; run the same command again to go on.")
 
 
 @pytest.mark.slow
@@ -112,46 +127,19 @@ def test_a_training_that_met_a_full_disk_goes_on_as_it_advises(tmp_path: Path) -
     assert goldilocks("train", "--resume", out).out == f"{out / 'model'}\n"
 
 
-def test_what_should_not_be_names_its_place_and_its_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert errors.ended(raises(ValueError("two\nlines"))) == 1
-    log = tmp_path / "goldilocks" / "errors.log"
-    said = capsys.readouterr().err
-    assert said.startswith("goldilocks: an error that should not be, in test_errors.py line ")
-    assert f"ValueError: two lines. Its trace is in {log}; `--debug` prints it.\n" in said
-    assert "Traceback (most recent call last)" in log.read_text()
-
-
-def test_debug_prints_the_trace(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(errors, "_debug", True)
-    assert errors.ended(raises(ConfigError("the recipe is odd."))) == 1
-    said = capsys.readouterr().err
-    assert "Traceback (most recent call last)" in said
-    assert said.endswith("goldilocks: the recipe is odd.\n")
-
-
-def test_sigterm_is_one_sentence(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", "shard_rows=10"]
+@pytest.mark.parametrize(("sent", "words"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")])
+def test_a_signal_ends_a_run_with_one_sentence(sent: signal.Signals, words: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", "shard_rows=10", "--out", str(out)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    with subprocess.Popen(
-        [*command, "--out", str(tmp_path / "run")], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
-    ) as process:
-        wait_until((tmp_path / "run" / "stages" / "02-statements" / "shards" / "00001.json").exists, process)
-        process.send_signal(signal.SIGTERM)
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        wait_until((out / "stages" / "02-statements" / "shards" / "00001.json").exists, process)
+        process.send_signal(sent)
         assert process.stderr is not None
         said = process.stderr.read()
-    assert process.returncode == 143
-    assert said.splitlines()[-1] == "goldilocks: ended by SIGTERM; run the same command again to go on."
-
-
-def test_the_version_and_a_misspelt_command() -> None:
-    said = goldilocks("--version")
-    assert (said.status, said.out.split()[0]) == (0, "goldilocks")
-    said = goldilocks("rn")
-    assert said.status == 2
-    assert "Did you mean 'run'?" in said.err
+    assert process.returncode == 128 + sent
+    assert said.splitlines()[-1] == f"goldilocks: {words}; run the same command again to go on."
+    assert "Traceback" not in said
 
 
 def test_an_api_that_is_down_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,17 +147,3 @@ def test_an_api_that_is_down_is_one_sentence(tmp_path: Path, monkeypatch: pytest
     said = goldilocks("run", DEMO, "--out", tmp_path / "run")
     assert said.status == 1
     assert said.err.startswith("goldilocks: PREFECT_API_URL = http://127.0.0.1:9/api: no Prefect API answers there (")
-
-
-def test_an_end_of_input_is_not_taken_for_an_abort(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As click takes it, which says "Aborted!" and nothing of the cause."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    app = typer.Typer(cls=errors.Commands)
-    app.callback()(lambda: None)
-    app.command("one")(raises(EOFError("cut short")))
-    assert errors.ended(lambda: app(["one"])) == 1
-    said = capsys.readouterr().err
-    assert said.startswith("goldilocks: an error that should not be, in test_errors.py")
-    assert "EOFError: cut short." in said

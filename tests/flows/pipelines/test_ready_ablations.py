@@ -1,37 +1,23 @@
-"""One arm of each ready ablation, and each ready recipe of stored attempts, train at toy size on the embedded model."""
+"""Ready recipes of stored attempts train at toy size on the embedded model."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
-import tomllib
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from curation.config.loading import load_settings
 from flows.cli.commands import run_recipe
-from flows.pipelines.ablate import READY
 from flows.run.training import train
 from tests.flows.conftest import write_jsonl
 from tests.places import ROOT
 from training.embedded_model.problems import Split, generate_exercises
-from training.evaluation.ablations import Ablation
 
 pytestmark = pytest.mark.slow
 
 RECIPES = ROOT / "flows" / "recipes"
-TOY = [
-    "steps=1",
-    "collector.group_size=4",
-    "collector.n_batch=8",
-    "collector.n_async=8",
-    "collector.max_staleness=0",
-    "evaluation={}",
-    "checks=false",
-]
 RECIPE = """
 name = "toy"
 workers = 1
@@ -56,11 +42,11 @@ decoding = { temperature = 1.0, max_tokens = 112 }
 """
 
 
-def finished_run(home: Path, seed: int) -> Path:
+def finished_run(home: Path) -> Path:
     """A finished run of sums with the embedded model's attempts; proofs that it dropped."""
     sums = [
         {"problem": one.statement, "answer": str(one.answer), "solution": f"{one.answer}"}
-        for one in islice(generate_exercises(seed, Split.TRAIN), 40)
+        for one in islice(generate_exercises(5, Split.TRAIN), 40)
     ]
     proofs = [
         {"problem": f"Prove that {n} + {n} = {2 * n}.", "answer": None, "solution": "9 + 9"} for n in range(3, 15)
@@ -74,45 +60,7 @@ def finished_run(home: Path, seed: int) -> Path:
 @pytest.fixture(scope="module")
 def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run; do not write into it."""
-    return finished_run(tmp_path_factory.mktemp("toy"), 5)
-
-
-@pytest.fixture(scope="module")
-def other_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Another one, without a problem of the first."""
-    return finished_run(tmp_path_factory.mktemp("other"), 6)
-
-
-@pytest.mark.parametrize("path", sorted(READY.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_last_arm_of_a_ready_ablation_trains(
-    path: Path, toy_run: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """`test_ablate` reads all arms and runs an ablation to its end; the cold start below is an arm after another."""
-    text = path.read_text(encoding="utf-8").replace("../recipes/", f"{RECIPES}/")
-    if "magistral-math" in text and "magistral-code" in text:
-        other = request.getfixturevalue("other_run")
-        text = text.replace("../../runs/magistral-code/curated", str(other / "curated"))
-    for name in ("demo-loop", "magistral-math", "magistral-code", "random-rows"):
-        text = text.replace(f"../../runs/{name}/curated", str(toy_run / "curated"))
-    graders = ", '../../runs/demo-loop/grader/training'"
-    text = text.replace("../../runs/teacher/model", "embedded").replace("'../../runs/teacher'", f"'{toy_run}'")
-    text = text.replace(graders, "").replace("'../../runs/demo-loop'", json.dumps(str(toy_run)).replace('"', "'"))
-    text = re.sub(r"(n_batch|n_async|n_minibatch)=(\d+)", lambda match: f"{match[1]}={int(match[2]) // 8}", text)
-    text = re.sub(r"steps=\d+", "steps=1", text)
-    (tmp_path / path.name).write_text(text, encoding="utf-8")
-    ablation = load_settings(Ablation, tmp_path / path.name, [f"set={json.dumps([*given(text), *TOY])}"])
-    arm = [arm for arm in ablation.arms() if arm.after is None][-1]
-    train(tmp_path / arm.recipe(ablation.recipe), tmp_path / "out", arm.changes(ablation.set, 1))
-    assert json.loads((tmp_path / "out" / "summary.json").read_text())["steps"] == 1
-
-
-def given(text: str) -> list[str]:
-    """The changes of a ready file that its arms need at any size."""
-    return [
-        change
-        for change in tomllib.loads(text).get("set", [])
-        if change.partition("=")[0] in ("data", "models.student.prompt")
-    ]
+    return finished_run(tmp_path_factory.mktemp("toy"))
 
 
 def test_a_cold_start_and_reinforcement_from_it_come_to_their_end(toy_run: Path, tmp_path: Path) -> None:

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
-from tempfile import gettempdir
 
 import pytest
 
 from curation.difficulty import refresh as refreshing
-from curation.publish import review
 from curation.records import GoldilocksError, problem_id
 from curation.storage.locks import lock_folder
 from curation.storage.stages import read_json, write_json
 from flows.cli.commands import show_status
 from flows.cli.refresh import refresh_run
-from flows.pipelines.find_problem import filters_of
 from flows.pipelines.refresh import RefreshResult
 from flows.pipelines.refresh_inputs import read_trained, with_policy
 from flows.publish import curated_set
 from flows.publish.versions import decisions_of, newest_run, stored_versions
-from flows.run.pipeline import read_results
 from flows.run.run_folder import open_run
-from flows.stages import labels as label_shards_module
 from flows.stages.export import EXPORT
-from flows.stages.labels import Weighing, keep_labels, weighed_labels, weighing
 from tests.flows.conftest import TINY, Tiny, goldilocks, stamps, tries, write_jsonl
 
 NEWER = {"half": "42 42 42 42", "strong only": "221 221 3 4", "easy": "11 11 11 11", "markup": "144 1 2 3"}
@@ -101,12 +94,6 @@ def test_the_first_version_is_the_run_itself(tiny_run: Tiny) -> None:
     assert f"| Version | 1; newly wrong labelled 1, added {version.counts['added']}; " in card
 
 
-def test_every_pass_rate_has_its_policy_day_count_and_interval(tiny_run: Tiny) -> None:
-    table = tiny_run.table("data").select("policy", "measured_on", "judged", "pass_rate_low", "pass_rate_high")
-    assert table.null_count().row(0) == (0, 0, 0, 0, 0)
-    assert table["measured_on"].str.to_date("%Y-%m-%d").null_count() == 0
-
-
 def test_a_run_again_makes_no_version_and_keeps_the_day(tiny_copy: Tiny) -> None:
     path = tiny_copy.folder / "versions" / "measured_on.json"
     write_json(path, dict.fromkeys(read_json(path) or {}, "2020-02-03"))
@@ -139,32 +126,6 @@ def test_the_next_version_says_what_changed_and_what_it_took(refreshed_once: tup
     assert f"{done.cost['attempts']:,} attempts" in text
     assert NAMES["half"] not in tiny.table("data")["id"].to_list()
     assert set(tiny.table("data")["policy"]) <= {"strong@1", "strong@2"}
-
-
-@pytest.mark.slow
-def test_a_refresh_weighs_the_labels_once(tiny_copy: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = []
-
-    def counting(*asked: object) -> AbstractContextManager[Weighing]:
-        opened.append(asked)
-        return weighing(*asked)  # type: ignore[arg-type]
-
-    tiny_copy.run("refresh.change_probability=0.5")
-    monkeypatch.setattr(label_shards_module, "weighing", counting)
-    assert refresh_run(tiny_copy.folder, newer_policy(tmp_path)).is_new
-    assert len(opened) == 1
-    run, folders = newest_run(tiny_copy.folder), set((Path(gettempdir())).glob("goldilocks-labels-*"))
-    results, verifier = read_results(run, filters_of(run)), str(curated_set.published_verifier(run))
-    computed = weighed_labels(run, results, verifier)
-    with keep_labels():
-        kept = [weighed_labels(run, results, verifier) for _ in range(2)]
-        assert len(opened) == 3
-        review.add_verdict(tiny_copy.folder, review.ReviewVerdict(NAMES["half"], "42"))
-        weighed_labels(run, results, verifier)
-        assert len(opened) == 4  # what a person said since is read
-    assert all(one.labels.equals(computed.labels) and one.decides == computed.decides for one in kept)
-    assert computed.labels.height
-    assert set((Path(gettempdir())).glob("goldilocks-labels-*")) <= folders
 
 
 def test_the_same_refresh_again_changes_nothing(
@@ -256,12 +217,8 @@ def test_the_status_is_that_of_the_newest_version(
     assert kept == tiny.table("data").height
 
 
-def test_the_trainers_attempts_are_counted_by_problem_and_step(tmp_path: Path) -> None:
-    table = read_trained(training_saw(tmp_path / "seen.jsonl", half=12))
-    assert table.rows() == [(NAMES["half"], 7, 12, 16)]
-
-
 def test_refusals(tiny_copy: Tiny, tmp_path: Path) -> None:
+    assert read_trained(training_saw(tmp_path / "seen.jsonl", half=12)).rows() == [(NAMES["half"], 7, 12, 16)]
     policy = newer_policy(tmp_path)
     run = open_run(tiny_copy.folder)
     for path, words in ((tmp_path / "no.toml", "no such file"), (tmp_path, "holds no model")):

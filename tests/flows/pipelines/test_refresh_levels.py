@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -71,19 +72,17 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def finished(inputs: Path, folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def run(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run; do not write into it."""
+    folder = tmp_path_factory.mktemp("run") / "run"
     assert goldilocks("run", inputs / "recipe.toml", "--out", folder).status == 0
     return folder
 
 
 @pytest.fixture(scope="module")
-def run(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return finished(inputs, tmp_path_factory.mktemp("run") / "run")
-
-
-@pytest.fixture(scope="module")
-def refreshed(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = finished(inputs, tmp_path_factory.mktemp("refreshed") / "run")
+def refreshed(inputs: Path, run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = shutil.copytree(run, tmp_path_factory.mktemp("refreshed") / "run")
     result = refresh_run(folder, inputs / "newer.toml")
     assert result.is_new
     assert result.chosen["drawn"] == ROWS
@@ -121,8 +120,10 @@ def test_rows_of_a_retired_level_leave(run: Path, refreshed: Path) -> None:
     assert (after == 2).sum() < (before == 2).sum()
 
 
-def test_a_killed_refresh_goes_on_with_the_same_choice(inputs: Path, refreshed: Path, tmp_path: Path) -> None:
-    folder = finished(inputs, tmp_path / "run")
+def test_a_killed_refresh_goes_on_with_the_same_choice(
+    inputs: Path, run: Path, refreshed: Path, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(run, tmp_path / "run")
     command = [sys.executable, "-m", "flows.cli", "refresh", "--policy", str(inputs / "newer.toml")]
     wait_gone(kill_at(folder, "versions/0002/chosen/stage.json", command))
     refresh_run(folder, inputs / "newer.toml")

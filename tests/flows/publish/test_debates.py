@@ -74,16 +74,8 @@ def finished(tiny_run: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     run = tiny_run.copy(tmp_path_factory.mktemp("debates"))
     run.recipe.write_text(run.recipe.read_text() + MODELS)
     write_recorded(run)
-    before = {file: file.stat().st_mtime_ns for file in (run.folder / "stages").rglob("*.parquet")}
     assert run.run().status == 0
-    assert before == {file: file.stat().st_mtime_ns for file in (run.folder / "stages").rglob("*.parquet")}
     return run
-
-
-@pytest.fixture
-def debated_run(finished: Tiny, tmp_path: Path) -> Tiny:
-    """A copy of that run."""
-    return finished.copy(tmp_path)
 
 
 def debated(run: Tiny, min_score: float | None = None) -> Debates:
@@ -95,7 +87,8 @@ def rows_of(debates: Debates) -> dict[str, dict[str, Any]]:
     return {names[row["id"]]: row for row in debates.rows.iter_rows(named=True)}
 
 
-def test_disputes_are_judged_and_shown_and_nothing_is_decided(debated_run: Tiny) -> None:
+def test_disputes_are_judged_and_shown_and_nothing_is_decided(finished: Tiny, tmp_path: Path) -> None:
+    debated_run = finished.copy(tmp_path)
     said = goldilocks("review", debated_run.folder, *DEBATE)
     assert said.status == 0, said.err
     assert "2 pairs of answers: 2 judged, 0 without a score" in said.out
@@ -111,7 +104,8 @@ def test_disputes_are_judged_and_shown_and_nothing_is_decided(debated_run: Tiny)
     assert not (debated_run.folder / "review.jsonl").exists()
 
 
-def test_no_request_is_made_twice(debated_run: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_request_is_made_twice(finished: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    debated_run = finished.copy(tmp_path)
     answer, asked = Recorded.answer, list[tuple[str, str]]()
     dies_at = 4 * ROUNDS + 3
 
@@ -143,7 +137,8 @@ def test_no_request_is_made_twice(debated_run: Tiny, monkeypatch: pytest.MonkeyP
     assert (debated_run.folder / FILE).read_bytes() == first
 
 
-def test_a_judge_that_fails_decides_nothing(debated_run: Tiny) -> None:
+def test_a_judge_or_a_debater_that_fails_decides_nothing(finished: Tiny, tmp_path: Path) -> None:
+    debated_run = finished.copy(tmp_path)
     write_recorded(debated_run, judge=lambda request: judge(request) if "91" in request.statement else "Who knows?")
     result = debated(debated_run, min_score=0.6)
     assert rows_of(result)["conflict 1"]["score"] is None
@@ -151,20 +146,20 @@ def test_a_judge_that_fails_decides_nothing(debated_run: Tiny) -> None:
     shown = goldilocks("review", debated_run.folder).out
     assert "the judge gave no readable verdict in 4 of 4 views, so nothing is decided" in shown
 
-
-def test_a_side_without_a_speech_is_accounted_for(debated_run: Tiny) -> None:
     def mute(request: PromptRequest) -> str | None:
         return None if "Your answer:\n\n> 90" in request.statement else speaker(request)
 
-    write_recorded(debated_run, speaker=mute)
-    rows = rows_of(debated(debated_run))
+    silent = finished.copy(tmp_path / "silent")
+    write_recorded(silent, speaker=mute)
+    rows = rows_of(debated(silent))
     assert {key: row["why"] for key, row in rows.items()} == {
         "conflict 1": None,
         "wrong label": "a side gave no speech",
     }
 
 
-def test_scores_settle_from_a_probability_on_and_people_count_more(debated_run: Tiny) -> None:
+def test_scores_settle_from_a_probability_on_and_people_count_more(finished: Tiny, tmp_path: Path) -> None:
+    debated_run = finished.copy(tmp_path)
     name = problem_id(TINY["conflict 1"][0])
     assert goldilocks("review", debated_run.folder, "--accept", name, "--answer", "54").status == 0
     said = goldilocks("review", debated_run.folder, *DEBATE, "--decide-at", "0.9")
@@ -179,7 +174,8 @@ def test_scores_settle_from_a_probability_on_and_people_count_more(debated_run: 
     assert mended["answer"].to_list() == ["90"]
 
 
-def test_what_cannot_be_meant_is_refused(debated_run: Tiny, tmp_path: Path) -> None:
+def test_what_cannot_be_meant_is_refused(finished: Tiny, tmp_path: Path) -> None:
+    debated_run = finished.copy(tmp_path)
     folder = debated_run.folder
     assert "no table [models.jugde]; defined: " in refusal("review", folder, "--debate", "jugde")
     assert "no run.json" in refusal("review", tmp_path, *DEBATE)

@@ -9,13 +9,15 @@ import tomllib
 from pathlib import Path
 
 import polars as pl
-import pytest
 import yaml
 
+from curation.programs.execution_matrix import MEASURED
 from curation.publish.cards.card import rows_digest
 from curation.publish.export import CURATED
 from curation.records import DROPPED
 from flows.publish import curated_set
+from flows.publish.card_facts import precision_sentence
+from flows.publish.code_publish import how_tested, older_standards
 from flows.run.recipe import parse_recipe
 from flows.run.run_folder import new_run
 from tests.benchmarks.bench_crash import write_recipe
@@ -45,22 +47,14 @@ def test_polars_and_datasets_read_the_folder_as_it_is(tiny_run: Tiny, tmp_path: 
     assert found["train"]["id"][:] == data["id"].to_list()
     for name, content in files(tiny_run.folder / "curated").items():
         assert str(tiny_run.folder.parent).encode() not in content, name
-
-
-def test_datasets_tells_two_sets_in_folders_of_one_name_apart(tiny_run: Tiny, tmp_path: Path) -> None:
-    import datasets
-
-    for number, rows in enumerate((3, 2)):
-        curated = tmp_path / str(number) / "curated"
-        shutil.copytree(tiny_run.folder / "curated", curated)
-        table = tiny_run.table("data").head(rows)
-        for path in (curated / "data").glob("*.parquet"):
-            table.write_parquet(path)
-        card = (curated / "README.md").read_text()
-        was = yaml.safe_load(card.split("---\n")[1])["configs"][0]["description"]
-        (curated / "README.md").write_text(card.replace(was, f"rows {rows_digest(table.lazy())}"))
-        found = datasets.load_dataset(str(curated), cache_dir=str(tmp_path / "cache"))
-        assert found["train"].num_rows == rows
+    other = shutil.copytree(tiny_run.folder / "curated", tmp_path / "other" / "curated")
+    table = data.head(2)  # another set in a folder of the same name
+    (path,) = (other / "data").glob("*.parquet")
+    table.write_parquet(path)
+    card = (other / "README.md").read_text()
+    was = yaml.safe_load(card.split("---\n")[1])["configs"][0]["description"]
+    (other / "README.md").write_text(card.replace(was, f"rows {rows_digest(table.lazy())}"))
+    assert datasets.load_dataset(str(other), cache_dir=str(tmp_path))["train"].num_rows == 2
 
 
 def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
@@ -78,7 +72,7 @@ def test_the_card_agrees_with_the_tables(tiny_run: Tiny) -> None:
         assert (curated / link).exists()
 
 
-def test_a_publishing_that_was_cut_short_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
+def test_a_set_that_was_cut_short_or_damaged_is_published_again_in_the_same_bytes(tiny_copy: Tiny) -> None:
     curated, aside = tiny_copy.folder / "curated", tiny_copy.folder / ".aside-curated"
     before = files(curated)
     curated.rename(aside)
@@ -87,22 +81,13 @@ def test_a_publishing_that_was_cut_short_is_published_again_in_the_same_bytes(ti
     assert tiny_copy.run().status == 0
     assert files(curated) == before
     assert not aside.exists()
-
-
-def cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:100])
-
-
-@pytest.mark.parametrize("names", [["data/*.parquet", "dropped/*.parquet", "README.md"], [".published.json"]])
-def test_a_damaged_set_is_published_again(names: list[str], tiny_copy: Tiny) -> None:
-    curated = tiny_copy.folder / "curated"
-    before = files(curated)
-    for name in names:
-        (damaged,) = curated.glob(name)
-        cut(damaged)
-    assert goldilocks("status", tiny_copy.folder).status == 0
-    assert tiny_copy.run().status == 0
-    assert files(curated) == before
+    for names in (("data/*.parquet", "dropped/*.parquet", "README.md"), (".published.json",)):
+        for name in names:
+            (damaged,) = curated.glob(name)
+            damaged.write_bytes(damaged.read_bytes()[:100])
+        assert goldilocks("status", tiny_copy.folder).status == 0
+        assert tiny_copy.run().status == 0
+        assert files(curated) == before
 
 
 def test_large_shards_and_small_ones_publish_the_same_rows(tiny_run: Tiny, tmp_path: Path) -> None:
@@ -111,14 +96,6 @@ def test_large_shards_and_small_ones_publish_the_same_rows(tiny_run: Tiny, tmp_p
     for table in ("data", "dropped"):
         assert other.table(table).sort("row").equals(tiny_run.table(table).sort("row"))
     assert other.table("data").height + other.table("dropped").height == len(TINY)
-
-
-def test_two_run_folders_publish_the_same_bytes(tiny_run: Tiny, tmp_path: Path) -> None:
-    other = Tiny(tiny_run.recipe, tmp_path / "elsewhere" / "run")
-    assert other.run().status == 0
-    if other.table("data")["measured_on"].to_list() != tiny_run.table("data")["measured_on"].to_list():
-        pytest.skip("the day changed between the two runs")
-    assert files(other.folder / "curated") == files(tiny_run.folder / "curated")
 
 
 def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: Path) -> None:
@@ -133,3 +110,22 @@ def test_a_grader_in_the_run_folder_leaves_no_trace_of_it_in_the_card(tmp_path: 
     again = parse_recipe(tomllib.loads(curated_set.recipe_text(one)), "the card")  # with one grader, and no stage 2
     assert again.grader is not None
     assert again.grader.recipe == "…/train_demo_grader.toml"
+
+
+def test_the_card_names_every_rule_with_its_rows_unless_it_is_switched_off() -> None:
+    assert "proof 1.00 (0.99 to 1.00) on 531" in precision_sentence()
+    assert "yes_no 1.00" in precision_sentence()
+    assert "yes_no" not in precision_sentence(("yes_no",))
+
+
+def test_the_card_of_a_code_set_counts_solutions_by_older_standards_and_what_vouches_for_inputs() -> None:
+    solutions = [("p", 0, "gnu++20"), ("p", 1, "gnu++14"), ("p", 1, "gnu++14"), ("p", 2, None)]
+    solutions += [("q", 0, "gnu++17"), ("q", 1, "gnu++14"), ("dropped", 0, "gnu++14")]
+    schema = {name: MEASURED[name] for name in ("problem", "solution", "standard")}
+    runs = pl.DataFrame(solutions, schema=schema, orient="row")
+    assert older_standards(runs, {"p", "q"}) == {"gnu++17": 1, "gnu++14": 2}
+    counts = {"vouched_package": 0, "vouched_model": 1, "vouched_none": 2, "made_unvouched": 7, "validators_aside": 3}
+    text = how_tested(counts)
+    assert "for 1 problem (0 by the package's own, 1 by one that" in text
+    assert "For 2 problems there is none: a model's programs wrote the inputs of their 7 generated tests" in text
+    assert "Validators of 3 problems were not believed." in text

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from curation.publish.receipts import read_receipt
 from curation.storage.stages import atomic_write
@@ -38,11 +37,6 @@ def test_a_receipt_holds_and_says_what_was_computed_again(tiny_run: Tiny) -> Non
     receipt, digest = read_receipt(tiny_run.folder / "curated")
     assert receipt.digest == digest
     assert receipt.rows == tiny_run.table("data").height
-    page = (tiny_run.folder / "curated" / "RECEIPT.md").read_text()
-    assert (
-        f"| Held-out pass@1, the set less as many random rows | not measured |  | `{receipt.figures[0].measure}` |"
-        in page
-    )
 
 
 def test_of_a_set_without_its_run_the_rest_is_checked_and_named(tiny_run: Tiny, tmp_path: Path) -> None:
@@ -154,9 +148,6 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     copies = receipt.figure("planted.refers_elsewhere")
     assert copies is not None
     assert (copies.value, copies.n, dict(copies.counts)) == (0.0, 1, {"stayed": 1})  # no model is asked
-    few = receipt.figure("planted.wrong_reference")
-    assert few is not None
-    assert (few.value, few.n) == (None, 0)
     written, kept = files(curated), tiny_copy.folder / "receipt" / "planted.json"
     assert {name: written[f"data/{name}"] for name in tables} == tables
     before = kept.stat().st_mtime_ns
@@ -167,26 +158,6 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     assert said.status == 0, said.out
     kept.write_text(kept.read_text().replace('stayed": 1', 'stayed": 3'))
     assert "planted.refers_elsewhere: the receipt states 0.000" in verify(tiny_copy.folder).out
-
-
-@pytest.mark.slow
-def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
-    rows = tiny_copy.table("data").select("id", "answer").rows()
-    assert goldilocks("review", tiny_copy.folder, "--audit", str(len(rows))).status == 0
-    rejected = rows[0][0]
-    assert goldilocks("review", tiny_copy.folder, "--reject", rejected).status == 0
-    assert "not checked: people's verdicts since the set was published" in verify(tiny_copy.folder).out
-    for name, answer in rows[1:]:
-        assert goldilocks("review", tiny_copy.folder, "--accept", name, "--answer", answer).status == 0
-    assert tiny_copy.run().status == 0
-    receipt, _ = read_receipt(tiny_copy.folder / "curated")
-    assert (receipt.version, receipt.rows) == (2, len(rows) - 1)
-    figure = receipt.figure("labels.audited")
-    assert figure is not None
-    assert (figure.value, figure.interval, figure.n) == (0.0, (0.0, 0.0), len(rows))
-    assert dict(figure.counts) == {"found wrong": 1, "drawn": len(rows)}
-    said = verify(tiny_copy.folder)
-    assert said.status == 0, said.out
 
 
 def ablation(folder: Path, curated: Path) -> Path:
@@ -201,16 +172,8 @@ def ablation(folder: Path, curated: Path) -> Path:
         about = {"kind": "training", "recipe": table, "recipe_folder": str(folder)}
         (run / "run.json").write_text(json.dumps(about))
     told = {"mean": 0.04, "low": 0.01, "high": 0.07, "count": 50}
-    rows = [
-        {
-            "arm": arm,
-            "bench": "few",
-            "seeds": 1,
-            "difference": None if arm == "random" else told,
-            "sampled_tokens": 900.0,
-        }
-        for arm in ("curated", "random")
-    ]
+    same = {"bench": "few", "seeds": 1, "sampled_tokens": 900.0}
+    rows = [{"arm": "curated", "difference": told, **same}, {"arm": "random", "difference": None, **same}]
     atomic_write(folder / "ablation.json", json.dumps({"name": "counterfactual", "results": rows}))
     return folder
 
@@ -225,11 +188,7 @@ def test_an_ablation_of_the_set_tells_what_it_was_worth(tiny_copy: Tiny, tmp_pat
     said = verify(tiny_copy.folder)
     assert said.status == 0, said.out
     assert "worth.counterfactual.few: compared with the run's copy; it takes training" in said.out
-
-
-def test_an_ablation_of_another_set_is_refused(tiny_copy: Tiny, tmp_path: Path) -> None:
-    place = ablation(tmp_path / "ablation", tmp_path / "other" / "curated")
-    assert "its arm `curated` must be trained on" in refusal(
-        "publish", "--receipt", tiny_copy.folder, "--ablation", place
-    )
+    place = ablation(tmp_path / "of another", tmp_path / "other" / "curated")
+    refused = refusal("publish", "--receipt", tiny_copy.folder, "--ablation", place)
+    assert "its arm `curated` must be trained on" in refused
     assert "holds no ablation" in refusal("publish", "--receipt", tiny_copy.folder, "--ablation", tmp_path)

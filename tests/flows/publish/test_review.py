@@ -7,6 +7,7 @@ import json
 import polars as pl
 import pytest
 
+from curation.publish.receipts import read_receipt
 from curation.publish.review import DISPUTE
 from curation.records import problem_id
 from tests.flows.conftest import TINY, TINY_RECIPE, Tiny, goldilocks, published, refusal, write_jsonl
@@ -35,10 +36,8 @@ def test_the_queue_is_published_and_printed(tiny_run: Tiny) -> None:
     assert f"{name_of('conflict 1')}  copies of one problem with different references (school:8, school:9)" in text
     assert "references  56 | 54" in text
     assert "2 disputed (conflicting_references 1, suspected_wrong_label 1); 0 problems settled by people" in text
-    assert (
-        "disputed labels: conflicting_references 1, suspected_wrong_label 1"
-        in goldilocks("status", tiny_run.folder).out
-    )
+    status = goldilocks("status", tiny_run.folder).out
+    assert "disputed labels: conflicting_references 1, suspected_wrong_label 1" in status
     card = (tiny_run.folder / "curated" / "README.md").read_text()
     assert "| Copies of one problem with different references | 1 |" in card
 
@@ -62,17 +61,24 @@ def test_accepted_references_go_on_and_rejected_problems_leave(tiny_copy: Tiny) 
     assert gone["reason"].to_list() == ["rejected", "rejected"]
     assert published(tiny_copy.folder, "disputed").is_empty()
     assert "Review by people" in goldilocks("status", tiny_copy.folder).out
-    assert (
-        "Review by people: dropped row 0 of school, rejected"
-        in goldilocks("explain", tiny_copy.folder, name_of("half")).out
-    )
+    told = goldilocks("explain", tiny_copy.folder, name_of("half")).out
+    assert "Review by people: dropped row 0 of school, rejected" in told
 
 
 @pytest.mark.slow
-def test_a_label_that_a_person_stands_by_is_not_suspected_again(tiny_copy: Tiny) -> None:
+def test_a_label_that_a_person_stands_by_is_not_suspected_again_and_an_audit_counts_it(tiny_copy: Tiny) -> None:
     name = name_of("wrong label")
+    rows = tiny_copy.table("data").select("id", "answer").rows()
+    assert goldilocks("review", tiny_copy.folder, "--audit", str(len(rows))).status == 0
+    review(tiny_copy, "--reject", rows[0][0])
+    for other, answer in rows[1:]:
+        review(tiny_copy, "--accept", other, "--answer", answer)
     review(tiny_copy, "--accept", name, "--answer", "91")
     assert tiny_copy.run().status == 0
+    figure = read_receipt(tiny_copy.folder / "curated")[0].figure("labels.audited")
+    assert figure is not None
+    assert (figure.value, figure.interval, figure.n) == (0.0, (0.0, 0.0), len(rows))  # the wrong one has left
+    assert dict(figure.counts) == {"found wrong": 1, "drawn": len(rows)}
     kept = tiny_copy.table("data").filter(pl.col("id") == name)
     assert kept.select("answer", "raw_answer", "correct", "judged").rows() == [("91", None, 1, 4)]
     assert tiny_copy.table("dropped").filter(pl.col("id") == name).is_empty()
@@ -130,13 +136,10 @@ license = "CC0-1.0"
 def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> None:
     inputs = tiny_copy.recipe.parent
     tiny_copy.recipe.write_text(BENCHMARKED)
-    write_jsonl(
-        inputs / "exam.jsonl", [{"task": "What is the tallest tree?"}, {"task": "what is the SUM of $5$ and 6 ?"}]
-    )
-    assert (
-        "benchmark exam: jsonl exam.jsonl, licence CC0-1.0"
-        in goldilocks("run", tiny_copy.recipe, "--out", tiny_copy.folder, "--dry").out
-    )
+    tasks = ("What is the tallest tree?", "what is the SUM of $5$ and 6 ?")
+    write_jsonl(inputs / "exam.jsonl", [{"task": task} for task in tasks])
+    dry = goldilocks("run", tiny_copy.recipe, "--out", tiny_copy.folder, "--dry").out
+    assert "benchmark exam: jsonl exam.jsonl, licence CC0-1.0" in dry
     assert tiny_copy.run().status == 0
     dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "decontamination")
     ((name, evidence),) = dropped.select("id", "evidence").iter_rows()

@@ -66,10 +66,7 @@ def test_votes_decide_on_rows_with_a_sign_of_trouble(folder: Path, judged: list[
     assert again[STATEMENTS].reused
     assert dropped(again) == {}
     assert len(judged) == 9
-
-
-def test_without_a_model_the_question_is_skipped(folder: Path) -> None:
     (folder / "r.toml").write_text(RECIPE)
-    results = stages(folder)
-    assert results.get(DOUBTFUL_ROWS) is None
-    assert read_table(results[STATEMENTS].folder, "kept").height == 4
+    without = stages(folder)
+    assert without.get(DOUBTFUL_ROWS) is None
+    assert read_table(without[STATEMENTS].folder, "kept").height == 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -56,11 +55,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     return Tiny(recipe, home / "run", run(recipe, home / "run").out)
 
 
-@pytest.fixture
-def copied(finished: Tiny, tmp_path: Path) -> Tiny:
-    return finished.copy(tmp_path)
-
-
 def stage_folder(run_folder: Path) -> Path:
     (folder,) = (run_folder / "doubtful_verdicts" / "stage1").iterdir()
     return folder
@@ -71,8 +65,8 @@ def counts(run_folder: Path) -> dict[str, int]:
     return {name.removeprefix("decided "): count for name, count in told.items() if count and name != "asked"}
 
 
-def outcomes(run_folder: Path, question: str, table: Path | None = None) -> list[tuple[str, str]]:
-    verdicts = read_table(table or stage_folder(run_folder), "verdicts").filter(problem=problem_id(question))
+def outcomes(run_folder: Path, question: str) -> list[tuple[str, str]]:
+    verdicts = read_table(stage_folder(run_folder), "verdicts").filter(problem=problem_id(question))
     return verdicts.sort("index").select("outcome", "method").rows()
 
 
@@ -103,39 +97,11 @@ def test_votes_decide_what_was_doubtful_and_nothing_else(finished: Tiny) -> None
     assert "votes      '0.33' for '1/3': 3 same (same)" in told
 
 
-def test_another_threshold_asks_nothing(copied: Tiny, judged: list[str]) -> None:
-    run(copied.recipe, copied.folder, "questions.doubtful_verdicts.threshold=0.9")
-    assert judged == []
-
-
-def test_what_was_voted_before_a_kill_is_not_asked_again(
-    finished: Tiny, tmp_path: Path, made_over_a_kill: Callable[[Path, Path, int], list[tuple[str, int]]]
+def test_without_a_model_the_verdicts_are_as_before_and_people_are_compared(
+    finished: Tiny, tmp_path: Path, judged: list[str]
 ) -> None:
-    made = made_over_a_kill(finished.recipe, tmp_path / "killed", 5)
-    assert len(made) == len(set(made)) == 12
-    for table in ("verdicts", "votes"):
-        whole, killed = (read_table(stage_folder(folder), table) for folder in (finished.folder, tmp_path / "killed"))
-        assert whole.equals(killed)
-
-
-def test_the_budget_leaves_out_the_rest(finished: Tiny, tmp_path: Path) -> None:
-    out = run(finished.recipe, tmp_path / "run", "questions.doubtful_verdicts.max_votes=7").out
-    assert counts(tmp_path / "run") == {"same": 1, "different": 1, "not asked": 2, "votes": 6}
-    assert "2 not asked as max_votes is spent" in " ".join(out.split())
-    assert outcomes(tmp_path / "run", OPEN)[0] == ("wrong", "number (doubtful)")
-
-
-def test_agreement_with_people_is_counted(copied: Tiny) -> None:
-    """One keeps the reference of a problem, the other takes a doubtful answer for it."""
-    for question, answer in ((DIFFERENT, "1/7"), (SAME, "1/3")):
-        said = goldilocks("review", copied.folder, "--accept", problem_id(question), "--answer", answer)
-        assert said.status == 0, said.err
-    assert "of 2 that people decided too, 1 alike" in " ".join(run(copied.recipe, copied.folder).out.split())
-
-
-def test_a_run_is_judged_again_without_a_model_and_with(copied: Tiny) -> None:
-    with_model = published(copied.folder, "data")
-    text = copied.recipe.read_text()
+    copied = finished.copy(tmp_path)
+    with_model, text = published(copied.folder, "data"), copied.recipe.read_text()
     copied.recipe.write_text(text.partition("[questions.doubtful_verdicts]")[0])
     out = run(copied.recipe, copied.folder).out
     assert "Stage 1: 5 of 20 verdicts are doubtful" in " ".join(out.split())
@@ -143,3 +109,8 @@ def test_a_run_is_judged_again_without_a_model_and_with(copied: Tiny) -> None:
     copied.recipe.write_text(text)
     run(copied.recipe, copied.folder)
     assert published(copied.folder, "data").equals(with_model)
+    for question, answer in ((DIFFERENT, "1/7"), (SAME, "1/3")):  # the second is not what the votes decided
+        said = goldilocks("review", copied.folder, "--accept", problem_id(question), "--answer", answer)
+        assert said.status == 0, said.err
+    assert "of 2 that people decided too, 1 alike" in " ".join(run(copied.recipe, copied.folder).out.split())
+    assert judged == []

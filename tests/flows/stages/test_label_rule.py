@@ -24,10 +24,9 @@ def stubborn_run(tiny_recipe: Path, tmp_path_factory: pytest.TempPathFactory) ->
         statement, right = f"What is {number} times {number + 12}?", number * (number + 12)
         problems.append({"question": statement, "final": str(right)})
         own, other = (right + 1 if number % 4 == 0 else right), (right + 2 if number % 4 == 1 else right)
-        weak.append(tries(statement, str(right), f"{own} {own} {own} {right + 3 if number % 4 else own}"))
-        strong.append(
-            tries(statement, str(right), f"{other} {other} {other} {right + 3 if number % 4 != 1 else other}")
-        )
+        strays = (right + 3 if number % 4 else own, right + 3 if number % 4 != 1 else other)
+        weak.append(tries(statement, str(right), f"{own} {own} {own} {strays[0]}"))
+        strong.append(tries(statement, str(right), f"{other} {other} {other} {strays[1]}"))
     for name, rows in (("problems", problems), ("weak", weak), ("strong", strong)):
         write_jsonl(inputs / f"{name}.jsonl", rows)
     recipe = inputs / "tiny.toml"
@@ -43,11 +42,14 @@ def suspected(made: Tiny) -> int:
     return made.table("dropped").filter(reason="suspected_wrong_label").height
 
 
-@pytest.mark.slow
 def test_a_policy_that_agrees_with_itself_accuses_no_sound_label(stubborn_run: Tiny, tmp_path: Path) -> None:
     assert suspected(stubborn_run) == 0
     card = (stubborn_run.folder / "curated" / "README.md").read_text()
     assert "by the answers of all policies the reference is wrong with a probability of 0.5 or more" in card
+    dropped = stubborn_run.table("dropped").filter(reason="never_solved")
+    told = goldilocks("explain", stubborn_run.folder, dropped["id"][0]).out
+    assert "label      wrong with probability" in told
+    assert "whichever finds planted ones better" in goldilocks("run", stubborn_run.recipe, "--dry").out
     by_votes = stubborn_run.copy(tmp_path)
     store = {path: path.stat().st_mtime_ns for path in (by_votes.folder / "attempts").rglob("*") if path.is_file()}
     assert by_votes.run("labels.rule=votes").status == 0
@@ -57,27 +59,17 @@ def test_a_policy_that_agrees_with_itself_accuses_no_sound_label(stubborn_run: T
     assert "by the answers of all policies" not in (by_votes.folder / "curated" / "README.md").read_text()
 
 
-def test_what_decided_is_told_by_explain_and_before_a_run(stubborn_run: Tiny) -> None:
-    dropped = stubborn_run.table("dropped").filter(reason="never_solved")
-    told = goldilocks("explain", stubborn_run.folder, dropped["id"][0]).out
-    assert "label      wrong with probability" in told
-    assert "whichever finds planted ones better" in goldilocks("run", stubborn_run.recipe, "--dry").out
-
-
 def test_few_problems_are_judged_by_votes_to_the_byte(tiny_copy: Tiny) -> None:
     def decisions() -> list[bytes]:
         return [path.read_bytes() for path in sorted((tiny_copy.folder / "decisions").rglob("*.parquet"))
                 if path.parent.name != "labels"]  # fmt: skip
 
+    labels = [read_table(path.parent, "labels") for path in (tiny_copy.folder / "decisions").rglob("DONE.json")]
+    assert labels
+    assert all(table["wrong_label"].null_count() < table.height for table in labels), "they rank, and decide nothing"
     before, queue = decisions(), published(tiny_copy.folder, "disputed")
     assert before
     assert suspected(tiny_copy) > 0
     assert tiny_copy.run("labels.rule=votes").status == 0
     assert decisions() == before
     assert published(tiny_copy.folder, "disputed").equals(queue)
-
-
-def test_the_probabilities_of_few_problems_rank_them_and_decide_nothing(tiny_copy: Tiny) -> None:
-    labels = [read_table(path.parent, "labels") for path in (tiny_copy.folder / "decisions").rglob("DONE.json")]
-    assert labels
-    assert all(table["wrong_label"].null_count() < table.height for table in labels)

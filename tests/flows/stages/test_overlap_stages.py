@@ -6,7 +6,6 @@ import json
 import shutil
 
 import polars as pl
-import pytest
 
 from tests.curation.embeddings.embedding_server import embedding_server
 from tests.flows.conftest import TINY_RECIPE, Tiny, goldilocks, stamps, tries, write_jsonl
@@ -40,32 +39,25 @@ def prepare(tiny: Tiny) -> None:
     for name in ("weak", "strong"):
         rows = [tries(text, answer, f"{answer} {answer} 1 2") for text, answer in problems]
         write_jsonl(folder / f"{name}.jsonl", rows)
-    write_jsonl(
-        folder / "exam.jsonl", [{"task": FENCE.format(96)}, {"task": "How tall is the tallest tree of the wood?"}]
-    )
+    exam = (FENCE.format(96), "How tall is the tallest tree of the wood?")
+    write_jsonl(folder / "exam.jsonl", [{"task": text} for text in exam])
     tiny.recipe.write_text(BENCHMARKED)
 
 
 def dropped(tiny: Tiny) -> list[tuple[str, int]]:
-    return (
-        tiny.table("dropped")
-        .filter(pl.col("stage").is_in(["near_dedup", "decontamination"]))
-        .select("stage", "row")
-        .rows()
-    )
+    overlaps = pl.col("stage").is_in(["near_dedup", "decontamination"])
+    return tiny.table("dropped").filter(overlaps).select("stage", "row").rows()
 
 
-@pytest.mark.slow
-def test_thresholds_are_changed_without_measuring_again(tiny_copy: Tiny) -> None:
+def test_a_template_stays_and_thresholds_are_changed_without_measuring_again(tiny_copy: Tiny) -> None:
     prepare(tiny_copy)
-    assert tiny_copy.run().status == 0
+    said = tiny_copy.run()
     assert dropped(tiny_copy) == [("near_dedup", 1)]
+    assert "Decontamination: 1 problem has the wording of a benchmark's with other figures" in said.out
+    assert "Decontamination: 1 problem has" in goldilocks("status", tiny_copy.folder).out
+    assert "| exam | unknown | 0 | 0 | 0 | 1 |" in (tiny_copy.folder / "curated" / "README.md").read_text()
     stages = tiny_copy.folder / "stages"
     measured = [stages / "06-near-dedup-pairs", stages / "07-decontamination-scores"]
-    assert [sorted(path.name for path in folder.iterdir()) for folder in measured] == [
-        ["DONE.json", "pairs", "shards", "stage.json"],
-        ["DONE.json", "scores", "shards", "stage.json"],
-    ]
     before = [stamps(folder) for folder in measured]
     assert tiny_copy.run("decontamination.cosine=0.9", "decontamination.templates=drop").status == 0
     assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
@@ -75,16 +67,6 @@ def test_thresholds_are_changed_without_measuring_again(tiny_copy: Tiny) -> None
     assert stamps(measured[0]) == before[0]
     assert tiny_copy.run("near_dedup.threshold=0.5").status == 0
     assert stamps(measured[0]) != before[0]  # below what was measured
-
-
-def test_a_template_stays_and_is_counted(tiny_copy: Tiny) -> None:
-    prepare(tiny_copy)
-    said = tiny_copy.run()
-    assert "Decontamination: 1 problem has the wording of a benchmark's with other figures" in said.out
-    assert "Decontamination: 1 problem has" in goldilocks("status", tiny_copy.folder).out
-    card = (tiny_copy.folder / "curated" / "README.md").read_text()
-    assert "| exam | unknown | 0 | 0 | 0 | 1 |" in card
-    assert "same wording with other figures" in card
 
 
 EMBEDDED = """
@@ -137,27 +119,16 @@ def test_a_text_that_servers_refuse_is_set_aside_and_asked_for_again(tiny_copy: 
     with embedding_server() as server:
         tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
         server.refuses = "Maria"
+        ended = tiny_copy.run("stage1.sampling.max_failed=0.0")
+        assert ended.status != 0
+        assert "more than stage1.sampling.max_failed = 0 allows (0)" in ended.err
         assert tiny_copy.run().status == 0
         assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 0), ("decontamination", 2)]
-        assert reasons(tiny_copy) == ["sampling_failed", "contaminated"]
+        why = tiny_copy.table("dropped").filter(pl.col("stage") == "decontamination")["reason"].to_list()
+        assert why == ["sampling_failed", "contaminated"]
         server.refuses = ""
         assert tiny_copy.run().status == 0
     assert dropped(tiny_copy) == [("near_dedup", 1), ("decontamination", 2)]
-
-
-def test_servers_that_refuse_too_much_end_a_run_with_one_sentence(tiny_copy: Tiny) -> None:
-    prepare_embedded(tiny_copy)
-    kept = ("What is 17 + 25?", "42")
-    for name, row in (("problems", {"question": kept[0], "final": kept[1]}), ("weak", tries(*kept, "42 42 1 2"))):
-        with (tiny_copy.recipe.parent / f"{name}.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
-    shutil.copy(tiny_copy.recipe.parent / "weak.jsonl", tiny_copy.recipe.parent / "strong.jsonl")
-    with embedding_server() as server:
-        tiny_copy.recipe.write_text(BENCHMARKED + EMBEDDED.format(server.url))
-        server.refuses = "Maria"
-        ended = tiny_copy.run("stage1.sampling.max_failed=0.0")
-    assert ended.status != 0
-    assert "more than stage1.sampling.max_failed = 0 allows (0)" in ended.err
 
 
 def test_a_benchmark_row_that_servers_refuse_is_told(tiny_copy: Tiny) -> None:
@@ -172,8 +143,3 @@ def test_a_benchmark_row_that_servers_refuse_is_told(tiny_copy: Tiny) -> None:
         server.refuses = ""
         assert tiny_copy.run("near_dedup.threshold=0.99").status == 0
         assert TREE in server.texts  # vectors that lacked one were not kept
-
-
-def reasons(tiny: Tiny) -> list[str]:
-    """Return why rows left for overlap, in their order."""
-    return tiny.table("dropped").filter(pl.col("stage") == "decontamination")["reason"].to_list()

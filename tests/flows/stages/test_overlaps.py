@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import polars as pl
@@ -70,7 +69,6 @@ name = "comparer@1"
 path = "votes.jsonl"
 columns = { problem = "pair", text = "text" }
 """
-NEARER = "Several crates stand on a barge. You read all of their masses. Print the heaviest one."
 
 
 def row(text: str) -> dict[str, object]:
@@ -124,43 +122,10 @@ def test_what_enough_votes_call_the_same_leaves_and_a_threshold_asks_nothing(fol
     assert dropped(filtered(folder, "questions.overlaps.threshold=0.7")) == {}
     assert list(dropped(filtered(folder, "questions.overlaps.threshold=0.3"))) == [0, 1]
     assert stamps(folder / "run" / "attempts") == before
-
-
-def test_what_scores_drop_is_not_asked_about(folder: Path) -> None:
     write_jsonl(folder / "rows.jsonl", [row(text) for text in (f"Task 3. {EXAM}", ALIKE, *OTHERS)])
     results = filtered(folder)
     assert 0 not in read_table(results[OVERLAPS].folder, "kept")["row"]  # by its scores
     assert read_table(results[OVERLAPS].folder, "votes")["at"].unique().to_list() == [0]  # ALIKE
-    assert dropped(results) == {}
-
-
-def test_unreadable_votes_drop_nothing(folder: Path) -> None:
-    write_jsonl(folder / "votes.jsonl", votes(SAME, "SAME", "PERHAPS", "WHO KNOWS"))
-    assert dropped(filtered(folder)) == {}
-
-
-def test_a_problem_is_asked_about_with_its_nearest_rows_and_leaves_by_any_of_them(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_jsonl(folder / "exam.jsonl", [{"task": EXAM}, {"task": NEARER}])
-    request = overlap_request(SAME, NEARER, "en", "code")
-    said = [{"pair": request.statement, "text": f"VERDICT: {word}"} for word in ("DIFFERENT", "DIFFERENT", "SAME")]
-    write_jsonl(folder / "votes.jsonl", [*votes(SAME, "SAME", "SAME", "DIFFERENT"), *said])
-    monkeypatch.setattr(overlap, "WORDS", 0.95)  # no score suffices
-    monkeypatch.setattr(overlaps, "NEAREST", 1)
-    results = filtered(folder)
-    asked = read_table(results[OVERLAPS].folder, "votes").filter(pl.col("at") == 0)
-    assert asked.select("benchmark_row", "same").rows() == [(1, 1)]
-    assert dropped(results) == {}
-    shutil.rmtree(folder / "run" / OVERLAPS.folder)
-    monkeypatch.setattr(overlaps, "NEAREST", 2)
-    results = filtered(folder)
-    asked = read_table(results[OVERLAPS].folder, "votes").filter(pl.col("at") == 0)
-    assert asked.select("benchmark_row", "same").rows() == [(1, 1), (0, 2)]  # the nearest first
-    assert dropped(results)[0].startswith("2 of 3 votes: same, row 0 of exam")
-
-
-def test_a_question_about_mathematics_is_refused_for_programs(folder: Path) -> None:
     run = new_run(folder / "recipe.toml", ['questions.premises.model="judge"'], folder / "run")
     with pytest.raises(ConfigError, match=r"questions.premises: no stage of `curate-code` asks it"):
         check_inputs(run)
@@ -168,16 +133,18 @@ def test_a_question_about_mathematics_is_refused_for_programs(folder: Path) -> N
 
 def test_a_template_is_another_problem_and_is_not_asked_about() -> None:
     line = {"method": "words", "benchmark": "b"}
-    rows = [
-        {**line, "row": 0, "benchmark_row": 9, "score": 0.58, "agreement": 0.3, "formal": False, "wording": 0.5},
-        {**line, "row": 0, "benchmark_row": 8, "score": 0.58, "agreement": 0.7, "formal": True, "wording": 0.5},
-        {**line, "row": 0, "benchmark_row": 4, "score": 0.59, "agreement": 0.9, "formal": False, "wording": 0.7},
-        {**line, "row": 0, "benchmark_row": 5, "score": 0.55, "agreement": 0.9, "formal": False, "wording": 0.7},
-        {**line, "row": 1, "benchmark_row": 6, "score": 0.58, "agreement": 0.1, "formal": False, "wording": 0.95},
-        {**line, "row": 2, "benchmark_row": 7, "score": 0.45, "agreement": 0.9, "formal": False, "wording": 0.7},
-        {**line, "row": 3, "benchmark_row": 8, "score": 0.9, "agreement": 0.9, "formal": False, "wording": 0.7},
+    fields = ("row", "benchmark_row", "score", "agreement", "formal", "wording")
+    cases = [
+        (0, 9, 0.58, 0.3, False, 0.5),  # clearly other figures
+        (0, 8, 0.58, 0.7, True, 0.5),  # other formulas
+        (0, 4, 0.59, 0.9, False, 0.7),
+        (0, 5, 0.55, 0.9, False, 0.7),
+        (1, 6, 0.58, 0.1, False, 0.95),  # a template
+        (2, 7, 0.45, 0.9, False, 0.7),  # too far
+        (3, 8, 0.9, 0.9, False, 0.7),  # dropped by its score
     ]
+    rows = [line | dict(zip(fields, case, strict=True)) for case in cases]
     scores = pl.DataFrame(rows, schema_overrides=overlap.SCORE).match_to_schema(overlap.SCORE)
     pairs = near_pairs(scores, overlap.OverlapSettings(), 0.5, 5)
-    assert pairs.rows() == [(0, "b", 4, 0.59), (0, "b", 5, 0.55)]  # nor one with clearly other figures or formulas
+    assert pairs.rows() == [(0, "b", 4, 0.59), (0, "b", 5, 0.55)]
     assert near_pairs(scores, overlap.OverlapSettings(), 0.5, 1).rows() == [(0, "b", 4, 0.59)]

@@ -13,7 +13,7 @@ from curation.publish.export_formats import export_set
 from curation.records import ConfigError, SourceError, problem_id
 from curation.scoring.scorer import Scorer, ScoringSettings
 from flows.publish.versions import RefreshedRun
-from flows.run.run_folder import new_run
+from flows.run.run_folder import open_run
 from flows.stages.judging import own_judges
 from tests.curation.verify.test_own_judges import CHEMISTRY
 from tests.flows.conftest import TINY_RECIPE, goldilocks, published, tries, write_jsonl
@@ -82,6 +82,9 @@ def test_a_set_is_made_and_scored_by_the_users_own_files(
         changed.score(asked)
     assert goldilocks("run", recipe, "--out", folder).status == 0
     assert dict(published(folder, "data").select("answer", "pass_rate").rows()) == {"C2H6O": 0.25, "425": 0.5}
+    run = open_run(folder)
+    refreshed = RefreshedRun(folder, run.recipe, tmp_path / "checkpoint", tmp_path / "version")
+    assert own_judges(refreshed) == own_judges(run) != []
 
 
 def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tmp_path: Path) -> None:
@@ -91,13 +94,6 @@ def test_mistakes_of_plugins_name_the_file_the_line_and_the_row(recipe: Path, tm
     assert "(row 1 of source school, problem " in why
     with pytest.raises(ConfigError, match="it must be an object with the method `drop`"):
         find_rule("own.py:Rule", recipe.parent)
-
-
-def test_a_refresh_judges_by_the_files_of_the_recipe(recipe: Path, tmp_path: Path) -> None:
-    run = new_run(recipe, (), tmp_path / "run")
-    run.save()
-    refreshed = RefreshedRun(run.folder, run.recipe, tmp_path / "checkpoint", tmp_path / "version")
-    assert own_judges(refreshed) == own_judges(run) != []
 
 
 CELLS = """

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from curation.difficulty.early_stopping import OutcomeCounts, StoppingRule
-from curation.difficulty.priors import as_priors
 from curation.storage.stages import read_table
 from flows.cli.refresh import refresh_run
-from flows.pipelines.refresh import summarise_refresh
 from flows.publish.versions import decisions_of
 from flows.run import stage_priors
 from flows.run.progress import read_metrics
-from flows.run.run_folder import difficulty_stage, open_run
 from flows.run.sampling_session import LEARNT
-from flows.stages.attempts import stopping_rule
 from tests.flows.conftest import goldilocks, published, write_jsonl
 from tests.flows.solver import Solver, answer, pass_rate, statement
 
@@ -77,54 +71,11 @@ def learnt(folder: Path, stage: str) -> dict[str, Any]:
     return content
 
 
-def wilson(correct: int, judged: int) -> tuple[float, float]:
-    """The 95 % interval as the card states it."""
-    z, share = 1.959963984540054, correct / judged
-    centre, half = share + z * z / (2 * judged), z * (share * (1 - share) / judged + (z / (2 * judged)) ** 2) ** 0.5
-    scale = 1 + z * z / judged
-    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
-
-
-def unbiased(rule: StoppingRule, outcomes: list[str], answers: list[int | None]) -> float:
-    """Of all orders of these correct and other attempts of which none stops earlier, those that begin correctly."""
-    tops, votes = [0], dict[int, int]()
-    for outcome, said in zip(outcomes, answers, strict=True):
-        if outcome != "correct":
-            votes[said or 0] = votes.get(said or 0, 0) + 1
-            tops.append(max((count for name, count in votes.items() if name), default=0))
-    correct, others = outcomes.count("correct"), len(tops) - 1
-
-    @cache
-    def orders(solved: int, other: int) -> tuple[int, int]:
-        """All orders of so many, and those that begin with a correct one."""
-        found = [1 if solved + other == 0 else 0, 0]
-        for before in ((solved - 1, other), (solved, other - 1)):
-            made = sum(before)
-            if min(before) < 0 or (
-                made and rule.should_stop(OutcomeCounts(before[0], tops[before[1]], made, made, made))
-            ):
-                continue
-            begun = orders(*before)
-            found[0] += begun[0]
-            found[1] += begun[1] if made else int(before != (solved, other - 1))
-        return found[0], found[1]
-
-    whole, begun = orders(correct, others)
-    return begun / whole
-
-
-def check_every_figure(folder: Path, part: str, policy: str, *stated: str) -> None:
-    """Each published row says what the verdicts on its attempts say.
-
-    Args:
-        stated: whom the source names with their attempts at every problem, as ``somebody 16``.
-    """
-    own = verdicts_folder(folder, part)
-    verdicts, run = read_table(own, "verdicts"), open_run(folder)
-    priors = as_priors(read_table(own, "priors"))
-    rule = stopping_rule(difficulty_stage(run.recipe, part)).given(priors)
+def check_every_figure(folder: Path, part: str, policy: str) -> None:
+    """Each published row states what the verdicts on its attempts state; `test_early_stopping` has the estimates."""
+    verdicts = read_table(verdicts_folder(folder, part), "verdicts")
     earlier = read_table(next((folder / "decisions" / "stage1").iterdir()), "decisions")
-    first = dict(earlier.select("problem", "pass_rate").iter_rows()) if part == "stage2" else {}
+    first = dict(earlier.select("problem", "pass_rate").iter_rows())
     rows = published(folder, "data")
     assert rows.height > 20
     assert (rows["attempts"] < 16).any()
@@ -135,24 +86,13 @@ def check_every_figure(folder: Path, part: str, policy: str, *stated: str) -> No
         assert own["index"].to_list() == list(range(row["attempts"]))
         assert row["correct"] == outcomes.count("correct")
         assert row["judged"] == row["attempts"] == len(outcomes)
-        assert (row["pass_rate_low"], row["pass_rate_high"]) == pytest.approx(wilson(row["correct"], row["judged"]))
         assert row["pass_rate"] == pytest.approx(row["correct"] / row["judged"])
         assert row["pass_rate_low"] <= row["pass_rate"] <= row["pass_rate_high"]
-        if row["attempts"] == 16:
-            assert row["decided_by"] == "all attempts"
-        else:
-            answers = own["answer_class"].to_list()
-            assert row["unbiased_pass_rate"] == pytest.approx(unbiased(rule.of(row["id"]), outcomes, answers))
-            assert row["decided_by"].endswith(f" after {row['attempts']} of 16")
-        tried = earlier.filter((pl.col("problem") == row["id"]) & (pl.col("policy") != policy) & (pl.col("judged") > 0))
-        with_others = [
-            f"{name} {judged}" for name, judged in tried.sort("policy").select("policy", "judged").iter_rows()
-        ]
-        with_others = sorted([*with_others, *stated])
-        is_foreseen = row["decided_by"].startswith("foreseen") and rule.priors[row["id"]].informed_by
-        others = with_others if is_foreseen else []
-        assert row["informed_by"] == ", ".join([f"{policy} {row['judged']}", *others])
-        assert row["first_pass_rate"] == first.get(row["id"])
+        is_whole = row["decided_by"] == "all attempts"
+        assert is_whole if row["attempts"] == 16 else row["decided_by"].endswith(f" after {row['attempts']} of 16")
+        assert row["first_pass_rate"] == first[row["id"]]
+        assert row["informed_by"].startswith(f"{policy} {row['judged']}")
+    assert rows["informed_by"].str.contains(", weak@1 ").any()
 
 
 @pytest.mark.slow
@@ -190,10 +130,6 @@ def test_a_refresh_starts_its_policy_once_and_spends_less_than_a_full_judgement(
         assert result.anchor.priors is not None
         assert strong.requests == result.cost["attempts"]
         assert strong.requests < 0.75 * weak.requests
-    lines = "\n".join(summarise_refresh(result))
-    assert "of the decisions are expected to differ from a full judgement's" in lines
-    assert "tenth 10: expected" in lines
-    made = decisions_of(tmp_path / "run", 2)
-    foreseen = made.filter(pl.col("evidence").str.contains("foreseen at"))
+    foreseen = decisions_of(tmp_path / "run", 2).filter(pl.col("evidence").str.contains("foreseen at"))
     assert foreseen.height > 20
     assert set(foreseen["policy"]) == {"strong@1"}

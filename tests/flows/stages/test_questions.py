@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import polars as pl
 import pytest
@@ -136,30 +134,18 @@ def test_rewritten_choices_and_votes_on_premises(asked_run: tuple[Path, Path, st
     assert reasons == {(OTHER, "multiple_choice"), (TORN, "multiple_choice"), (GAP, "faulty_premises")}
     (evidence,) = dropped.filter(pl.col("reason") == "faulty_premises")["evidence"]
     assert evidence == "2 of 3 votes name a fault, most often: missing"
-    assert notes(folder, "02-rewriting") == {
-        "accepted": 1,
-        "asked": 2,
-        "not asked": 0,
-        "not, its copies name different options": 2,
-        "not, no rewriting": 1,
-        "tokens": 0,
-        "votes": 2,
-    }
+    wanted = {"accepted": 1, "asked": 2, "not, its copies name different options": 2, "not, no rewriting": 1}
+    assert wanted.items() <= notes(folder, "02-rewriting").items()
     assert notes(folder, "07-premises")["uncertain"] == 2
     card = (folder / "curated" / "README.md").read_text()
     for text in (" ".join(out.split()), card):
         assert "Rewriting by a model: 2 questions, 2 answers, 0 tokens: 1 accepted" in text
         assert "Premises by votes: 5 questions, 20 answers, 0 tokens: 1 missing, 2 sound, 2 undecided" in text
         assert "Not asked of a model: doubtful rows, doubtful verdicts" in text
-
-
-def test_both_are_explained(asked_run: tuple[Path, Path, str]) -> None:
-    _, folder, _ = asked_run
     told = goldilocks("explain", folder, problem_id(HARD, OPTIONS)).out
     assert "Rewriting by a model: kept row 0 of school, rewritten" in told
     assert f"statement  {LISTED}" in told
-    told = goldilocks("explain", folder, problem_id(OTHER, NEAR)).out
-    assert "refused    no rewriting" in told
+    assert "refused    no rewriting" in goldilocks("explain", folder, problem_id(OTHER, NEAR)).out
     told = goldilocks("explain", folder, problem_id(GAP)).out
     assert "Premises by votes: dropped row 5 of school, faulty_premises: 2 of 3 votes" in told
     assert "votes      1 sound, 2 missing, 2 unreadable (missing)" in told
@@ -189,25 +175,19 @@ def test_what_was_voted_before_a_kill_is_not_asked_again(
     assert published(killed, "dropped").equals(published(whole, "dropped"))
 
 
-def test_without_a_model_questions_are_not_asked(recipe: Path, tmp_path: Path) -> None:
+def test_a_budget_ends_the_votes_and_without_a_model_no_question_is_asked(recipe: Path, tmp_path: Path) -> None:
+    out = " ".join(run(recipe, tmp_path / "few", "questions.premises.max_votes=15").out.split())
+    assert "Premises by votes: 3 questions" in out
+    assert "2 not asked as max_votes is spent" in out
+    (recipe.parent / "votes.jsonl").unlink()  # before anything runs
+    assert "votes.jsonl" in refusal("run", recipe, "--out", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
     recipe.write_text(recipe.read_text().partition("[questions.rewriting]")[0])
     out = run(recipe, tmp_path / "run").out
     line = "Not asked of a model: rewriting, doubtful rows, premises, doubtful verdicts"
     assert line in " ".join(out.split())
     assert line in (tmp_path / "run" / "curated" / "README.md").read_text()
     assert not (tmp_path / "run" / "stages" / "02-rewriting").exists()
-
-
-def test_a_missing_file_is_reported_before_anything_runs(recipe: Path, tmp_path: Path) -> None:
-    (recipe.parent / "votes.jsonl").unlink()
-    assert "votes.jsonl" in refusal("run", recipe, "--out", tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_budget_ends_the_votes(recipe: Path, tmp_path: Path) -> None:
-    out = " ".join(run(recipe, tmp_path / "run", "questions.premises.max_votes=15").out.split())
-    assert "Premises by votes: 3 questions" in out
-    assert "2 not asked as max_votes is spent" in out
 
 
 PAGE = (ROOT / "docs" / "how-to" / "questions.md").read_text(encoding="utf-8")
@@ -237,29 +217,12 @@ def test_a_question_of_ones_own_is_a_short_file_and_a_table(own: Path, tmp_path:
     assert "votes      1 no (no)" in told
     plan = goldilocks("run", own, "--out", tmp_path / "run", "--dry").out
     assert "suitable_ones: judge@1 is asked, 1 answers per question" in plan
-
-
-def test_a_question_of_the_registry_is_a_file_and_a_line(
-    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(QUESTIONS, "algebra", "algebra:ALGEBRA")
-    module = ModuleType("curation.questions.algebra")
-    exec(OWN, module.__dict__)
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    own.write_text(own.read_text().replace("suitable_ones]", "algebra]").replace("use = ", "# use = "))
-    out = " ".join(run(own, tmp_path / "run").out.split())
-    assert "Algebra: 4 questions, 2 answers, 0 tokens: 1 no, 1 yes, 2 undecided" in out
-    assert published(tmp_path / "run", "dropped").filter(stage="algebra")["statement"].to_list() == [GAP]
-
-
-def test_a_changed_file_asks_its_question_again(own: Path, tmp_path: Path) -> None:
-    run(own, tmp_path / "run")
-    before = json.loads((tmp_path / "run/stages/07-own-suitable_ones/stage.json").read_text())["version"]
+    made_by = tmp_path / "run" / "stages" / "07-own-suitable_ones" / "stage.json"
+    before = json.loads(made_by.read_text())["version"]
     with (own.parent / "own.py").open("a") as file:
         file.write("# changed\n")
     run(own, tmp_path / "run")
-    after = json.loads((tmp_path / "run/stages/07-own-suitable_ones/stage.json").read_text())["version"]
-    assert before != after
+    assert json.loads(made_by.read_text())["version"] != before, "a changed file asks its question again"
 
 
 @pytest.mark.parametrize(

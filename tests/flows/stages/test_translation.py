@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from curation.difficulty import refresh
-from flows.page.problem_page import steps_of, translations_of
+from flows.page.problem_page import translations_of
 from flows.run.run_folder import open_run
 from tests.flows.conftest import ROOT, Said, goldilocks, published, refusal, write_jsonl
 from tests.flows.translator import NEVER, Translator, numbers, recipe, statement, translation
@@ -95,11 +95,14 @@ def test_what_is_wrong_goes_back_to_the_translator_with_the_reason(server: Trans
     refused = [prompt for prompt in server.prompts if "What was wrong with it" in prompt]
     assert any("reader: Anna sells apples instead of buying them" in prompt for prompt in refused)
     assert any("numbers: missing from the translation" in prompt for prompt in refused)
+    dropped = pl.read_parquet(finished.folder / "stages" / "10-translation" / "dropped" / "*.parquet")
+    stays = [number_of(text) for text in finished.data.filter(pl.col("translation_of").is_null())["statement"]]
+    assert [number_of(text) for text in dropped["statement"]] == ([NEVER] if NEVER in stays else [])
     tries = {json.loads(meta)["translation"]["tries"] for meta in finished.rows["meta"]}
     assert tries == {1, 2}
 
 
-def test_the_funnel_the_card_and_explain_tell_of_it(finished: Translated) -> None:
+def test_the_funnel_the_card_the_page_and_explain_show_it(server: Translator, finished: Translated) -> None:
     stages = {
         stage["name"]: stage for stage in json.loads(goldilocks("status", finished.folder, "--json").out)["stages"]
     }
@@ -114,32 +117,20 @@ def test_the_funnel_the_card_and_explain_tell_of_it(finished: Translated) -> Non
     row = finished.rows.row(0, named=True)
     for name in (row["translation_of"], row["id"]):
         assert f"{row['lang']}: translated as {row['id']}" in goldilocks("explain", finished.folder, name).out
+    original = finished.data.row(by_predicate=pl.col("id") == row["translation_of"], named=True)
+    (pair,) = translations_of(open_run(finished.folder), original)
+    assert (pair.id, pair.lang, pair.statement) == (row["id"], row["lang"], row["statement"])
     assert goldilocks("verify", "receipt", finished.folder, "--quick").status == 0
-
-
-def test_a_problem_without_an_accepted_translation_stays(finished: Translated) -> None:
-    dropped = pl.read_parquet(finished.folder / "stages" / "10-translation" / "dropped" / "*.parquet")
-    stays = [number_of(text) for text in finished.data.filter(pl.col("translation_of").is_null())["statement"]]
-    expected = [NEVER] if NEVER in stays else []
-    assert [number_of(text) for text in dropped["statement"]] == expected
-    assert set(dropped["reason"]) <= {"untranslated"}
-
-
-def test_dry_and_plan_name_the_models(finished: Translated) -> None:
     said = goldilocks("run", finished.recipe, "--dry").out
     assert "translation: 0.9 of the kept problems into fr, de by strong, up to 3 tries each, read by strong" in said
-
-
-def test_a_second_run_asks_nothing(server: Translator, finished: Translated) -> None:
-    asked = len(server.prompts)
-    before = finished.card
+    asked, before = len(server.prompts), finished.card
     assert finished.run().status == 0
-    assert len(server.prompts) == asked
-    assert finished.card == before
+    assert (len(server.prompts), finished.card) == (asked, before), "a second run asks nothing"
 
 
 def test_translations_can_be_measured(server: Translator, tmp_path: Path) -> None:
-    made = write(tmp_path / "inputs", server.url, SETTINGS + "\nmeasure = true")
+    """And other languages need their code alone."""
+    made = write(tmp_path / "inputs", server.url, SETTINGS.replace('"fr", "de"', '"pt", "ja"') + "\nmeasure = true")
     said = made.run()
     assert said.status == 0, said.err
     assert made.rows["pass_rate_of"].null_count() == made.rows.height
@@ -148,27 +139,21 @@ def test_translations_can_be_measured(server: Translator, tmp_path: Path) -> Non
     assert both["judged"].to_list() == [4] * both.height
     assert (both["pass_rate"] != both["original"]).any()
     assert "Their pass rates were measured" in made.card
-
-
-def test_other_languages_need_their_code_alone(server: Translator, tmp_path: Path) -> None:
-    made = write(tmp_path / "inputs", server.url, SETTINGS.replace('"fr", "de"', '"pt", "ja"'))
-    said = made.run()
-    assert said.status == 0, said.err
     assert set(made.rows["lang"]) == {"pt", "ja"}
     assert "| Japanese |" in made.card
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ('languages = ["xx"]', "no code of a language"),
-        ('languages = ["en"]', "translated from"),
-        ('reader = "nobody"', "there is no table [models.nobody]"),
-    ],
-)
-def test_a_table_that_cannot_be_meant_is_refused(settings: str, said: str, server: Translator, tmp_path: Path) -> None:
-    made = write(tmp_path / "inputs", server.url, 'model = "strong"\n' + settings)
-    assert said in refusal("run", made.recipe, "--out", made.folder)
+REFUSED = {
+    'languages = ["xx"]': "no code of a language",
+    'languages = ["en"]': "translated from",
+    'reader = "nobody"': "there is no table [models.nobody]",
+}
+
+
+def test_a_table_that_cannot_be_meant_is_refused(tmp_path: Path) -> None:
+    for number, (settings, said) in enumerate(REFUSED.items()):
+        made = write(tmp_path / str(number) / "inputs", "http://localhost:9/v1", 'model = "strong"\n' + settings)
+        assert said in refusal("run", made.recipe, "--out", made.folder)
 
 
 def test_a_run_killed_while_it_translates_ends_in_the_same_bytes(tmp_path: Path, finished: Translated) -> None:
@@ -223,13 +208,3 @@ def test_a_refresh_carries_translations_along(
     texts = {row["statement"] for row in kept.to_dicts()}
     again = [prompt for prompt in server.prompts if prompt not in asked]
     assert not any(text in prompt for prompt in again for text in texts)
-
-
-def test_the_page_shows_both_texts(finished: Translated) -> None:
-    row = finished.rows.row(0, named=True)
-    original = finished.data.row(by_predicate=pl.col("id") == row["translation_of"], named=True)
-    (pair,) = translations_of(open_run(finished.folder), original)
-    assert (pair.id, pair.lang, pair.statement) == (row["id"], row["lang"], row["statement"])
-    assert any(
-        "translated as" in line for step in steps_of(open_run(finished.folder), original["id"]) for line in step.lines
-    )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from curation.records import Completion
-from flows.run.run_folder import Run, new_run
+from flows.run.run_folder import new_run
 from flows.stages.question import ResponseWatch
 from tests.flows.conftest import Said, goldilocks, write_jsonl, write_tiny
 
@@ -39,29 +40,21 @@ def test_a_stage_that_reads_no_answers_is_told(tmp_path: Path, monkeypatch: pyte
     assert "stage2.attempts: " not in said.err
 
 
-@pytest.fixture
-def some_run(tmp_path: Path) -> Run:
+def test_other_stages_that_ask_a_model_are_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = new_run(write_tiny(tmp_path / "in"), [], tmp_path / "run")
     run.folder.mkdir()
-    return run
 
+    def watch(texts: Sequence[str], reason: str) -> None:
+        watching = ResponseWatch(run, "premises", "student", lambda text: "VERDICT" in text)
+        for number, text in enumerate(texts):
+            watching.add(f"p{number % 7}", number, Completion(text, reason, 3))
+        watching.close()
 
-def test_other_stages_that_ask_a_model_are_told_once(some_run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    watch = ResponseWatch(some_run, "premises", "student", lambda text: "VERDICT" in text)
-    watch.add("p0", 0, Completion("VERDICT: SOUND", "stop", 3))
-    for number in range(100):
-        watch.add(f"p{number % 7}", 1 + number, Completion(f"hm {number}", "length", 3))
-    watch.close()
-    ((stage, warning),) = warnings(some_run.folder)
+    watch(["VERDICT: SOUND" if number % 2 else "hm" for number in range(50)], "stop")
+    assert not (run.folder / "metrics.jsonl").exists(), "half of them are of use"
+    watch(["VERDICT: SOUND", *(f"hm {number}" for number in range(100))], "length")
+    ((stage, warning),) = warnings(run.folder)
     assert stage == "premises"
     assert warning.startswith("31 of the first 32 responses (97 %) are of no use (cut off 31): ")
     assert warning.endswith('attempt 31: "hm 30"')
     assert capsys.readouterr().err == f"warning: premises: {warning}\n"
-
-
-def test_a_stage_that_is_answered_says_nothing(some_run: Run) -> None:
-    watch = ResponseWatch(some_run, "premises", "student", lambda text: "VERDICT" in text)
-    for number in range(50):
-        watch.add(f"p{number}", 0, Completion("VERDICT: SOUND" if number % 2 else "hm", "stop", 3))
-    watch.close()
-    assert not (some_run.folder / "metrics.jsonl").exists()

@@ -72,7 +72,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "recipe.toml", out
 
 
-def test_a_variant_that_is_proven_and_of_the_right_difficulty_enters_with_its_evidence(
+def test_a_variant_that_is_proven_and_of_the_right_difficulty_enters_and_others_state_why_not(
     inputs: tuple[Path, Path],
 ) -> None:
     rows = published(inputs[1], "data")
@@ -86,9 +86,6 @@ def test_a_variant_that_is_proven_and_of_the_right_difficulty_enters_with_its_ev
     same = ("answer", "license", "source")
     assert [variant[name] for name in same] == [original[name] for name in same]
     assert rows.height == len(ANSWERS) + 1
-
-
-def test_each_problem_without_a_variant_stays_and_states_why(inputs: tuple[Path, Path]) -> None:
     dropped = pl.read_parquet(inputs[1] / "stages" / "10-variants" / "dropped" / "*.parquet")
     assert set(dropped["reason"]) == {"no_variant"}
     why = dict(dropped.select("statement", "evidence").iter_rows())
@@ -108,11 +105,3 @@ def test_a_killed_run_ends_in_the_same_rows(
     assert len(made) == len(set(made))
     for table in ("data", "dropped"):
         assert published(tmp_path / "killed", table).equals(published(whole, table))
-
-
-def test_no_variant_enters_unless_the_recipe_asks(inputs: tuple[Path, Path], tmp_path: Path) -> None:
-    plain = inputs[0].with_name("plain.toml")
-    plain.write_text(RECIPE.partition("[questions.variants]")[0])
-    run(plain, tmp_path / "run")
-    assert published(tmp_path / "run", "data").height == len(ANSWERS)
-    assert not (tmp_path / "run" / "stages" / "10-variants").exists()

@@ -33,10 +33,5 @@ def attempts() -> pl.DataFrame:
 def test_attempts_are_judged_by_what_the_statement_asks_for() -> None:
     with MathJudge(workers=1) as judge:
         judged = stage.judge_rows(judge, PROBLEMS, attempts())
-        failed = judged.with_columns(outcome=pl.lit("timeout"), answer_class=pl.lit(None, pl.Int32))
-        again = stage._judge_failed(judge, PROBLEMS, failed)
     assert judged.schema == VERDICT
     assert judged["outcome"].to_list() == ["correct", "wrong", "correct", "correct", "correct", "wrong"]
-    assert again.select("problem", "outcome", "answer_class").equals(
-        judged.select("problem", "outcome", "answer_class")
-    )
