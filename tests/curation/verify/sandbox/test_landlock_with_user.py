@@ -21,6 +21,7 @@ CHECKOUT = Path(curation.__file__).resolve().parents[1]
 FOLDER = "tests/curation/verify/sandbox"
 ATTACKS = [f"{FOLDER}/test_attacks_{part}.py" for part in ("files", "kernel", "processes", "resources", "starter")]
 PLUGIN = "tests.curation.verify.sandbox.opened"
+LIMIT_S = 1500
 
 
 def _private(place: Path) -> Path | None:
@@ -49,17 +50,26 @@ def _opened(places: set[Path]) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a slot a user id of its own without namespaces")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="`unshare` (util-linux) is not installed")
-def test_attacks_with_a_user_id_of_its_own() -> None:
+def test_attacks_with_a_user_id_of_its_own(tmp_path: Path) -> None:
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespace of mounts can be made here")
     places = {Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve(), CHECKOUT}
-    inner = [sys.executable, "-m", "pytest", *ATTACKS, "-k", "landlock", "-p", "no:cacheprovider", "-p", PLUGIN]
-    ran = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", _opened(places), "sh", *inner],
-        cwd=CHECKOUT,
-        env={**os.environ, "TMPDIR": TEMPORARY},  # which others may pass, unlike the folder of these tests
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+    inner = [sys.executable, "-m", "pytest", *ATTACKS, "-v", "-k", "landlock", "-p", "no:cacheprovider", "-p", PLUGIN]
+    outputs = tmp_path / "out", tmp_path / "err"
+    with outputs[0].open("w") as out, outputs[1].open("w") as err:
+        process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", _opened(places), "sh", *inner],
+            cwd=CHECKOUT,
+            env={**os.environ, "TMPDIR": TEMPORARY},  # which others may pass, unlike the folder of these tests
+            stdout=out,
+            stderr=err,
+        )
+        try:
+            status: int | str = process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            status = f"not ended after {LIMIT_S} s"  # pytest wrote to `err` where each thread stood
+        finally:
+            process.kill()
+            process.wait()
+    said, errors = (output.read_text(errors="replace") for output in outputs)
+    assert status == 0, f"{status}\n{said[-6000:]}{errors[-6000:]}"
