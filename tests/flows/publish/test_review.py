@@ -7,7 +7,6 @@ import json
 import polars as pl
 import pytest
 
-from curation.publish.receipts import read_receipt
 from curation.publish.review import DISPUTE
 from curation.records import problem_id
 from tests.flows.conftest import TINY, TINY_RECIPE, Tiny, goldilocks, published, refusal, write_jsonl
