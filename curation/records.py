@@ -54,7 +54,7 @@ class DropReason(StrEnum):
     """Why a row left. One reason a row; the evidence next to it has more."""
 
     # sources
-    BAD_ROW = "bad_row"  # a row of a file that cannot be read, set aside
+    BAD_ROW = "bad_row"  # set aside
     # statements: the format filter
     MISSING_STATEMENT = "missing_statement"
     MISSING_ANSWER = "missing_answer"
@@ -66,12 +66,12 @@ class DropReason(StrEnum):
     TEXTUAL_ANSWER = "textual_answer"
     ANSWER_IN_STATEMENT = "answer_in_statement"
     WRONG_LANGUAGE = "wrong_language"
-    OWN_RULE = "own_rule"  # a rule of the user's own, `statements.rules`
-    UNUSABLE = "unusable"  # votes of a model: incomplete, asks nothing, or its reference cannot be compared
-    MULTIPLE_CHOICE = "multiple_choice"  # and no model wrote it again as an open question
+    OWN_RULE = "own_rule"
+    UNUSABLE = "unusable"  # incomplete, asks nothing, or has a reference that cannot be compared
+    MULTIPLE_CHOICE = "multiple_choice"  # no model rewrote it as an open question
     # references
     UNVERIFIABLE_ANSWER = "unverifiable_answer"
-    UNPROVEN_REWRITING = "unproven_rewriting"  # it can be read without its layout, which may be another answer
+    UNPROVEN_REWRITING = "unproven_rewriting"  # without its layout it may be another answer
     VERIFIER_FAILED = "verifier_failed"
     # duplicates
     DUPLICATE = "duplicate"
@@ -80,45 +80,45 @@ class DropReason(StrEnum):
     # contamination
     CONTAMINATED = "contaminated"
     # premises
-    FAULTY_PREMISES = "faulty_premises"  # votes of a model: something is missing, contradictory or open
+    FAULTY_PREMISES = "faulty_premises"
     # review
-    REJECTED = "rejected"  # a person said that its label is wrong, or that it is no good problem
+    REJECTED = "rejected"  # its label is wrong, or the problem is bad
     # difficulty
-    RESERVED = "reserved"  # made for later: a refresh measures it once its level is of the right difficulty
-    SAMPLING_FAILED = "sampling_failed"  # whoever answers refuses the problem: asked again by a later run
+    RESERVED = "reserved"  # measured once its level has the right difficulty
+    SAMPLING_FAILED = "sampling_failed"  # a later run tries it again
     TOO_FEW_ATTEMPTS = "too_few_attempts"
     SUSPECTED_WRONG_LABEL = "suspected_wrong_label"
     NEVER_SOLVED = "never_solved"
     TOO_EASY = "too_easy"
     # code: solutions and tests
-    INTERACTIVE = "interactive"  # the program talks with a judge while it runs
-    ASKS_FUNCTION = "asks_function"  # a function is asked for, and its tests are no calls
-    NEEDS_FILES = "needs_files"  # reads or writes files, or several source files are asked for
+    INTERACTIVE = "interactive"
+    ASKS_FUNCTION = "asks_function"  # its tests are no calls
+    NEEDS_FILES = "needs_files"  # or needs several source files
     NO_SOLUTION = "no_solution"
     TOO_FEW_TESTS = "too_few_tests"
-    SEVERAL_OUTPUTS = "several_outputs"  # more than one output is right, and no checker tells which
+    SEVERAL_OUTPUTS = "several_outputs"  # there is no checker
     # translation
-    UNTRANSLATED = "untranslated"  # no translation of it was accepted; the problem itself stays
-    NO_VARIANT = "no_variant"  # no variant of it was accepted; the problem itself stays
+    UNTRANSLATED = "untranslated"
+    NO_VARIANT = "no_variant"
     # export
     OVER_QUOTA = "over_quota"
 
 
 PROBLEM = pl.Schema(
     {
-        "id": pl.String(),  # problem_id of the row as it came
-        "group": pl.String(),  # id of the original: translations and language variants share it, splits never part it
+        "id": pl.String(),  # hash of the original row
+        "group": pl.String(),  # id of the original, shared by translations; keep a group in one split
         "domain": pl.String(),
         "statement": pl.String(),
-        "answer": pl.String(),  # the reference answer; null where the source has none
-        "choices": pl.List(pl.String()),  # options of a multiple-choice problem that came as a field of their own
+        "answer": pl.String(),  # the reference answer, or null
+        "choices": pl.List(pl.String()),  # options of a multiple-choice problem, if they were a separate field
         "solution": pl.String(),
         "lang": pl.String(),  # ISO 639-1
-        "source": pl.String(),  # the source's name in the recipe
-        "row": pl.Int64(),  # position in that source, from 0
+        "source": pl.String(),  # name in the recipe
+        "row": pl.Int64(),  # position in the source, from 0
         "license": pl.String(),
         "weight": pl.Float64(),  # the source's mixing weight
-        "raw_statement": pl.String(),  # before rewriting; null where nothing was rewritten
+        "raw_statement": pl.String(),  # before rewriting, or null
         "raw_answer": pl.String(),
         "meta": pl.String(),  # further columns of the source, as a JSON object
     }
@@ -131,8 +131,8 @@ TEST = pl.Schema(
         "problem": pl.String(),
         "index": pl.Int32(),  # position among the problem's tests
         "input": pl.String(),
-        "output": pl.String(),  # the expected output; null for a generated test before its solutions have voted
-        "origin": pl.String(),  # which part of the source it comes from, or `mutation`, `model`
+        "output": pl.String(),  # expected output; null before solutions have voted on it
+        "origin": pl.String(),  # part of the source, `mutation` or `model`
     }
 )
 
@@ -152,18 +152,18 @@ JUDGING = pl.Schema(
         "problem": pl.String(),
         "time_limit_s": pl.Float64(),  # null: the recipe's default
         "memory_mb": pl.Int32(),
-        "comparison": pl.String(),  # how outputs are compared, as a JSON object; null: tokens
-        "checker": pl.String(),  # source of the checker program; null where there is none
+        "comparison": pl.String(),  # of outputs, as a JSON object; null: tokens
+        "checker": pl.String(),  # source code, or null
         "checker_lang": pl.String(),
         "checker_kind": pl.String(),  # kattis, testlib or script
-        "validator": pl.String(),  # input validators as a JSON list; null where there is none that can be run
-        "validator_lang": pl.String(),  # their languages, with commas
-        "function": pl.String(),  # name of the function asked for, or its tests as JSON; null where a program is
-        "starter": pl.String(),  # code that the solution begins with or fits into
+        "validator": pl.String(),  # input validators as a JSON list, or null
+        "validator_lang": pl.String(),  # their languages, comma-separated
+        "function": pl.String(),  # name of the function to write, or its tests as JSON; null for a program
+        "starter": pl.String(),  # code that the solution completes
         "interactive": pl.Boolean(),
-        "files": pl.Boolean(),  # reads or writes files instead of standard input and output
-        "figures": pl.Boolean(),  # the source says that the statement has pictures
-        "processes": pl.Boolean(),  # programs may start processes of their own, with the program's limits together
+        "files": pl.Boolean(),  # reads or writes files
+        "figures": pl.Boolean(),  # the statement has pictures
+        "processes": pl.Boolean(),  # programs may start processes
     }
 )
 
@@ -173,19 +173,19 @@ ATTEMPT = pl.Schema(
         "policy": pl.String(),  # model@revision
         "prompt": pl.String(),  # version of the prompt
         "sampling": pl.String(),  # digest of the sampling parameters
-        "index": pl.Int32(),  # 0 … n-1 within the problem
-        "text": pl.String(),  # the whole response; null where only its final answer was recorded
-        "answer": pl.String(),  # a final answer recorded elsewhere; null where it must be extracted from text
-        "finish": pl.String(),  # stop, length, or null where unknown
+        "index": pl.Int32(),  # 0 to n-1 within the problem
+        "text": pl.String(),  # the whole response; null if only the answer was recorded
+        "answer": pl.String(),  # a recorded final answer; null: read it from text
+        "finish": pl.String(),  # stop, length, or null
         "tokens": pl.Int32(),
-        "label": pl.Boolean(),  # correctness according to the file it came from; compared, never used
-        "token_ids": pl.List(pl.Int32()),  # the sampled tokens, and under the distribution they were drawn from
-        "logprobs": pl.List(pl.Float32()),  # … the natural logarithms of their probabilities; null unless asked for
-        "purpose": pl.String(),  # of a training run's attempts: training or evaluation; the next four are theirs too
-        "step": pl.Int32(),  # how many steps had been taken when it was finished
-        "version": pl.Int32(),  # of the policy when it was begun: one version per update of the weights
-        "newest_version": pl.Int32(),  # … and at its last token
-        "rollout_group": pl.Int64(),  # the group that it was trained or evaluated in
+        "label": pl.Boolean(),  # correctness by the file it came from; compared, never used
+        "token_ids": pl.List(pl.Int32()),  # the sampled tokens
+        "logprobs": pl.List(pl.Float32()),  # their natural log-probabilities; both null unless requested
+        "purpose": pl.String(),  # training or evaluation; this and the next four of training runs only
+        "step": pl.Int32(),  # steps taken when it ended
+        "version": pl.Int32(),  # version of the weights at its first token
+        "newest_version": pl.Int32(),  # and at its last token
+        "rollout_group": pl.Int64(),  # its group in training or evaluation
     }
 )
 
@@ -197,10 +197,10 @@ VERDICT = pl.Schema(
         "sampling": pl.String(),
         "index": pl.Int32(),
         "verifier": pl.String(),  # name@version
-        "reference": pl.String(),  # what the attempt was compared with
+        "reference": pl.String(),  # compared with the attempt
         "outcome": pl.String(),
         "answer": pl.String(),  # the final answer found in the attempt
-        "answer_class": pl.Int32(),  # 0 = the reference's; 1, 2, … other answers, equal by the verifier; null = none
+        "answer_class": pl.Int32(),  # 0: the reference; 1, 2, … other answers; null: none
         "method": pl.String(),  # the tier that decided, or what failed
     }
 )
@@ -209,18 +209,18 @@ PASS_RATE = pl.Schema(
     {
         "problem": pl.String(),
         "policy": pl.String(),
-        "attempts": pl.Int32(),  # those that the numbers rest on: up to where the problem stopped
-        "skipped": pl.Int32(),  # made needless by them; 0: there are no more; null: an older rule stopped too early
+        "attempts": pl.Int32(),  # attempts that count, up to where sampling stopped
+        "skipped": pl.Int32(),  # attempts that were not needed; null: stopped by an older rule
         "judged": pl.Int32(),  # correct + wrong + no_answer
         "correct": pl.Int32(),
         "wrong": pl.Int32(),
         "no_answer": pl.Int32(),
         "timeout": pl.Int32(),
         "broken": pl.Int32(),
-        "pass_rate": pl.Float64(),  # correct / judged; null where none was judged
-        "unbiased_pass_rate": pl.Float64(),  # free of the bias of early stopping; the same where none was skipped
-        "low": pl.Float64(),  # 95 % Wilson interval of correct of judged; where verdicts failed, wide enough for
-        "high": pl.Float64(),  # … none and for all of these attempts being correct
+        "pass_rate": pl.Float64(),  # correct / judged, or null
+        "unbiased_pass_rate": pl.Float64(),  # free of the bias of early stopping
+        "low": pl.Float64(),  # 95 % Wilson interval; failed verdicts count as wrong
+        "high": pl.Float64(),  # its upper end; failed verdicts count as correct
         "top_wrong_answer": pl.String(),  # the most frequent answer that is not the reference
         "top_wrong_votes": pl.Int32(),
     }
@@ -231,7 +231,7 @@ DECISION = pl.Schema(
         "problem": pl.String(),
         "stage": pl.String(),
         "keep": pl.Boolean(),
-        "reason": pl.String(),  # a DropReason, null where kept
+        "reason": pl.String(),  # a drop reason; null if kept
         "evidence": pl.String(),
         **{name: dtype for name, dtype in PASS_RATE.items() if name != "problem"},
     }

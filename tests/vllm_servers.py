@@ -1,7 +1,6 @@
-"""Two real vLLM servers of the embedded model, started when a test first asks for them and ended with the session.
+"""A real vLLM server of the embedded model, started when a test first asks for it and ended with the session.
 
-They are started as a training run needs them, which answers everything that a policy asks for too. A test may kill the
-first; the second lives for all.
+It is started as a training run needs it, which answers everything that a policy asks for too.
 """
 
 from __future__ import annotations
@@ -73,32 +72,21 @@ class VllmServer:
 
 
 class VllmServers:
-    """The session's servers."""
+    """The session's server."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._started: dict[str, VllmServer] = {}
+        self._started: VllmServer | None = None
 
     def one(self) -> VllmServer:
-        """The server that nobody kills."""
-        return self._running("lasting")[0]
-
-    def two(self) -> tuple[VllmServer, VllmServer]:
-        """One to kill, and the one that nobody kills."""
-        first, second = self._running("mortal", "lasting")
-        return first, second
+        """Return the server, which nobody kills."""
+        pytest.importorskip("vllm")
+        if self._started is None:
+            self._started = VllmServer(self._folder / "server.log")
+        self._started.wait()
+        return self._started
 
     def close(self) -> None:
-        """End them all."""
-        for server in self._started.values():
-            server.kill()
-
-    def _running(self, *names: str) -> list[VllmServer]:
-        pytest.importorskip("vllm")
-        for name in names:
-            if name not in self._started:
-                self._started[name] = VllmServer(self._folder / f"{name}.log")
-        found = [self._started[name] for name in names]
-        for server in found:
-            server.wait()
-        return found
+        """End it."""
+        if self._started is not None:
+            self._started.kill()

@@ -20,14 +20,14 @@ class RewardSettings(Settings):
     """What a rollout is worth in addition to the format and a correct answer (paper, section 2.2)."""
 
     language: float = Field(
-        0.1, ge=0, description="If problem, thoughts and answer are all in one language; 0: off. Paper: 0.1."
+        0.1, ge=0, description="Bonus if problem, thoughts and answer are in one language; 0: off. Paper: 0.1."
     )
     length_penalty: float = Field(0.1, ge=0, description="Max penalty for length; 0: off. Paper: 0.1.")
-    max_length: int = Field(20_480, gt=0, description="l_max, the max tokens of a rollout, with the full penalty.")
+    max_length: int = Field(20_480, gt=0, description="l_max, the max tokens of a rollout.")
     length_cache: int | None = Field(
         None,
         gt=0,
-        description="l_cache: the last tokens before `max_length`, over which the penalty grows; a fifth if missing.",
+        description="l_cache: tokens before `max_length` over which the penalty grows; a fifth if missing.",
     )
     code: Literal["all_tests", "proportional"] = Field(
         "all_tests",
@@ -37,7 +37,7 @@ class RewardSettings(Settings):
 
     components: tuple[str, ...] = Field(
         (),
-        description="Components of your own, as `brief.py:BRIEF`, whose values are added. They run with your rights.",
+        description="Components of your own, as `brief.py:BRIEF` (docs/how-to/plug-ins.md).",
     )
 
     @field_validator("components")
@@ -67,12 +67,13 @@ class DoubtSettings(Settings):
 
     judges: tuple[str, ...] = Field(
         (),
-        description="Judges of your own that the sets were measured with, as `chem.py:FORMULA`. They run with your "
-        "rights. A set that needs a judge is refused without it.",
+        description="Judges of the sets, as `chem.py:FORMULA` (docs/how-to/plug-ins.md).",
     )
 
     model: str | None = Field(
-        None, min_length=1, description="A model of the kind `endpoint`; if missing, doubtful answers count as wrong."
+        None,
+        min_length=1,
+        description="Model for doubtful answers, of the kind `endpoint`; they count as wrong if missing.",
     )
 
 
@@ -89,12 +90,10 @@ class ObjectiveSettings(Settings):
 class PackingSettings(Settings):
     """How sequences become micro-batches."""
 
-    micro_batch_tokens: int = Field(
-        32_768, gt=0, description="Tokens of a micro-batch, prompt and response; at least the longest sequence."
-    )
+    micro_batch_tokens: int = Field(32_768, gt=0, description="Tokens per micro-batch, at least the longest sequence.")
     single: bool = Field(
         False,
-        description="One sequence per micro-batch, for a model that fails the check of packing.",
+        description="One sequence per micro-batch, if packing fails its check.",
     )
 
 
@@ -111,7 +110,7 @@ MAX_GRAD_NORM = 1.0
 class OptimSettings(Settings):
     """The optimiser: AdamW without weight decay, with a constant rate after a warm-up (paper, section 6.3)."""
 
-    learning_rate: float = Field(1e-6, gt=0, description="The rate after the warm-up.")
+    learning_rate: float = Field(1e-6, gt=0, description="Learning rate after the warm-up.")
     warmup_steps: int = Field(10, ge=0, description="Steps over which the rate rises linearly.")
 
     def learning_rate_at(self, step: int) -> float:
@@ -125,12 +124,8 @@ class ComputeSettings(Settings):
     """Where the trainer computes, and in which precision. Weights and optimiser state are always fp32."""
 
     device: str = Field("cpu", min_length=1, description="`cpu`, or `cuda`: one GPU for each process.")
-    dtype: Literal["float32", "bfloat16"] = Field(
-        "float32", description="Type of activations and of the weights that compute."
-    )
-    activation_checkpointing: bool = Field(
-        False, description="Keep only each layer's input and compute the rest again."
-    )
+    dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type of activations and computing weights.")
+    activation_checkpointing: bool = Field(False, description="Keep only each layer's input and recompute the rest.")
 
 
 class LoraSettings(Settings):
@@ -155,8 +150,7 @@ class CollectorSettings(Settings):
     max_staleness: int = Field(
         16,
         ge=0,
-        description="Updates within which a group is trained on after its first rollout was admitted; nothing is "
-        "dropped. 0: generators wait.",
+        description="Max updates between a group's first rollout and training on it; 0: generators wait.",
     )
 
     @property

@@ -46,22 +46,22 @@ DEFAULT_OBJECTIVE = "grpo"
 class EmbeddedData(Settings):
     """Problems of the embedded family (`training.embedded_model.problems`)."""
 
-    kind: Literal["embedded"] = Field(description="`embedded`: short sums, drawn by a seed.")
-    problems: int = Field(2000, ge=1, description="How many.")
-    seed: int = Field(1, ge=0, description="Which ones.")
+    kind: Literal["embedded"] = Field(description="`embedded`: short sums.")
+    problems: int = Field(2000, ge=1, description="Number of sums.")
+    seed: int = Field(1, ge=0, description="Seed of the sums.")
 
 
 class CuratedData(Settings):
     """Curated sets made by `goldilocks run`, or what they dropped."""
 
     kind: Literal["curated", "latent"] = Field(
-        description="`curated`: published sets; `latent`: problems that no rule can judge, which the format filter and "
-        "the reference check dropped with a reference text, for `jepo`."
+        description="`curated`: published sets; `latent`: dropped problems that no rule can judge, "
+        "with a reference text, for `jepo`."
     )
     folders: tuple[str, ...] = Field(min_length=1, description="Folders of curated sets, relative to the recipe's.")
     hard: bool = Field(
         False,
-        description="Math problems that were dropped as never solved come in too, later, as in the paper.",
+        description="Later add math problems that were dropped as never_solved, as in the paper.",
     )
 
 
@@ -91,25 +91,24 @@ class EvaluationSettings(Settings):
     """Pass@1 on problems that are not trained on."""
 
     data: DataSettings | None = Field(None, description="The held-out problems; no evaluation if missing.")
-    every: int = Field(20, ge=1, description="Steps between two evaluations.")
-    attempts: int = Field(4, ge=1, description="Rollouts a problem. Paper: 64 for AIME, 16 for LiveCodeBench.")
+    every: int = Field(20, ge=1, description="Steps between evaluations.")
+    attempts: int = Field(4, ge=1, description="Rollouts per problem. Paper: 64 for AIME, 16 for LiveCodeBench.")
     problems: int | None = Field(None, ge=1, description="Only the first problems; all if missing.")
     keep_best: bool = Field(
         False,
-        description="Keep the model with the best pass@1 in RUN/best, as the paper for its cold start.",
+        description="Keep the model with the best pass@1 in RUN/best.",
     )
 
 
 class CheckpointSettings(Settings):
     """Checkpoints to go on from, and published versions for others to load."""
 
-    every: int = Field(20, ge=1, description="Steps between two checkpoints.")
-    keep: int = Field(2, ge=1, description="Last checkpoints that are kept.")
+    every: int = Field(20, ge=1, description="Steps between checkpoints.")
+    keep: int = Field(2, ge=1, description="Number of last checkpoints to keep.")
     trajectory: int | None = Field(
         None,
         ge=1,
-        description="Steps between two states of the weights in RUN/trajectory, for `ablate --analyse`; none "
-        "if missing.",
+        description="Steps between copies of the weights, for `ablate --analyse`; none if missing.",
     )
 
 
@@ -128,21 +127,17 @@ class TrainRecipe(NamedModels):
     name: str = Field(
         "training", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="The run's name; the file's if missing."
     )
-    description: str = Field("", description="What it is for.")
-    seed: int = Field(0, ge=0, description="Seed of problems drawn and tokens sampled.")
+    description: str = Field("", description="A sentence for the run.")
+    seed: int = Field(0, ge=0, description="Seed of problems and tokens.")
     steps: int = Field(ge=1, description="Updates of the generators, one batch each.")
-    model: ModelName = Field(
-        description="The model that is trained, and generates: with torch, with vLLM on this machine, or on servers."
-    )
+    model: ModelName = Field(description="The model to train; its kind selects the generator.")
     reference: ModelName | None = Field(
-        None, description="The reference model, of the kind `torch`; the trained one if missing."
+        None, description="Reference model, of the kind `torch`; the trained one if missing."
     )
-    teacher: ModelName | None = Field(
-        None, description="The teacher, of the kind `torch`, for an objective that has one: same tokenizer, frozen."
-    )
+    teacher: ModelName | None = Field(None, description="Frozen teacher, of the kind `torch`, with the same tokenizer.")
     engine: Literal["embedded", "verl"] = Field(
         "embedded",
-        description="`embedded`: one machine, the exact reference; `verl`: a cluster (docs/how-to/clusters.md).",
+        description="`embedded`: one machine; `verl`: a cluster (docs/how-to/clusters.md).",
     )
     verl: VerlSettings = Field(
         default_factory=VerlSettings,
@@ -150,38 +145,36 @@ class TrainRecipe(NamedModels):
     )
     data: DataSettings = Field(description="The problems to train on.")
     collector: CollectorSettings = Field(default_factory=CollectorSettings, description="Batches.")
-    rewards: RewardSettings = Field(default_factory=RewardSettings, description="What a rollout is worth.")
+    rewards: RewardSettings = Field(default_factory=RewardSettings, description="Reward of a rollout.")
     verify: DoubtSettings = Field(
-        default_factory=DoubtSettings, description="The user's own judges, and doubtful verdicts."
+        default_factory=DoubtSettings, description="Judges of your own, and doubtful verdicts."
     )
     objective: ObjectiveTable = Field(default_factory=_default_objective, description="The loss.")
     packing: PackingSettings = Field(default_factory=PackingSettings, description="Micro-batches.")
     optim: OptimSettings = Field(default_factory=OptimSettings, description="The optimiser.")
-    compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Where and how it is computed.")
+    compute: ComputeSettings = Field(default_factory=ComputeSettings, description="Device and precision.")
     lora: LoraSettings | None = Field(
         None,
-        description="Adapters are trained in place of all weights.",
+        description="Train adapters instead of all weights.",
     )
     stored: StoredSettings | None = Field(
         None,
-        description="Train on stored attempts first, then on a share of them.",
+        description="Train on stored attempts first, then mix them in.",
     )
-    curriculum: CurriculumSettings | None = Field(
-        None, description="Pools by difficulty, and stages; without it all problems are drawn alike."
-    )
+    curriculum: CurriculumSettings | None = Field(None, description="Pools by difficulty, and stages.")
     evaluation: EvaluationSettings = Field(default_factory=EvaluationSettings, description="Held-out problems.")
-    checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="What is kept on disk.")
+    checkpoints: CheckpointSettings = Field(default_factory=CheckpointSettings, description="Weights kept on disk.")
     storage: StorageSettings = Field(
         default_factory=StorageSettings,
-        description="Where copies of checkpoints and logs go.",
+        description="Copies of checkpoints and logs.",
     )
     monitor: MonitorSettings = Field(
         default_factory=MonitorSettings,
-        description="Where numbers are shown too.",
+        description="Other places for metrics.",
     )
     attempt_store: AttemptStoring = Field(
         "texts",
-        description="What RUN/attempts keeps: `texts`, or `tokens`: also token ids and log-probabilities.",
+        description="Content of RUN/attempts; `tokens`: also token ids and log-probabilities.",
     )
     checks: bool = Field(
         True,
@@ -189,7 +182,7 @@ class TrainRecipe(NamedModels):
     )
     costs: StatedCosts | None = Field(
         None,
-        description="What the run is assumed to cost, for `plan --stated`.",
+        description="Assumed costs, for `plan --stated`.",
     )
 
     @property

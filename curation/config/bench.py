@@ -56,11 +56,11 @@ class Bench(NamedModels):
     choices: BenchChoices | None = Field(None, description="Options in columns of their own.")
     pair: str | None = Field(
         None,
-        description="Path of a value that rows share if they ask the same in several languages, one of `columns.meta`; "
-        "by their places in their sources if missing.",
+        description="Path of a value, one of `columns.meta`, that translations of a problem share; "
+        "their position in the sources if missing.",
     )
     consistency: bool = Field(
-        True, description="Report in which share of the attempts problem, thoughts and answer are in one language."
+        True, description="Report the share of attempts with problem, thoughts and answer in one language."
     )
     model: ModelName | None = Field(None, description="The model that is asked if the command names none.")
     seed: int = Field(0, ge=0, description="Seed of the options' order.")

@@ -46,8 +46,8 @@ class Band(Settings):
         0.5,
         ge=0.5,
         le=1,
-        description="suspected_wrong_label if more than this share of the judged attempts, at least 3, agree on "
-        "another answer; 1: off. Paper: a majority.",
+        description="suspected_wrong_label if a larger share of the judged attempts (at least 3) "
+        "agree on another answer; 1: off. Paper: a majority.",
     )
 
     @property
@@ -75,7 +75,7 @@ MaxFailed = Annotated[
     Field(
         ge=0,
         le=1,
-        description="Share of the problems that servers may refuse before the run ends; later runs ask for them again.",
+        description="Max share of problems that servers may refuse; later runs try them again.",
     ),
 ]
 """A failure budget. Its default is left out of what is written, so that digests stay."""
@@ -88,14 +88,14 @@ class SamplingSettings(Settings):
 
     early_stopping: bool = Field(
         True,
-        description="Stop once no further attempt could change the decision.",
+        description="Stop once no further attempt can change the decision.",
     )
     error_rate: float = Field(
         0.1,
         ge=0,
         le=0.2,
-        description="Stop earlier, once the decision is foreseen with probability 1 - `error_rate`; 0: never "
-        "(docs/explanation/difficulty.md).",
+        description="Stop earlier, once the decision is predicted with probability 1 - `error_rate`; "
+        "0: never (docs/explanation/difficulty.md).",
     )
     max_failed: MaxFailed = DEFAULT_MAX_FAILED
 
@@ -103,8 +103,8 @@ class SamplingSettings(Settings):
 class DifficultyStage(Settings):
     """One pass of difficulty filtering: a model and its band (paper, section 4.1)."""
 
-    model: ModelName = Field(description="The NAME of a table `[models.NAME]`.")
-    band: Band = Field(default_factory=Band, description="What is kept.")
+    model: ModelName = Field(description="Name of a model.")
+    band: Band = Field(default_factory=Band, description="The pass rates that are kept.")
     sampling: SamplingSettings = Field(default_factory=SamplingSettings, description="When to stop.")
 
 
@@ -112,7 +112,7 @@ class GraderSettings(Settings):
     """How the grader is trained; stage 2 then runs with it (paper, section 4.1)."""
 
     recipe: str = Field(description="Training recipe, relative to this recipe's folder.")
-    band: Band = Field(default_factory=Band, description="What stage 2 keeps.")
+    band: Band = Field(default_factory=Band, description="The pass rates that stage 2 keeps.")
 
 
 class LabelSettings(Settings):
@@ -126,8 +126,8 @@ class LabelSettings(Settings):
 
     rule: Literal["auto", "votes", "posterior"] = Field(
         "auto",
-        description="`votes`: a majority of a stage's attempts agrees on another answer (paper); `posterior`: "
-        "the probability that the reference is wrong, from the answers of all models; `auto`: what "
+        description="`votes`: a majority of a stage's attempts agrees on another answer (paper); "
+        "`posterior`: probability from the answers of all models; `auto`: the rule that "
         "finds planted wrong references better.",
     )
     drop_above: float = Field(
@@ -137,7 +137,7 @@ class LabelSettings(Settings):
         description="suspected_wrong_label if the reference is wrong with this probability or more.",
     )
     reviewers: int = Field(
-        1, ge=1, description="People who must agree on a disputed label; with 1 the last word counts."
+        1, ge=1, description="People who must agree on a disputed label; 1: the last decision counts."
     )
 
     @property
@@ -153,14 +153,13 @@ class RefreshSettings(Settings):
         0.99,
         ge=0,
         le=1,
-        description="Highest pass rate that stays in the set at a refresh, if the band's is lower; 0: the "
-        "band's. Paper: 1.",
+        description="Max pass rate after a refresh, if the band's is lower; 0: the band's. Paper: 1.",
     )
     error_rate: float = Field(
         0.025,
         gt=0,
         le=0.2,
-        description="Share of all decisions that may differ from those of judging every problem again.",
+        description="Share of decisions that may differ from those of judging every problem again.",
     )
     change_probability: float = Field(
         0.1,

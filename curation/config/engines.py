@@ -17,13 +17,13 @@ class EngineSettings(Settings):
         "auto", description="Type of weights and activations; `auto`: the checkpoint's."
     )
     max_model_len: int | None = Field(
-        None, ge=2, description="Tokens of prompt and answer together; the model's limit if missing."
+        None, ge=2, description="Max tokens of prompt and answer together; the model's limit if missing."
     )
     gpu_memory: float = Field(0.9, gt=0, le=1, description="Share of the GPU's memory for the engine.")
     kv_cache_mb: int | None = Field(
         None,
         ge=16,
-        description="Memory of the KV cache, MiB; what `gpu_memory` leaves if missing, 1024 on a CPU.",
+        description="MiB of the KV cache; the rest of `gpu_memory` if missing, 1024 on a CPU.",
     )
     tensor_parallel: int = Field(1, ge=1, description="GPUs that share the model's layers.")
 
@@ -35,11 +35,9 @@ class ServerSettings(Settings):
     api_key_env: str | None = Field(
         None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="Environment variable that holds the key.",
+        description="Environment variable with the key.",
     )
-    in_flight: int = Field(
-        64, ge=1, description="Max requests in flight per server; fewer while it refuses many (429, 503)."
-    )
+    in_flight: int = Field(64, ge=1, description="Max requests in flight per server; fewer after many 429 or 503.")
 
     @field_validator("urls")
     @classmethod

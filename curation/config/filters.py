@@ -20,15 +20,12 @@ class StatementSettings(Settings):
 
     disabled: tuple[str, ...] = Field(
         (),
-        description="Names of rules that do not run, as in the page on the format filter; `yes_no` drops answers "
-        "that are guessed half the time.",
+        description="Rules that do not run, as `yes_no` (docs/explanation/format-filter.md).",
     )
-    languages: tuple[str, ...] = Field(
-        (), description="ISO 639-1 codes that are kept, all if empty. A row without a language is kept."
-    )
+    languages: tuple[str, ...] = Field((), description="ISO 639-1 codes to keep, all if empty.")
     rules: tuple[str, ...] = Field(
         (),
-        description="Rules of your own, as `own.py:RULE`, which see what the others keep. They run with your rights.",
+        description="Rules of your own, as `own.py:RULE` (docs/how-to/plug-ins.md).",
     )
 
 
@@ -43,17 +40,13 @@ WORKER_MB = 2048
 class VerifySettings(Settings):
     """How answers are judged."""
 
-    engine: Literal["goldilocks", "math-verify"] = Field(
-        "goldilocks", description="Whose comparison counts; `math-verify` is for comparison."
-    )
     response_format: ResponseFormat = Field(
         ANY,
         description=f"How responses give their answers: {MEANING}. Other responses have no answer. Paper: `boxed`.",
     )
     judges: tuple[str, ...] = Field(
         (),
-        description="Judges of your own, as `chem.py:FORMULA`: each decides the answers to the problems that it "
-        "claims, before the built-in kinds. They run with your rights.",
+        description="Judges of your own, as `chem.py:FORMULA` (docs/how-to/plug-ins.md).",
     )
     limit_s: float = Field(
         2.0, gt=0, description="Seconds for one comparison, then the worker is killed; two later runs allow more."
@@ -67,7 +60,7 @@ class VerifySettings(Settings):
 class NearDedupSettings(Settings):
     """Near duplicates: the same problem in slightly other words."""
 
-    enabled: bool = Field(True, description="Whether near duplicates are dropped. Not in the paper.")
+    enabled: bool = Field(True, description="Drop near duplicates. Not in the paper.")
     threshold: float = Field(
         0.75,
         gt=0,
@@ -81,36 +74,34 @@ class DecontaminationSettings(Settings):
     """Decontamination: problems too close to a benchmark are dropped. Without benchmarks it is skipped."""
 
     against: tuple[Source, ...] = Field(
-        (), strict=False, description="The benchmarks, tables as `[[sources]]`; of `columns` only `statement` is read."
+        (), strict=False, description="Benchmarks, as tables of sources; of `columns` only `statement` is read."
     )
     benches: tuple[str, ...] = Field(
         (),
-        description="Benches whose problems are benchmarks too: ready ones of `goldilocks evaluate` by their names, as "
-        "in `aime24`, or bench files, relative to the recipe's folder.",
+        description="Further benches: ready ones (`goldilocks evaluate list`), or files relative to the recipe.",
     )
     methods: tuple[Literal["ngram", "words", "embedding"], ...] = Field(
         ("ngram", "words"),
         min_length=1,
-        description="What counts as overlap: `ngram` (shared runs of 13 tokens, or a short problem as a whole), "
-        "`words` (shared rare words), `embedding` (near sentence vectors; recommended: it finds paraphrases). Not in "
-        "the paper.",
+        description="What counts as overlap: `ngram` (13 shared tokens in a row, or a whole short "
+        "problem), `words` (shared rare words), `embedding` (similar sentence vectors; "
+        "recommended, as it finds paraphrases). Not in the paper.",
     )
     embedder: ModelName | None = Field(
         None,
-        description="The model that computes sentence vectors, of the kind `endpoint`; all-MiniLM-L6-v2 of the extra "
-        "`embeddings` if missing.",
+        description="Model of sentence vectors, of the kind `endpoint`; all-MiniLM-L6-v2 (extra "
+        "`embeddings`) if missing.",
     )
     cosine: float = Field(
         0.77,
         gt=0,
         le=1,
-        description="Lowest cosine of two sentence vectors that overlap. It fits all-MiniLM-L6-v2: measure it "
-        "for another model. Not in the paper.",
+        description="Min cosine of overlapping vectors; measure it for another model. Not in the paper.",
     )
     templates: Literal["report", "drop"] = Field(
         "report",
-        description="Whether a problem with the words of a benchmark's but other numbers is kept and counted, or "
-        "dropped. Not in the paper.",
+        description="Whether to keep and count, or drop, problems with a benchmark's words but other "
+        "numbers. Not in the paper.",
     )
 
     @model_validator(mode="after")

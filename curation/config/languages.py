@@ -26,21 +26,21 @@ class TranslationSettings(Settings):
         0.1,
         gt=0,
         le=1,
-        description="Share of the English problems that are translated; the paper's tenth.",
+        description="Share of the English problems to translate, as in the paper.",
     )
     languages: tuple[str, ...] = Field(
         TARGETS,
         min_length=1,
-        description="ISO 639-1 codes of the languages to translate into. Paper: these six.",
+        description="Target languages, ISO 639-1 codes. Paper: these six.",
     )
     model: ModelName = Field(description="The model that translates.")
     reader: ModelName | None = Field(
         None,
-        description="The model that reads each translation next to its original; the one that translates if missing.",
+        description="The model that checks each translation; `model` if missing.",
     )
     measure: bool = Field(
         False,
-        description="Measure the pass rates of translations; otherwise they have those of their originals.",
+        description="Measure the pass rates of translations.",
     )
 
     @property

@@ -25,7 +25,7 @@ Thinking = Annotated[
     str | tuple[str, str],
     AfterValidator(_check_tags),
     Field(
-        description="The tags in which the model thinks: the opening one, as in `[THINK]`, both as a list, or `none`.",
+        description="Tags of the model's thoughts: the opening one, as `[THINK]`, both as a list, or `none`.",
     ),
 ]
 """A setting that `ThinkingTags.of` takes."""
@@ -46,13 +46,13 @@ class WorkedExample(Settings):
     """A problem and the response that one would like to see."""
 
     statement: str = Field(min_length=1, description="The problem.")
-    response: str = Field(min_length=1, description="The whole response, final answer and all.")
+    response: str = Field(min_length=1, description="The whole response with its final answer.")
 
 
 Examples = Annotated[
     tuple[WorkedExample, ...],
     Field(
-        description="Worked examples, shown to the model as earlier turns of the chat (few-shot).",
+        description="Few-shot examples, as earlier turns of the chat.",
     ),
 ]
 """A setting for `solving_prompt`."""
@@ -63,18 +63,17 @@ class AttemptColumns(Settings):
 
     problem: str = Field("problem", description="Path of the problem's text.")
     choices: str | None = Field(None, description="Path of the list of options, if they are not in the text.")
-    attempts: str | None = Field(None, description="Path of the list of attempts; if missing, each row is one attempt.")
+    attempts: str | None = Field(None, description="Path of the list of attempts; the row itself if missing.")
     text: str | None = Field(
-        None, description="Path of the response, inside the attempt; `text` if there is no `answer` either."
+        None, description="Path of the response inside the attempt; `text` if `answer` is missing too."
     )
-    answer: str | None = Field(None, description="Path of an extracted final answer, inside the attempt.")
+    answer: str | None = Field(None, description="Path of an extracted final answer inside the attempt.")
     model: str | None = Field(
         None,
-        description="Path of the name of the model, in the attempt or in its row: each model is a voter of its own on "
-        "labels.",
+        description="Path of the model's name, in the attempt or its row.",
     )
     label: str | None = Field(
-        None, description="Path of a true/false label, which is compared with our verdicts and never used."
+        None, description="Path of a true/false label, which is compared with our verdicts but never used."
     )
 
     @model_validator(mode="after")
@@ -92,7 +91,7 @@ class RecordedModel(Settings):
     name: str = Field(
         "",
         pattern=r"^([^@\s]+@[^@\s]+)?$",
-        description="`model@revision` that the attempts are filed under; by the file's name if missing.",
+        description="`model@revision` of the attempts; by the file's name if missing.",
     )
     columns: AttemptColumns = Field(default_factory=AttemptColumns, description="The column map.")
     thinking: Thinking = OPEN
@@ -117,14 +116,13 @@ class Decoding(Settings):
     temperature: float = Field(
         0.7,
         ge=0,
-        description="Sampling temperature; 0 takes the likeliest token. Paper: evaluates at 0.7, trains at 1.0.",
+        description="Sampling temperature. Paper: 0.7 in evaluations, 1.0 in training.",
     )
     top_p: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="Draw from the likeliest tokens with this share of the probability. Paper: 1.0 for math, "
-        "0.95 for code.",
+        description="Nucleus sampling. Paper: 1.0 for math, 0.95 for code.",
     )
     max_tokens: int = Field(16384, ge=1, description="Max tokens of one attempt. Paper: 32k to 40k in evaluations.")
     seed: int = Field(
@@ -142,8 +140,8 @@ class LiveModel(Settings):
 
     model: str = Field(
         min_length=1,
-        description="Name of the model; for `vllm` and `torch` its folder, relative to the recipe's, or "
-        "`embedded`: the shipped model.",
+        description="Folder relative to the recipe's, or `embedded`, the shipped model (`vllm`, `torch`); name on the "
+        "hub (`vllm`) or on the servers (`endpoint`).",
     )
     prompt: SolvingPrompt = Field(
         "solve",
@@ -152,7 +150,7 @@ class LiveModel(Settings):
     )
     thinking: Thinking = OPEN
     examples: Examples = ()
-    decoding: Decoding = Field(default_factory=Decoding, description="How tokens are drawn.")
+    decoding: Decoding = Field(default_factory=Decoding, description="Sampling of tokens.")
 
 
 class VllmModel(EngineSettings, LiveModel):
@@ -163,12 +161,12 @@ class VllmModel(EngineSettings, LiveModel):
     kind: Literal["vllm"] = Field(description="`vllm`: an engine on this machine.")
     revision: str | None = Field(
         None,
-        description="Commit or tag of a model of the hub, which needs one.",
+        description="Commit or tag; required for a model on the hub.",
     )
-    in_flight: int = Field(256, ge=1, description="Requests that each copy works on at once.")
+    in_flight: int = Field(256, ge=1, description="Requests in flight per copy.")
     data_parallel: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         1,
-        description="Copies of the model, each on `tensor_parallel` GPUs; `auto`: as many as fit the machine.",
+        description="Copies of the model, each on `tensor_parallel` GPUs; `auto`: as many as fit.",
     )
 
     def copies(self, gpus: int) -> int:
@@ -187,15 +185,15 @@ class EndpointModel(ServerSettings, LiveModel):
     kind: Literal["endpoint"] = Field(description="`endpoint`: OpenAI-compatible servers.")
     urls: tuple[Url, ...] = Field(
         min_length=1,
-        description="The servers' base addresses, as in `http://localhost:8000/v1`. Start `vllm serve` with "
+        description="Base addresses, as `http://localhost:8000/v1`. Start `vllm serve` with "
         "`--generation-config vllm`.",
     )
     revision: str = Field(
         pattern=r"^[^@\s]+$",
-        description="State of the model that the servers hold; attempts are filed under `model@revision`.",
+        description="Version of the model on the servers.",
     )
     prices: tuple[NonNegativeFloat, NonNegativeFloat] | None = Field(
-        None, description="Prices of a million prompt tokens and of a million generated ones, for `plan`."
+        None, description="Prices of a million prompt and generated tokens, for `plan`."
     )
 
     @property
@@ -237,7 +235,7 @@ ModelName = Annotated[str, Field(min_length=1)]
 class NamedModels(Settings):
     """A file that names its models: tables `[models.NAME]`, and settings elsewhere that name one of them."""
 
-    models: dict[str, ModelSettings] = Field({}, description="Models, to which other settings refer by name.")
+    models: dict[str, ModelSettings] = Field({}, description="Models, which other settings name.")
 
     @property
     def asked(self) -> dict[str, str]:

@@ -15,17 +15,16 @@ class QuestionSettings(Settings):
 
     undigested: ClassVar[frozenset[str]] = frozenset({"model"})
 
-    model: ModelName | None = Field(None, description="The model that is asked; the question is skipped if missing.")
+    model: ModelName | None = Field(None, description="The model to ask; the question is skipped if missing.")
     use: str | None = Field(
         None,
-        description="A question of your own, a `Vote` over rows: `my_file.py:NAME` or `package.module:NAME`.",
+        description="A `Vote` of your own: `my_file.py:NAME` or `package.module:NAME`.",
     )
     threshold: float | None = Field(
         None,
         gt=0,
         le=1,
-        description="Share of the readable votes that decides; the question's own if missing. Another one asks "
-        "no model again.",
+        description="Share of the readable votes that decides; the question's own if missing.",
     )
     max_votes: int | None = Field(
         None,

@@ -37,18 +37,17 @@ class ExportSettings(Settings):
     """The curated set."""
 
     size: int | None = Field(
-        None, ge=1, description="Max problems, shared among the sources by weight; all if missing."
+        None, ge=1, description="Max problems, divided among the sources by weight; all if missing."
     )
     license: License = Field(OTHER, description="Licence in the card's header: an SPDX expression, or `other`.")
     mixed_licenses: bool = Field(
         False,
-        description="Publish rows whose own licence forbids the card's; otherwise they are an error.",
+        description="Permit rows whose licence conflicts with the card's.",
     )
     withhold: tuple[License, ...] = Field(
         (),
         strict=False,
-        description="Licences whose rows are published without texts; `goldilocks publish DIR --restore` gets them "
-        "from the source.",
+        description="Licences whose rows are published without texts (docs/how-to/publish.md).",
     )
     pretty_name: str | None = Field(None, description="Title of the card; the recipe's name if missing.")
 
@@ -63,49 +62,51 @@ class Recipe(NamedModels):
     )
     flow: Literal["curate-math", "curate-code"] = Field("curate-math", description="Which pipeline the recipe runs.")
     description: str = Field("", description="A sentence for the card.")
-    seed: int = Field(0, ge=0, description="Seed of everything that draws.")
-    shard_rows: int = Field(2000, ge=1, description="Rows of one shard: what a killed run loses at most, per stage.")
+    seed: int = Field(0, ge=0, description="Seed of everything random.")
+    shard_rows: int = Field(2000, ge=1, description="Rows per shard; a killed run loses at most one per stage.")
     workers: int | None = Field(None, ge=1, description="Verifier processes; one per core if missing.")
     sources: tuple[Source, ...] = Field(min_length=1, strict=False, description="Where rows come from, in order.")
     left_out: tuple[str, ...] = Field(
         (),
-        description="Names of sources that are not read; the card lists them.",
+        description="Sources that are not read; the card lists them.",
     )
     statements: StatementSettings = Field(default_factory=StatementSettings, description="The format filter.")
-    near_dedup: NearDedupSettings = Field(
-        default_factory=NearDedupSettings, description="The same problem in slightly other words."
-    )
+    near_dedup: NearDedupSettings = Field(default_factory=NearDedupSettings, description="Near duplicates.")
     decontamination: DecontaminationSettings = Field(
-        default_factory=DecontaminationSettings, description="Problems too close to a benchmark leave."
+        default_factory=DecontaminationSettings, description="Overlap with benchmarks."
     )
     questions: dict[str, QuestionSettings] = Field(
         {},
-        description="Questions to a model other than attempts, as in `[questions.premises]`.",
+        description="Questions to a model, as `[questions.premises]`.",
     )
     verify: VerifySettings = Field(default_factory=VerifySettings, description="How answers are judged.")
     code: CodeSettings = Field(default_factory=CodeSettings, description="The code pipeline: tests and languages.")
     stage1: DifficultyStage = Field(description="Difficulty: pass rates of the first model.")
-    grader: GraderSettings | None = Field(None, description="A model trained on the survivors of stage 1, for stage 2.")
+    grader: GraderSettings | None = Field(
+        None, description="A model trained on the problems that stage 1 keeps, for stage 2."
+    )
     stage2: DifficultyStage | None = Field(
-        None, description="Difficulty: pass rates of a stronger model on the entire original set."
+        None, description="Difficulty: pass rates of a stronger model on the original set."
     )
     labels: LabelSettings = Field(
-        default_factory=LabelSettings, description="When a reference is not believed: by votes, or by probability."
+        default_factory=LabelSettings, description="When a reference is suspected to be wrong."
     )
     translation: TranslationSettings | None = Field(None, description="A share of the problems of the set, translated.")
     export: ExportSettings = Field(default_factory=ExportSettings, description="The curated set.")
     runner: Literal["local", "ray"] = Field("local", description="`ray`: filters and judges run on a Ray cluster.")
-    refresh: RefreshSettings = Field(default_factory=RefreshSettings, description="What a new checkpoint judges again.")
-    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings, description="When it runs by itself.")
+    refresh: RefreshSettings = Field(
+        default_factory=RefreshSettings, description="Judging again with a new checkpoint."
+    )
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings, description="When the recipe runs by itself.")
     monitor: MonitorSettings = Field(
         default_factory=MonitorSettings,
-        description="Where numbers are shown too.",
+        description="Other places for metrics.",
     )
     storage: StorageSettings = Field(
         default_factory=StorageSettings,
-        description="Where copies of what the run publishes and logs go.",
+        description="Copies of results and logs.",
     )
-    costs: StatedCosts | None = Field(None, description="What a run is assumed to cost, for `plan --stated`.")
+    costs: StatedCosts | None = Field(None, description="Assumed costs, for `plan --stated`.")
 
     @property
     def read_sources(self) -> tuple[Source, ...]:

@@ -17,17 +17,14 @@ class ScheduleSettings(Settings):
 
     cron: str | None = Field(
         None,
-        description="When the recipe runs, in UTC: `0 3 * * *` is 3 at night.",
+        description="Cron expression in UTC: `0 3 * * *` is 3 a.m.",
     )
     train: str | None = Field(
         None,
-        description="Training recipe, relative to this one: each new set trains a stage, whose checkpoints judge "
-        "the set again.",
+        description="Training recipe, relative to this one; its checkpoints judge the set again.",
     )
-    rounds: int | None = Field(
-        None, ge=1, description="Stages of training that follow on each other; without end if missing."
-    )
-    gpus: int = Field(1, ge=1, description="Runs that may hold GPUs at once.")
+    rounds: int | None = Field(None, ge=1, description="Max consecutive training stages; no limit if missing.")
+    gpus: int = Field(1, ge=1, description="Max runs on GPUs at once.")
 
     @model_validator(mode="after")
     def _readable(self) -> Self:
@@ -48,27 +45,25 @@ _TRAINING = frozenset({"gpu_gb", "shape", "sampled_per_trained", "trained_tokens
 class StatedCosts(Settings):
     """What a run, or a training run, is assumed to cost; a figure has one value, or one for each stage."""
 
-    gpus: int = Field(8, ge=1, description="GPUs of the machine; with verl of each node.")
-    tokens_per_s: Figures = Field(
-        min_length=1, strict=False, description="Tokens per second of one GPU that generates."
-    )
+    gpus: int = Field(8, ge=1, description="GPUs of the machine, or with verl of each node.")
+    tokens_per_s: Figures = Field(min_length=1, strict=False, description="Generated tokens per second and GPU.")
     tokens_per_attempt: Figures = Field(min_length=1, strict=False, description="Mean tokens of an attempt.")
     problems: int | None = Field(None, ge=1, description="Curation: problems that the filters keep; required.")
     attempts_share: Figures = Field(
         (1.0,),
         min_length=1,
         strict=False,
-        description="Curation: share of a band's attempts that is made with early stopping.",
+        description="Curation: share of a band's attempts left after early stopping.",
     )
     gpu_gb: float = Field(80.0, gt=0, description="Training: memory of one GPU, in GB of 10^9 bytes.")
     shape: Literal["embedded", "1.5B", "7B", "24B"] | None = Field(
-        None, description="Training: the model's size; that of its folder if missing."
+        None, description="Training: the model's size; by its folder if missing."
     )
     sampled_per_trained: tuple[Annotated[float, Field(ge=1)], ...] = Field(
-        (1.0,), min_length=1, strict=False, description="Training: rollouts sampled for one that is trained on."
+        (1.0,), min_length=1, strict=False, description="Training: rollouts sampled per rollout trained on."
     )
     trained_tokens_per_s: Figures = Field(
-        (), strict=False, description="Training: tokens per second of one GPU that trains; required."
+        (), strict=False, description="Training: trained tokens per second and GPU; required."
     )
     stored_steps: int | None = Field(
         None, ge=0, description="Training with `[stored]`: steps on stored attempts alone."

@@ -53,18 +53,18 @@ class ProblemColumns(Settings):
     lang: Column | None = Field(None, description="ISO 639-1 code; `en` if missing.")
     license: Column | None = Field(
         None,
-        description="Licence of each row, an SPDX expression; the source's if a row names none.",
+        description="SPDX expression of each row; the source's if missing.",
     )
-    meta: tuple[str, ...] = Field((), description="Dotted paths that are kept in the column `meta`.")
+    meta: tuple[str, ...] = Field((), description="Dotted paths to keep in the column `meta`.")
 
 
 class PriorAttempts(Settings):
     """A pass rate that came with the rows: attempts of another policy, a share of a number or two counts."""
 
-    policy: str = Field(min_length=1, description="Whose attempts they are; one name for one model in all sources.")
-    rate: str | None = Field(None, description="Path of the share that is correct, from 0 to 1.")
-    attempts: int = Field(8, ge=1, description="Attempts that `rate` counts as.")
-    correct: str | None = Field(None, description="Path of the number of correct attempts, in place of `rate`.")
+    policy: str = Field(min_length=1, description="Name of the policy, the same in all sources.")
+    rate: str | None = Field(None, description="Path of the correct share, from 0 to 1.")
+    attempts: int = Field(8, ge=1, description="Number of attempts of `rate`.")
+    correct: str | None = Field(None, description="Path of the number of correct attempts, instead of `rate`.")
     total: str | None = Field(None, description="Path of the number of attempts, with `correct`.")
 
     @model_validator(mode="after")
@@ -82,8 +82,8 @@ class PriorAttempts(Settings):
 class Quota(Settings):
     """Which rows of a source are drawn, at random by their positions; the same ones in every run."""
 
-    share: float | None = Field(None, gt=0, le=1, description="Share of the rows that is drawn.")
-    rows: int | None = Field(None, ge=1, description="Max rows that are drawn.")
+    share: float | None = Field(None, gt=0, le=1, description="Share of the rows to draw.")
+    rows: int | None = Field(None, ge=1, description="Max rows to draw.")
 
     @model_validator(mode="after")
     def _something_is_drawn(self) -> Self:
@@ -111,10 +111,10 @@ class Join(Settings):
     subset: Names | None = Field(None, description="As a source's.")
     revision: str | None = Field(None, description="As a source's.")
     on: Names = Field(description="Path of the source's key, or a list of paths.")
-    key: Names | None = Field(None, description="Path of the key in the second table, or a list; as `on` if missing.")
-    columns: tuple[str, ...] = Field((), description="Columns that are taken; all if empty.")
-    into: str = Field(description="Name of a new column with a list of all matching rows.")
-    most: int | None = Field(None, ge=1, description="Max matching rows of a row, the first ones.")
+    key: Names | None = Field(None, description="The same in the second table; as `on` if missing.")
+    columns: tuple[str, ...] = Field((), description="Columns to take; all if empty.")
+    into: str = Field(description="Name of the new column, a list of matching rows.")
+    most: int | None = Field(None, ge=1, description="Max matching rows, the first ones.")
 
     split: ClassVar[Names] = "train"
 
@@ -167,83 +167,79 @@ class Source(Settings):
     name: str = Field(
         "",
         pattern=r"^[A-Za-z0-9._/-]+$",
-        description="The source's name in funnels, ids and cards; by the file if missing.",
+        description="Name in funnels, ids and cards; the file's if missing.",
     )
     kind: Literal["jsonl", "parquet", "csv", "dataset", "kattis", "procedural", "python"] = Field(
         "dataset",
-        description="`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a Hugging "
-        "Face name or folder; `kattis`: a folder of problem packages; `procedural`: rows that `generator` makes; "
-        "`python`: rows that your own function yields, with your rights. By the ending of `path` if missing.",
+        description="`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a "
+        "Hugging Face name or folder; `kattis`: a folder of problem packages; "
+        "`procedural`: rows of `generator`; `python`: rows of your own function, which "
+        "runs with your rights. By the ending of `path` if missing.",
     )
     path: Url = Field(
-        description="File, glob or folder relative to the recipe's, a URL as in `s3://bucket/rows-*.jsonl`, or a "
-        "name on the hub; the `generator` of a procedural source; the function of kind `python`, as `rows.py:rows`."
+        description="File, glob or folder relative to the recipe's, URL as "
+        "`s3://bucket/rows-*.jsonl`, or hub name; for `procedural` the `generator`; for "
+        "`python` the function, as `rows.py:rows`."
     )
     generator: str | None = Field(
         None,
         pattern=r"^.+:[A-Za-z_][A-Za-z0-9_]*$",
-        description="What makes the rows of a procedural source: `reasoning_gym:TASK` (the extra `procedural`), or "
-        "`my_file.py:make` with `make(level, seed)`, which returns a dictionary with `statement` and `answer`. Your "
-        "own code runs with your rights.",
+        description="Generator of a procedural source, which runs with your rights: "
+        "`reasoning_gym:TASK`, or `my_file.py:make` (docs/how-to/sources.md).",
     )
     levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] | None = Field(
         None,
-        description="Levels of a procedural source, from 1: a number, or a list with the generator's own parameters "
-        "of each, as in `[{ min_terms = 2 }, { min_terms = 4 }]`; 1 if missing.",
+        description="Number of levels, or a list of the generator's parameters, as `[{ min_terms = 2 "
+        "}, { min_terms = 4 }]`; 1 if missing.",
     )
-    rows_per_level: int | None = Field(
-        None, ge=1, description="Rows that a procedural source makes of each level; 100 if missing."
-    )
+    rows_per_level: int | None = Field(None, ge=1, description="Rows per level; 100 if missing.")
     reserve_per_level: int | None = Field(
         None,
         ge=0,
-        description="Further rows of each level that are not measured before a refresh draws them, `rows_per_level` at "
-        "a time: of levels whose expected pass rate is in the band. 0 if missing.",
+        description="Further rows per level, which refreshes draw; 0 if missing.",
     )
     first_seed: int | None = Field(
         None, ge=0, description="Seed of the first row of each level; the next rows count on. From 0 if missing."
     )
-    subset: Names | None = Field(None, description="Configuration of a hub data set, or a list of them.")
-    split: Names = Field("train", description="Split of a hub data set, or a list of them.")
+    subset: Names | None = Field(None, description="Configurations of a hub data set.")
+    split: Names = Field("train", description="Splits of a hub data set.")
     revision: str | None = Field(
         None,
         description="Commit, branch or tag of a hub data set; pin a commit.",
     )
     files: Names | None = Field(
         None,
-        description="Files of a hub data set in place of `subset`: a glob or a list, as in `all/train/*.parquet`.",
+        description="Files of a hub data set instead of `subset`, as `all/train/*.parquet`.",
     )
     where: str | None = Field(
         None,
-        description="SQL condition on the source's columns, as in `problem_is_valid = 'Yes'`; other rows are not read.",
+        description="SQL condition on the source's columns, as `problem_is_valid = 'Yes'`.",
     )
-    quota: Quota | None = Field(None, description="Which of these rows are drawn; all if missing.")
+    quota: Quota | None = Field(None, description="Which of these rows to draw; all if missing.")
     join: Join | None = Field(
         None,
-        description="A second table whose rows are added to the source's.",
+        description="A second table to join.",
     )
     license: License = Field(UNKNOWN, description="Licence of the source, an SPDX expression, or `unknown`.")
-    url: Url | None = Field(None, description="Where the source is published: a link on the card.")
+    url: Url | None = Field(None, description="Link to the source, for the card.")
     limit: int | None = Field(None, ge=1, description="Read only the first rows.")
-    weight: float = Field(1.0, gt=0, description="The source's relative share of `export.size`.")
+    weight: float = Field(1.0, gt=0, description="Relative share of `export.size`.")
     bad_rows: int = Field(
         0,
         ge=0,
-        description="Max rows that may be unreadable or of a wrong type; they are set aside in "
-        "`stages/01-sources/quarantine`.",
+        description="Max unreadable rows, which are set aside in `stages/01-sources/quarantine`.",
     )
     columns: ProblemColumns = Field(
         default_factory=ProblemColumns, description="The column map. A column is a path, or `{ path | value, take }`."
     )
     prior_attempts: tuple[PriorAttempts, ...] = Field(
         (),
-        description="Pass rates that came with the rows, from which the difficulty model learns what to expect; they "
-        "decide nothing by themselves.",
+        description="Pass rates that came with the rows (docs/how-to/sources.md).",
     )
     code: CodeColumns | None = Field(None, description="Tests, solutions and limits of a source of code problems.")
     processes: bool = Field(
         False,
-        description="Programs may start processes of their own; code only.",
+        description="Code: programs may start processes.",
     )
 
     @model_validator(mode="before")

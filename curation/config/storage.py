@@ -12,8 +12,7 @@ class StorageSettings(Settings):
 
     mirror: Url | None = Field(
         None,
-        description="Folder or URL (`s3://bucket/runs/small`) to which published sets, checkpoints and logs are "
-        "copied.",
+        description="Folder or URL (`s3://bucket/runs/small`) for copies of published sets, checkpoints and logs.",
     )
 
 

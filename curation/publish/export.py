@@ -35,15 +35,15 @@ CURATED = pl.Schema(
         "unbiased_pass_rate": pl.Float64(),  # free of the bias of early stopping
         "pass_rate_low": pl.Float64(),  # 95 % Wilson interval
         "pass_rate_high": pl.Float64(),
-        "decided_by": pl.String(),  # all attempts; or after how many it was certain, or foreseen with which probability
-        "informed_by": pl.String(),  # whose attempts the decision rests on, as `policy 9, other 16`
-        "measured_on": pl.String(),  # the day on which these attempts were begun, YYYY-MM-DD in UTC
-        "first_policy": pl.String(),  # stage 1 where there are two stages, else null
+        "decided_by": pl.String(),  # all attempts, or after how many it was certain or predicted
+        "informed_by": pl.String(),  # attempts used for the decision, as `policy 9, other 16`
+        "measured_on": pl.String(),  # day of the first attempt, YYYY-MM-DD in UTC
+        "first_policy": pl.String(),  # of stage 1, or null
         "first_pass_rate": pl.Float64(),
-        "translation_of": pl.String(),  # id of the original of a translation, else null
-        "pass_rate_of": pl.String(),  # whose pass rate this is: a translation's original; null: the row's own
-        "accepted": ACCEPTED,  # answers that a model took for the reference: each as good; empty if there are none
-        "also_from": COPIES,  # where its merged copies stood, and under which licences; empty where there are none
+        "translation_of": pl.String(),  # id of a translation's original, or null
+        "pass_rate_of": pl.String(),  # id of the original whose pass rate this is, or null
+        "accepted": ACCEPTED,  # further answers that a model accepted
+        "also_from": COPIES,  # its merged copies and their licences
     }
 )
 

@@ -1,7 +1,7 @@
 """Compares answers in `math_judge`'s worker processes, one announced step per comparison.
 
 A job is JSON: ``{"do": "judge" | "check", "reference": …, "lang": …}`` with distinct ``answers`` and optionally
-``admissible``, ``letter``, ``statement``, ``engine``, ``judges``.
+``admissible``, ``letter``, ``statement``, ``judges``.
 
 Invariant: the result depends only on the job and failed steps, except for milliseconds.
 """
@@ -17,7 +17,6 @@ from curation.plugins import PluginRef
 from curation.records import Outcome
 from curation.verify import answers, own_judges
 from curation.verify.classes import answer_classes
-from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.worker import Guard
 
 DOUBTFUL = " (doubtful)"
@@ -26,12 +25,11 @@ DOUBTFUL = " (doubtful)"
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
     """Run one job, with imports before the first step's limit."""
-    engine = job.get("engine", OWN_ENGINE)
-    (answers if engine == OWN_ENGINE else ENGINES[engine]).load()
+    answers.load()
     judges = [PluginRef(*fields) for fields in job.get("judges", ())]
     for judge in judges:
         judge.load()
-    comparer = _GuardedComparison(job["lang"], engine, job.get("statement"), guard, judges)
+    comparer = _GuardedComparison(job["lang"], job.get("statement"), guard, judges)
     if job["do"] == "check":
         return _check(job["reference"], comparer)
     references = [job["reference"], *job.get("admissible", ())]
@@ -44,15 +42,11 @@ def _check(reference: str, compare: _GuardedComparison) -> dict[str, Any]:
         outcome, method = compare.by_own(claimed, "reference", reference, reference)
         why = None if outcome is Outcome.CORRECT else f"judged by itself it is {outcome.value}: {method}"
         return {"failed": None if outcome in (Outcome.CORRECT, Outcome.WRONG) else outcome.value, "why": why}
-    lang, engine, guard = compare.lang, compare.engine, compare.guard
+    guard = compare.guard
     failed = guard.enter("reference")
     if failed is not None:
         return {"failed": failed.value, "why": f"verifying the reference against itself ended as {failed.value}"}
-    defect = (
-        answers.check_reference(reference, lang=lang)
-        if engine == OWN_ENGINE
-        else ENGINES[engine].check_reference(reference)
-    )
+    defect = answers.check_reference(reference, lang=compare.lang)
     guard.leave()
     return {"failed": None, "why": defect}
 
@@ -104,7 +98,6 @@ class _GuardedComparison:
     """One comparison as one announced step."""
 
     lang: str
-    engine: str
     statement: str | None
     guard: Guard
     judges: Sequence[PluginRef] = ()
@@ -149,21 +142,16 @@ class _GuardedComparison:
         return (Outcome.CORRECT if found else Outcome.WRONG), claimed.name + (DOUBTFUL if found is None else "")
 
     def built_in(self, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        """Return the verdict of the engine."""
-        if self.engine == OWN_ENGINE:
-            quick = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)
-            if quick is not None:
-                return quick.outcome, method_of(quick)
+        """Return the verdict of `curation.verify.answers`."""
+        quick = answers.quick_compare(reference, answer, lang=self.lang, statement=self.statement)
+        if quick is not None:
+            return quick.outcome, method_of(quick)
         failed = self.guard.enter(step)
         if failed is not None:
             return failed, _failure_reason(failed)
-        if self.engine == OWN_ENGINE:
-            comparison = answers.compare(reference, answer, lang=self.lang, statement=self.statement)
-            verdict = comparison.outcome, method_of(comparison)
-        else:
-            verdict = ENGINES[self.engine].compare(reference, answer)
+        comparison = answers.compare(reference, answer, lang=self.lang, statement=self.statement)
         self.guard.leave()
-        return verdict
+        return comparison.outcome, method_of(comparison)
 
 
 def method_of(comparison: answers.AnswerComparison) -> str:

@@ -20,7 +20,6 @@ from curation.records import Outcome
 from curation.response_formats import ANY
 from curation.verify import answers
 from curation.verify.classes import answer_classes
-from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.extraction import extract_answer, read_answer
 from curation.verify.judge_worker import DOUBTFUL, best_verdict, method_of
 from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
@@ -146,17 +145,15 @@ class MathJudge:
         workers: int | None = None,
         limit_s: float = 2.0,
         memory_mb: int = 2048,
-        engine: str = OWN_ENGINE,
         response_format: str = ANY,
         judges: Sequence[PluginRef] = (),
     ) -> None:
-        self.engine, self.response_format, self.judges = engine, response_format, tuple(judges)
-        version = answers.VERSION if engine == OWN_ENGINE else ENGINES[engine].engine_version()
-        self.version = " ".join([version, *(judge.label for judge in judges)])
-        self._is_quick = engine == OWN_ENGINE and not judges
+        self.response_format, self.judges = response_format, tuple(judges)
+        self.version = " ".join([answers.VERSION, *(judge.label for judge in judges)])
+        self._is_quick = not judges
         self.limits = WorkerLimits(limit_s, memory_mb)
         self._pool = WorkerPool("curation.verify.judge_worker:run", workers or os.cpu_count() or 1, self.limits)
-        self._job = {"engine": engine, "judges": [astuple(judge) for judge in judges]}
+        self._job = {"judges": [astuple(judge) for judge in judges]}
         self._open = False
 
     def __enter__(self) -> Self:

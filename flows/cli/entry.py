@@ -27,16 +27,14 @@ app = typer.Typer(
 
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe, as in stage1.band.attempts=8."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, as stage1.band.attempts=8."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run.")]
-Gpus = Annotated[
-    int | None, typer.Option("--gpus", metavar="N", min=0, help="GPUs of this machine to use, an engine on each.")
-]
+Gpus = Annotated[int | None, typer.Option("--gpus", metavar="N", min=0, help="GPUs to use, an engine on each.")]
 Batch = Annotated[
     str | None,
-    typer.Option("--batch", metavar="KIND", help="Print the job file of slurm or kubernetes, and start nothing."),
+    typer.Option("--batch", metavar="KIND", help="Only print the job file of slurm or kubernetes."),
 ]
 
 
@@ -52,7 +50,7 @@ def _print_version(asked: bool) -> None:
 def goldilocks(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress, only warnings.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Name the stages that were finished before, too.")
+        bool, typer.Option("--verbose", "-v", help="Also name stages that were already finished.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print the trace of an error.")] = False,
     _version: Annotated[
@@ -75,10 +73,10 @@ def init(
     ),
     model: Annotated[
         str,
-        typer.Option("--model", metavar="MODEL", help="The model whose problems these are: a hub name or a folder."),
+        typer.Option("--model", metavar="MODEL", help="The model to curate for: hub name or folder."),
     ] = "Qwen/Qwen2.5-7B-Instruct",
 ) -> None:
-    """Write a recipe for a file of problems, with its columns found by their names, and print the next command."""
+    """Write a recipe for a file of problems, with its columns found by name, and print the next command."""
     from flows.cli.init import write_recipe
 
     typer.echo("\n".join(write_recipe(rows, out, model)))
@@ -88,17 +86,21 @@ def init(
     short_help="Run a recipe from raw rows to a curated set.", epilog="Example: goldilocks run recipe.toml --dry"
 )
 def run(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to run.")],
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="The recipe.")],
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
-    dry: Annotated[bool, typer.Option("--dry", help="Print what would be done, and do nothing.")] = False,
+    dry: Annotated[bool, typer.Option("--dry", help="Only print what would be done.")] = False,
     offline: Annotated[
         bool,
-        typer.Option("--offline", help="Ask no model: decide from stored attempts; count what is open."),
+        typer.Option("--offline", help="Ask no model; decide from stored attempts."),
     ] = False,
     rehearse: Annotated[
         float | None,
-        typer.Option("--rehearse", metavar="SHARE", help="The whole way on a share, as 0.01, with small policies."),
+        typer.Option(
+            "--rehearse",
+            metavar="SHARE",
+            help="Try the whole recipe on a share of the rows, as 0.01, with small models.",
+        ),
     ] = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Read only the first N rows of each source.")
@@ -107,7 +109,7 @@ def run(
     batch: Batch = None,
     json: Json = False,
 ) -> None:
-    """Run a recipe from raw rows to a curated set; the same command continues a run that was killed."""
+    """Run a recipe from raw rows to a curated set; the same command continues a killed run."""
     from flows.cli.commands import run_recipe
 
     changes = overrides or []
@@ -140,14 +142,14 @@ def run(
     short_help="Show the cost of a run before it starts.", epilog="Example: goldilocks plan recipe.toml --stated"
 )
 def plan(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="Recipe of curation or of training.")],
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="A curation or training recipe.")],
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
-    pilot: Annotated[int, typer.Option(min=1, help="Problems of the pilot.")] = 64,
-    stated: Annotated[bool, typer.Option("--stated", help="Run nothing: use the stated costs.")] = False,
+    pilot: Annotated[int, typer.Option(min=1, help="Problems in the pilot.")] = 64,
+    stated: Annotated[bool, typer.Option("--stated", help="Run nothing; use the recipe's [costs].")] = False,
     json: Json = False,
 ) -> None:
-    """Show the cost of a run before it starts: run its filters, then a pilot through each stage's policy."""
+    """Show the cost of a run before it starts, by its filters and a pilot of each stage."""
     from flows.cli.plan import show_plan, show_training_plan
     from flows.launch.training import is_training_recipe
 
@@ -177,10 +179,10 @@ def status(folder: RunFolder, json: Json = False) -> None:
 )
 def explain(
     folder: RunFolder,
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or the beginning of one.")],
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM_ID", help="A problem's id, or its beginning.")],
     json: Json = False,
 ) -> None:
-    """Show what became of one problem, with the evidence of every decision."""
+    """Show what happened to one problem, with the evidence of every decision."""
     from flows.cli.as_json import print_json
     from flows.cli.explain import explain_problem
     from flows.pipelines.run_tables import explain_table
@@ -199,30 +201,30 @@ def explain(
 def review(
     folder: RunFolder,
     accept: Annotated[
-        str | None, typer.Option("--accept", metavar="ID", help="This problem goes on, with the reference of --answer.")
+        str | None, typer.Option("--accept", metavar="ID", help="Keep this problem, with the reference of --answer.")
     ] = None,
     answer: Annotated[str | None, typer.Option("--answer", metavar="X", help="The right reference.")] = None,
-    reject: Annotated[str | None, typer.Option("--reject", metavar="ID", help="This problem is not used.")] = None,
+    reject: Annotated[str | None, typer.Option("--reject", metavar="ID", help="Drop this problem.")] = None,
     audit: Annotated[
         int | None, typer.Option("--audit", metavar="N", help="Draw N rows of the set, and estimate its wrong labels.")
     ] = None,
     debate: Annotated[
         str | None,
-        typer.Option("--debate", metavar="MODEL", help="Have this model of the recipe judge a debate on each label."),
+        typer.Option("--debate", metavar="MODEL", help="Have this model judge a debate on each label."),
     ] = None,
     debater: Annotated[
         str | None, typer.Option("--debater", metavar="MODEL", help="The model that argues; the judge if missing.")
     ] = None,
     decide_at: Annotated[
         float | None,
-        typer.Option("--decide-at", metavar="P", min=0.51, max=1, help="Accept answers from this probability on."),
+        typer.Option("--decide-at", metavar="P", min=0.51, max=1, help="Accept answers of at least this probability."),
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Debate N problems at most.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Debate at most N problems.")] = None,
     overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="With --debate: change a setting of models.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="With --debate: change a model's setting.")
     ] = None,
 ) -> None:
-    """Show the disputed labels, settle one of them, or have models debate them; the next run applies verdicts."""
+    """Show disputed labels, settle one, or have models debate them; the next run applies the decisions."""
     from curation.records import ConfigError
     from flows.cli.review import debate_labels, review_run
 
@@ -240,15 +242,13 @@ def review(
 )
 def page(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of several.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine a token is asked for.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[str, typer.Option(help="Address to listen on; other machines need a token.")] = ("127.0.0.1"),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 4300,
     prefix: Annotated[
-        str, typer.Option("--prefix", metavar="/PATH", help="Path before every address that a proxy does not take off.")
+        str, typer.Option("--prefix", metavar="/PATH", help="Path prefix that a proxy does not remove.")
     ] = "",
 ) -> None:
-    """Look at a run in a browser: its funnel, rows, attempts and difficulty, its disputed labels, its training."""
+    """Show a run in a browser: funnel, rows, attempts, difficulty, disputed labels, training."""
     from curation.extras import require_extra
 
     require_extra("page", "the page")
@@ -266,12 +266,10 @@ def train(
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder; runs/NAME by default.")] = None,
     resume: Annotated[Path | None, typer.Option("--resume", metavar="DIR", help="Continue this run.")] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only check, in seconds, whether the model can be trained by the recipe.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check whether the model can be trained.")] = False,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="attempts", help="Start from the attempts that the sets' runs sampled."),
+        typer.Option("--data", metavar="attempts", help="Start from the attempts of curation."),
     ] = None,
     gpus: Gpus = None,
     trainer_gpus: Annotated[
@@ -280,7 +278,7 @@ def train(
     ] = None,
     batch: Batch = None,
 ) -> None:
-    """Train a model on curated sets by reinforcement, or continue a training run."""
+    """Train a model on curated sets, or continue a training run."""
     from flows.run.training import check as check_by
     from flows.run.training import default_folder, from_attempts, needs_ranks, train_apart
     from flows.run.training import train as train_by
@@ -336,9 +334,7 @@ def _train_on_gpus(
     epilog="Example: goldilocks evaluate aime24 --policy models/student",
 )
 def evaluate_command(
-    bench: Annotated[
-        str, typer.Argument(metavar="BENCH", help="A bench's .toml file, or a ready one's name; or list.")
-    ],
+    bench: Annotated[str, typer.Argument(metavar="BENCH", help="A .toml file, the name of a ready bench, or list.")],
     policy: Annotated[
         Path | None,
         typer.Option(
@@ -346,11 +342,11 @@ def evaluate_command(
         ),
     ] = None,
     attempts: Annotated[
-        Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts made elsewhere, in place of a policy.")
+        Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts made elsewhere, instead of a policy.")
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="FIELD=COLUMN", help="Where a field of --attempts stands, as in text=response."),
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a field of --attempts, as text=response."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder; runs/evaluate-BENCH-POLICY by default.")
@@ -361,7 +357,7 @@ def evaluate_command(
     ] = None,
     trained_on: Annotated[
         list[Path] | None,
-        typer.Option("--trained-on", metavar="DIR", help="A set, or a training run, that the policy learnt from."),
+        typer.Option("--trained-on", metavar="DIR", help="A set or training run that the policy was trained on."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -381,21 +377,21 @@ def evaluate_command(
 )
 def ablate_command(
     ablation: Annotated[
-        str | None, typer.Argument(metavar="ABLATION", help="A .toml file, or the name of a ready ablation.")
+        str | None, typer.Argument(metavar="ABLATION", help="A .toml file, or a ready ablation.")
     ] = None,
     overrides: Overrides = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Folder; runs/ablate-NAME by default.")
     ] = None,
     analyse: Annotated[
-        Path | None, typer.Option("--analyse", metavar="RUN", help="Map the path of a training run's weights instead.")
+        Path | None, typer.Option("--analyse", metavar="RUN", help="Analyse a training run's weights instead.")
     ] = None,
-    grid: Annotated[int, typer.Option("--grid", min=3, help="With --analyse: points along each direction.")] = 9,
-    problems: Annotated[int, typer.Option(min=1, help="With --analyse: problems asked at each point.")] = 512,
+    grid: Annotated[int, typer.Option("--grid", min=3, help="With --analyse: points per direction.")] = 9,
+    problems: Annotated[int, typer.Option(min=1, help="With --analyse: problems per point.")] = 512,
     attempts: Annotated[int, typer.Option(min=1, help="With --analyse: attempts per problem.")] = 16,
     json: Json = False,
 ) -> None:
-    """Train one recipe for every arm and seed, evaluate, and compare with the base; the same command continues it."""
+    """Train one recipe for every arm and seed, evaluate, and compare with the base."""
     from curation.records import ConfigError
     from flows.cli.ablate import analyse_run, run_ablation
 
@@ -417,13 +413,13 @@ def refresh(
         Path, typer.Option("--policy", metavar="CHECKPOINT", help="A model's folder, or FILE.toml[:NAME].")
     ],
     attempts: Annotated[
-        Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts that training made since.")
+        Path | None, typer.Option("--attempts", metavar="FILE", help="Attempts of training since then.")
     ] = None,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Publish by a far weaker checkpoint too, and an empty set.")
+        bool, typer.Option("--accept", help="Publish even with a far weaker checkpoint or an empty set.")
     ] = False,
 ) -> None:
-    """Judge again, with a new checkpoint, what has become uncertain, and publish the set's next version."""
+    """Measure uncertain problems again with a new checkpoint, and publish the set's next version."""
     from flows.cli.refresh import refresh_run
 
     refresh_run(folder, policy, attempts, accept=accept)
@@ -436,25 +432,25 @@ def refresh(
 def serve(
     places: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RECIPE.toml…", help="Recipes with a schedule; with --reward: runs or sets."),
+        typer.Argument(metavar="RECIPE.toml…", help="Recipes with [schedule]; with --reward: runs or sets."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run folder, for one recipe.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of Prefect's page, or of the judge (8765).")] = None,
-    reward: Annotated[
-        bool, typer.Option("--reward", help="Serve the judge: rewards of responses, for any trainer.")
-    ] = False,
+    reward: Annotated[bool, typer.Option("--reward", help="Serve rewards of responses, for any trainer.")] = False,
     host: Annotated[
-        str, typer.Option(help="With --reward: address to listen on; beyond this machine a key is required.")
+        str, typer.Option(help="With --reward: address to listen on; other machines need a key.")
     ] = "127.0.0.1",
-    workers: Annotated[int | None, typer.Option(min=1, help="With --reward: judging processes; one per core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --reward: processes; one per core by default.")
+    ] = None,
     thinking: Annotated[
-        str, typer.Option("--thinking", metavar="TAG", help="With --reward: the tag of thoughts, as [THINK]; or none.")
+        str, typer.Option("--thinking", metavar="TAG", help="With --reward: tag of thoughts, as [THINK], or none.")
     ] = "<think>",
     response_format: Annotated[
-        str, typer.Option("--format", help="With --reward: how responses give answers, as `verify.response_format`.")
+        str, typer.Option("--format", help="With --reward: as `verify.response_format`.")
     ] = "any",
 ) -> None:
-    """Run recipes on their schedules, training after new sets, refreshes after new checkpoints, until interrupted."""
+    """Run recipes on their schedules, training after new sets, refreshes after new checkpoints."""
     from curation.records import ConfigError
 
     if reward:
@@ -478,14 +474,12 @@ def serve(
     short_help="List the settings of a recipe, and what they mean.", epilog="Example: goldilocks settings stage1.band"
 )
 def settings(
-    key: Annotated[
-        str, typer.Argument(metavar="KEY", help="Only settings below this key, or that have this word.")
-    ] = "",
-    train: Annotated[bool, typer.Option("--train", help="Those of a trainer's recipe.")] = False,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Only settings with this key or word.")] = "",
+    train: Annotated[bool, typer.Option("--train", help="Settings of a training recipe.")] = False,
     json: Json = False,
-    schema: Annotated[bool, typer.Option("--schema", help="The JSON Schema of a recipe, for editors.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")] = False,
 ) -> None:
-    """List every setting of a recipe, with its default and what it means."""
+    """List every setting of a recipe, with its default and meaning."""
     from flows.cli.as_json import print_json
     from flows.cli.settings import print_settings, settings_schema, settings_table
 

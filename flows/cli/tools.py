@@ -17,10 +17,8 @@ verify_app = typer.Typer(
 tools.add_typer(verify_app, name="verify")
 
 Rows = Annotated[Path, typer.Argument(metavar="IN", help="Rows: .jsonl (also .gz, .zst, .bz2, .xz), .parquet or .csv.")]
-Thinking = Annotated[
-    str, typer.Option("--thinking", metavar="TAG", help="The tag in which responses think, as in [THINK]; or none.")
-]
-Workers = Annotated[int | None, typer.Option(min=1, help="Verifier processes; one a core by default.")]
+Thinking = Annotated[str, typer.Option("--thinking", metavar="TAG", help="Tag of thoughts, as [THINK], or none.")]
+Workers = Annotated[int | None, typer.Option(min=1, help="Verifier processes; one per core by default.")]
 
 
 @verify_app.command()
@@ -29,18 +27,18 @@ def statements(
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="One line per row, in order.")],
     columns: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="FIELD=COLUMN", help="Where a field stands, as in statement=question."),
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Column of a field, as statement=question."),
     ] = None,
     bad_rows: Annotated[
         int,
         typer.Option(
             "--bad-rows",
             min=0,
-            help="Most rows set aside that cannot be read, in OUT.jsonl.quarantine.parquet.",
+            help="Max unreadable rows, set aside in OUT.jsonl.quarantine.parquet.",
         ),
     ] = 0,
 ) -> None:
-    """Run the format filter alone: keep or reason, with its evidence, for each row."""
+    """Run the format filter alone, with the reason and evidence for each row."""
     from flows.cli.files import classify_file
 
     classify_file(rows, out, columns or [], bad_rows)
@@ -55,10 +53,10 @@ def overlap(
         list[str] | None,
         typer.Option("--method", help="ngram, words (both by default), embedding (an extra); repeatable."),
     ] = None,
-    field: Annotated[str | None, typer.Option(help="Where a row's statement stands.")] = None,
-    benchmark_field: Annotated[str | None, typer.Option(help="The same for the benchmarks.")] = None,
+    field: Annotated[str | None, typer.Option(help="Column of the statement.")] = None,
+    benchmark_field: Annotated[str | None, typer.Option(help="Column of the benchmarks' statement.")] = None,
 ) -> None:
-    """Find rows that overlap with benchmarks: which row, by which method, with which score."""
+    """Find rows that overlap with benchmarks, with row, method and score."""
     from flows.cli.files import decontaminate_file
 
     decontaminate_file(rows, against, out, methods or [], field, benchmark_field)
@@ -74,8 +72,8 @@ def answers(
         str,
         typer.Option(
             "--format",
-            help="How a `pred` gives its answer, as `verify.response_format` of a recipe: any, boxed, hashes, cue, "
-            "choice, a tag as <answer>; loose takes answers and whatever people wrote.",
+            help="As `verify.response_format`: any, boxed, hashes, cue, choice, a tag as <answer>; "
+            "loose also accepts bare answers.",
         ),
     ] = "loose",
     judges: Annotated[
@@ -103,10 +101,10 @@ def code(
     workers: Workers = None,
     every: Annotated[bool, typer.Option("--every", help="Run every test, also after the first that fails.")] = False,
     isolation: Annotated[
-        str | None, typer.Option("--isolation", metavar="RUNG", help="This isolation and no other; see doctor.")
+        str | None, typer.Option("--isolation", metavar="RUNG", help="Use only this isolation; see doctor.")
     ] = None,
     no_isolation: Annotated[
-        bool, typer.Option("--no-isolation", help="Run the programs unprotected where nothing protects. Dangerous.")
+        bool, typer.Option("--no-isolation", help="Run programs unprotected if there is no isolation. Dangerous.")
     ] = False,
     thinking: Thinking = "<think>",
 ) -> None:
@@ -127,7 +125,7 @@ def code(
 
 @tools.command(short_help="Show how this machine isolates foreign code.", epilog="Example: goldilocks doctor")
 def doctor() -> None:
-    """Show how this machine isolates foreign code, property by property, by trying each."""
+    """Show how this machine isolates foreign code, by trying each property."""
     from flows.cli.doctor import print_diagnosis
 
     print_diagnosis()
@@ -137,13 +135,13 @@ def doctor() -> None:
 def language(
     rows: Rows,
     out: Annotated[Path, typer.Option("--out", metavar="OUT.jsonl", help="The rows with `lang` and `confidence`.")],
-    field: Annotated[str, typer.Option(help="Where the text stands.")] = "text",
+    field: Annotated[str, typer.Option(help="Column of the text.")] = "text",
     among: Annotated[
-        list[str] | None, typer.Option("--among", metavar="LANG", help="A language it can be; repeatable.")
+        list[str] | None, typer.Option("--among", metavar="LANG", help="A possible language; repeatable.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Another fastText model's file.")] = None,
+    model: Annotated[str | None, typer.Option(help="Another fastText model.")] = None,
 ) -> None:
-    """Identify the language of texts, without their formulas, code and numbers."""
+    """Identify the language of texts."""
     from flows.publish.languages import detect_language_file
     from flows.run.terminal import echo
 
@@ -185,11 +183,11 @@ def diff(
     old: Annotated[str, typer.Argument(metavar="A", help="A run, a curated set, or a version of a run's set: RUN@2.")],
     new: Annotated[str, typer.Argument(metavar="B", help="The same, to compare with A.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Every problem's row, as .parquet or .jsonl.")
+        Path | None, typer.Option("--out", metavar="FILE", help="Write a row per problem, as .parquet or .jsonl.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare two curated sets: who came in, who left and why, whose pass rate moved, which contents differ."""
+    """Compare two curated sets: new and dropped problems with reasons, moved pass rates, changed contents."""
     from flows.cli.diff import diff_folders, print_diff
 
     print_diff(diff_folders(old, new, out=out), out, as_json=json)
@@ -204,10 +202,10 @@ def publish(
     name: Annotated[
         str | None, typer.Option("--to", metavar="NAME", help="The data set on the hub, OWNER/NAME.")
     ] = None,
-    push: Annotated[bool, typer.Option("--push", help="Send it; without, list what would be sent.")] = False,
+    push: Annotated[bool, typer.Option("--push", help="Send it; otherwise list what would be sent.")] = False,
     public: Annotated[bool, typer.Option("--public", help="Make a new data set public.")] = False,
     receipt: Annotated[
-        bool, typer.Option("--receipt", help="Measure what the run's curation was worth, and write its receipt.")
+        bool, typer.Option("--receipt", help="Measure the value of the curation, and write the receipt.")
     ] = False,
     ablation: Annotated[
         Path | None,
@@ -215,14 +213,14 @@ def publish(
     ] = None,
     restore: Annotated[bool, typer.Option("--restore", help="Put withheld texts back from the sources.")] = False,
     home: Annotated[
-        Path, typer.Option("--from", metavar="FOLDER", help="With --restore: where relative paths of sources begin.")
+        Path, typer.Option("--from", metavar="FOLDER", help="With --restore: folder of relative paths.")
     ] = Path(),
     places: Annotated[
         list[str] | None,
         typer.Option("--source", metavar="NAME=PATH", help="With --restore: the path of a source; repeatable."),
     ] = None,
 ) -> None:
-    """Push a published set to a hub, as one commit with a tag per version; nothing is sent without --push."""
+    """Push a set to the hub, as one commit with a tag per version; nothing is sent without --push."""
     from curation.records import ConfigError
 
     if (name is not None) + receipt + restore != 1:
@@ -245,9 +243,9 @@ def publish(
 def verify_receipt(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or of a curated set.")],
     quick: Annotated[bool, typer.Option("--quick", help="Plant no defects again.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compute every figure of a set's receipt again that needs no GPU; status 1 if one differs."""
+    """Compute the figures of a set's receipt again; status 1 if one differs."""
     from flows.cli.publish import print_verification
 
     print_verification(folder, quick=quick, as_json=json)

@@ -127,15 +127,13 @@ def ray_runner() -> Iterator[RayRunner]:
 
 
 def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
-    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.engine, judge.response_format, judge.judges)
+    return _judge, (judge.limits.step_s, judge.limits.memory_mb, judge.response_format, judge.judges)
 
 
 @lru_cache(maxsize=4)
-def _judge(
-    limit_s: float, memory_mb: int, engine: str, response_format: str, judges: tuple[PluginRef, ...]
-) -> MathJudge:
+def _judge(limit_s: float, memory_mb: int, response_format: str, judges: tuple[PluginRef, ...]) -> MathJudge:
     """Return this worker process's verifier, which ends with it."""
-    return MathJudge(1, limit_s, memory_mb, engine, response_format, judges)
+    return MathJudge(1, limit_s, memory_mb, response_format, judges)
 
 
 @cache

@@ -34,8 +34,7 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
         tests = None if isinstance(run, BenchRun) else TESTS_A_GROUP
         return ProgramJudge(VariantProblems(run), run.recipe.seed, run.recipe.workers, tests)
     settings = run.recipe.verify
-    limits, judges = settings.limits(tries), own_judges(run)
-    return MathJudge(run.recipe.workers, *limits, settings.engine, settings.response_format, judges)
+    return MathJudge(run.recipe.workers, *settings.limits(tries), settings.response_format, own_judges(run))
 
 
 def own_judges(run: Run) -> list[PluginRef]:

@@ -7,7 +7,7 @@ import random
 import polars as pl
 import pytest
 
-from curation.planting import CUT_INPUT, FIRST, KINDS, WRONG_OUTPUT, changed, corrupt, plant_rows, spoil_tests
+from curation.planting import CUT_INPUT, FIRST, KINDS, WRONG_OUTPUT, corrupt, plant_rows, spoil_tests
 from curation.records import PROBLEM, TEST, problem_id
 
 LONG = (
@@ -67,16 +67,6 @@ def test_the_same_seed_plants_the_same_whatever_the_order_of_the_rows() -> None:
     assert not one.rows.equals(plant_rows(own, BENCH, 4, most=3, beside=5).rows)
 
 
-def test_few_rows_carry_what_they_can_and_none_carries_nothing() -> None:
-    assert plant_rows(problems(3), [], 0, most=100, beside=100).planted["kind"].to_list() == list(KINDS)[:3]
-    assert plant_rows(problems(0), BENCH, 0, most=100, beside=100).planted.is_empty()
-
-
-def test_of_programs_only_copies_and_contamination_are_planted() -> None:
-    kinds = set(plant_rows(problems(20), BENCH, 0, most=2, beside=0, math=False).planted["kind"])
-    assert kinds == {"duplicate", "near_duplicate", "contaminated", "contaminated_reworded"}
-
-
 def test_a_quarter_of_the_tests_is_spoilt_in_turn() -> None:
     rows = [("p", index, f"3\n1 2 {index}\n", str(index), "given") for index in range(8)]
     rows += [("q", index, "1\n", "2", "given") for index in range(3)]
@@ -97,12 +87,3 @@ def test_a_quarter_of_the_tests_is_spoilt_in_turn() -> None:
 def test_a_corrupted_output_differs_in_tokens(answer: bytes) -> None:
     for seed in range(20):
         assert corrupt(answer, random.Random(seed)).split() != answer.split()
-
-
-def test_copies_keep_their_numbers_but_for_the_recipe_that_changes_one() -> None:
-    text, draw = LONG.format(9), random.Random(0)
-    for recipe in ("typography", "word"):
-        copy = changed(text, recipe, draw, ["another"])
-        assert copy != text
-        assert [c for c in copy if c.isdigit()] == [c for c in text if c.isdigit()]
-    assert "10 rows" in changed("9 rows", "number", draw, [])

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
-
-import polars as pl
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from curation import errors
 from curation.records import (
-    ATTEMPT,
-    COUNTED_OUTCOMES,
-    DECISION,
-    DROPPED,
-    PASS_RATE,
-    PROBLEM,
-    VERDICT,
-    DropReason,
-    GoldilocksError,
-    Outcome,
     normalise_text,
     problem_id,
 )
-
-SCHEMAS = {"ATTEMPT": ATTEMPT, "DECISION": DECISION, "PASS_RATE": PASS_RATE, "PROBLEM": PROBLEM, "VERDICT": VERDICT}
+from tests.curation.tables import check_table
 
 
 def test_the_id_never_changes_by_accident() -> None:
@@ -33,39 +17,6 @@ def test_the_id_never_changes_by_accident() -> None:
     assert problem_id("What is 12 + 30?") == "c4f47d2805255fde9bb7"
     assert problem_id("Combien font 3² ?", ["A) 6", "B) 9"]) == "f8281a10bd4cd4f5bb7e"
     assert problem_id("What is 12 + 30?", domain="code") == "88c1b78383b4421b09f2"
-
-
-@pytest.mark.parametrize(
-    ("text", "same"),
-    [
-        ("What is  12 + 30?", "  What\tis\n12 + 30?\r\n"),
-        ("a\u00a0b \u2009c", "a b c"),
-        ("Café", "Cafe\u0301"),
-        ("Cafe\u200b\u0301", "Café"),
-        ("Å", "\u212b"),
-        ("“Ann’s” ‘x’", "\"Ann's\" 'x'"),
-        ("pro\u00adduct\u200b of\ufeff 3", "product of 3"),
-    ],
-)
-def test_the_id_ignores_how_the_text_is_written(text: str, same: str) -> None:
-    assert problem_id(text) == problem_id(same)
-
-
-@pytest.mark.parametrize(
-    ("text", "other"),
-    [
-        ("Find X.", "Find x."),
-        ("Find 3²", "Find 32"),
-        ("Find x₂", "Find x2"),
-        ("Find ½", "Find 1/2"),
-        ("Find 3.", "Find 3"),
-        ("Is A ⊂ B", "Is A ⊆ B"),
-        ("1 2", "12"),
-        ("Find ℝ", "Find R"),
-    ],
-)
-def test_the_id_sees_what_carries_meaning(text: str, other: str) -> None:
-    assert problem_id(text) != problem_id(other)
 
 
 def test_the_id_sees_choices_and_domain() -> None:
@@ -83,10 +34,6 @@ def test_the_id_sees_choices_and_domain() -> None:
     assert problem_id("Pick one.", [" 1", "2\n"]) == problem_id("Pick one.", ["1", "2"])
 
 
-def test_a_separator_in_the_text_does_not_make_choices() -> None:
-    assert problem_id("Pick\x1f1\x1f2") != problem_id("Pick", ["1", "2"])
-
-
 @given(st.text(st.characters(codec=None)))
 @example("e\u200b\u0301")
 @example("\u00ad’\u0301 ")
@@ -98,50 +45,9 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
     assert problem_id(text) == problem_id(once)
 
 
-@given(st.text())
-def test_composed_and_decomposed_text_is_the_same_problem(text: str) -> None:
-    assert normalise_text(unicodedata.normalize("NFD", text)) == normalise_text(unicodedata.normalize("NFC", text))
-
-
-@given(st.text(st.characters(codec="ascii")))
-def test_the_short_way_for_ascii_is_the_long_way(text: str) -> None:
-    accented = normalise_text(text + " é")
-    assert accented == f"{normalise_text(text)} é".strip()
-
-
 def test_a_lone_surrogate_has_an_id() -> None:
     assert len(problem_id("broken \ud835 text")) == 20
 
 
-def test_the_schemas_hang_together() -> None:
-    assert DROPPED.names() == [*PROBLEM.names(), "stage", "reason", "evidence"]
-    assert set(PASS_RATE) <= set(DECISION)
-    assert all(DECISION[name] == dtype for name, dtype in PASS_RATE.items())
-    attempt_key = ["problem", "policy", "prompt", "sampling", "index"]
-    assert ATTEMPT.names()[:5] == VERDICT.names()[:5] == attempt_key
-    assert all(ATTEMPT[name] == VERDICT[name] for name in attempt_key)
-    assert {outcome.value for outcome in Outcome} <= set(PASS_RATE)
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_schema_makes_an_empty_frame(name: str) -> None:
-    assert pl.DataFrame(schema=SCHEMAS[name]).schema == SCHEMAS[name]
-
-
-def test_the_verifiers_failures_are_not_judged() -> None:
-    assert set(Outcome) - set(COUNTED_OUTCOMES) == {Outcome.TIMEOUT, Outcome.BROKEN}
-
-
-def test_reasons_are_written_as_they_are_named() -> None:
-    assert [reason.value for reason in DropReason] == [reason.name.lower() for reason in DropReason]
-
-
-def test_every_error_is_one_family() -> None:
-    family = [
-        value
-        for value in vars(errors).values()
-        if isinstance(value, type) and issubclass(value, Exception) and value.__module__ == errors.__name__
-    ]
-    assert len(family) == 7
-    assert all(issubclass(error, GoldilocksError) for error in family)
-    assert all(error.__name__ in (GoldilocksError.__doc__ or "") for error in family)
+def test_the_id_ignores_how_a_text_is_written_and_sees_what_carries_meaning() -> None:
+    check_table("same id", lambda text, other: problem_id(text) == problem_id(other))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from dataclasses import astuple
 
 import pytest
 from hypothesis import given
@@ -13,73 +12,36 @@ from pydantic import ValidationError
 from curation.config.policies import TorchModel
 from curation.policies.seeds import about_of, key_of
 from curation.records import RequestRefused
-from curation.thinking import THINK, ResponseParts, ThinkingTags, response_text, split_response
+from curation.thinking import THINK, ThinkingTags, response_text, split_response
+from tests.curation.tables import check_refused, check_table
 
 MISTRAL = ThinkingTags.of("[THINK]")
 
 
-@pytest.mark.parametrize(
-    ("setting", "opening", "closing"),
-    [
-        ("<think>", "<think>", "</think>"),
-        ("[THINK]", "[THINK]", "[/THINK]"),
-        ("<seed:think>", "<seed:think>", "</seed:think>"),
-        (("<|begin|>", "<|end|>"), "<|begin|>", "<|end|>"),
-        ("none", "", ""),
-    ],
-)
-def test_settings(setting: str | tuple[str, str], opening: str, closing: str) -> None:
-    assert ThinkingTags.of(setting) == ThinkingTags(opening, closing)
-    assert ThinkingTags.of(setting).are_used == (setting != "none")
-    assert TorchModel(model="m", thinking=setting).thinking == setting
+def test_settings() -> None:
+    def tags(setting: str | list[str]) -> tuple[str, str]:
+        wanted = tuple(setting) if isinstance(setting, list) else setting
+        found = ThinkingTags.of(wanted)
+        assert found.are_used == (setting != "none")
+        assert TorchModel(model="m", thinking=wanted).thinking == wanted
+        return found.open, found.close
+
+    check_table("thinking tags", tags)
 
 
-@pytest.mark.parametrize(
-    "setting",
-    ["", "think", "None", "</think>", "<think]", "<think", "< think>", ("<a>", ""), ("<a>", "<a>"), ("a", "ab")],
-)
-def test_what_is_no_tag_is_refused(setting: str | tuple[str, str]) -> None:
-    with pytest.raises(ValidationError, match=r"is no tag|neither of which"):
-        TorchModel(model="m", thinking=setting)
+def test_what_is_no_tag_is_refused() -> None:
+    def model(setting: str | list[str]) -> TorchModel:
+        return TorchModel(model="m", thinking=tuple(setting) if isinstance(setting, list) else setting)
+
+    check_refused("no tags", model, ValidationError)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "end"),
-    [
-        ("<|assistant|>\n<think>\n", "<think>\n"),
-        ("<|assistant|><think>", "<think>"),
-        ("<|assistant|>\n<think>\n\n</think>\n\n", "<think>\n\n</think>\n\n"),
-        ("<|assistant|>\n", ""),
-        ("<think>old</think>4<|user|>more<|assistant|>", ""),
-        ("write <think> first<|assistant|>", ""),
-        ("<think>\nfirst", ""),
-        ("</think>", ""),
-        ("", ""),
-    ],
-)
-def test_the_end_of_a_prompt_that_is_the_responses(prompt: str, end: str) -> None:
-    assert THINK.end_of(prompt) == end
-    assert MISTRAL.end_of(prompt) == ThinkingTags.of("none").end_of(prompt) == ""
+def test_the_end_of_a_prompt_that_is_the_responses() -> None:
+    check_table("end of a prompt", THINK.end_of)
 
 
-@pytest.mark.parametrize(
-    ("text", "house"),
-    [
-        ("[THINK]a[/THINK]b", "<think>a</think>b"),
-        ("[THINK]a", "<think>a"),
-        ("[THINK]a </think>[/THINK]b", "<think>a [/THINK]</think>b"),  # a word of the text ends no thoughts
-        ("<think>a</think>b", "[THINK]a[/THINK]b"),  # these are not its tags
-        ("b", "b"),
-    ],
-)
-def test_the_form_of_the_house(text: str, house: str) -> None:
-    assert MISTRAL.house_form(text) == house
-    assert THINK.house_form(text) == ThinkingTags.of("none").house_form(text) == text
-
-
-def test_tags_that_are_parts_of_longer_words_are_no_obstacle() -> None:
-    tags = ThinkingTags.of(("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"))
-    assert tags.house_form(f"{tags.open}a{tags.close}b") == "<think>a</think>b"
+def test_the_form_of_the_house() -> None:
+    check_table("house form", MISTRAL.house_form)
 
 
 @given(st.lists(st.sampled_from(["[THINK]", "[/THINK]", "<think>", "</think>", "a", " "])).map("".join))
@@ -90,21 +52,8 @@ def test_nothing_is_lost_or_taken_for_a_tag(text: str) -> None:
     assert MISTRAL.house_form(house) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("<think>a</think>b", ("a", "b")),
-        ("a</think>b", ("a", "b")),  # the template opened it
-        ("<think>\n\n</think>\n\nb", ("\n\n", "\n\nb")),
-        ("b", ("", "b")),
-        ("<think>a", ("a", None)),
-        ("so <think>a", ("a", None)),
-        ("<think>a</think>b</think>c", ("a</think>b", "c")),
-        ("", ("", "")),
-    ],
-)
-def test_thoughts_and_answer(text: str, parts: tuple[str, str | None]) -> None:
-    assert split_response(text) == ResponseParts(*parts)
+def test_thoughts_and_answer() -> None:
+    check_table("thoughts and answer", lambda text: astuple(split_response(text)))
 
 
 def test_a_closing_tag_alone_says_that_the_template_opened_it() -> None:
@@ -124,73 +73,19 @@ def test_attempts_of_other_tags_have_other_keys() -> None:
     assert key_of(plain, "m@1").prompt == "solve@1"
 
 
-def test_templates_are_told_not_to_think() -> None:
-    assert THINK.template_arguments == MISTRAL.template_arguments == {}
-    assert ThinkingTags.of("none").template_arguments == {"enable_thinking": False, "thinking": False}
-
-
 WRITTEN = "<think>\n2 + 2\n</think>\n4"
 THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "2 +"}, {"type": "text", "text": " 2"}]}
 ANSWER = {"type": "text", "text": "4", "thinking": None}  # tables give every part every key
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        WRITTEN,
-        {"role": "assistant", "content": WRITTEN, "reasoning_content": None, "tool_calls": []},
-        {"content": "4", "reasoning_content": "2 + 2"},
-        {"content": "4", "reasoning": "2 + 2", "reasoning_content": "2 + 2"},
-        {"content": [ANSWER], "reasoning": "2 + 2"},
-        {"content": [THOUGHT, ANSWER]},
-        {"content": [{"type": "thinking", "thinking": "2 + 2", "closed": True}, ANSWER]},
-        {"content": [THOUGHT, ANSWER], "reasoning": "2 + 2", "tool_calls": None},
-        {"content": [{"type": "text", "text": "<think>\n2 + 2\n</think>\n"}, ANSWER]},
-        [THOUGHT, ANSWER],
-    ],
-)
-def test_all_forms_of_a_reply_are_one_text(message: Any) -> None:
-    assert response_text(message, THINK, "here") == WRITTEN
+def test_all_forms_of_a_reply_are_one_text() -> None:
+    check_table("replies", lambda message: response_text(message, THINK, "here"))
 
 
-@pytest.mark.parametrize(
-    ("message", "text"),
-    [
-        ({"role": "assistant"}, ""),
-        ({"content": None, "tool_calls": None}, ""),
-        ({"content": []}, ""),
-        ({"content": None, "refusal": "I cannot help."}, "I cannot help."),
-        ({"content": [{"type": "refusal", "refusal": "I cannot help."}]}, "I cannot help."),
-        ({"content": "4", "tool_calls": [{"function": {"name": "f"}}]}, "4"),
-        ({"content": None, "reasoning_content": "2 + 2 is"}, "<think>\n2 + 2 is"),  # cut off
-        ({"content": [THOUGHT]}, "<think>\n2 + 2"),
-        ({"content": "2 + 2</think>4"}, "<think>2 + 2</think>4"),
-        (ANSWER, "4"),
-    ],
-)
-def test_replies_without_thoughts_or_without_an_answer(message: Any, text: str) -> None:
-    assert response_text(message, THINK, "here") == text
-
-
-@pytest.mark.parametrize(
-    ("message", "why"),
-    [
-        (
-            {"content": [{"type": "image_url", "image_url": "x"}]},
-            "here: the reply has a part of unknown type 'image_url'",
-        ),
-        ({"content": [THOUGHT, {"type": "text"}]}, "a part of unknown type 'text': {'type': 'text'}"),
-        ({"content": [{"type": "thinking", "thinking": [{"type": "sum"}]}]}, "unknown type 'sum'"),
-        ({"content": 5}, "unknown type 'int'"),
-        (None, "unknown type 'NoneType'"),
-        ({"reasoning": {"summary": "x"}, "content": "4"}, "unknown type None"),
-        ({"said": "4"}, "unknown type None"),
-        ({"content": None, "tool_calls": [{"function": {"name": "f"}}]}, "here: the reply calls tools and has no text"),
-    ],
-)
-def test_a_reply_that_cannot_be_read_is_refused_and_not_judged(message: Any, why: str) -> None:
-    with pytest.raises(RequestRefused, match=re.escape(why)) as refused:
-        response_text(message, THINK, "here")
+def test_a_reply_that_cannot_be_read_is_refused_and_not_judged() -> None:
+    check_refused("replies refused", lambda message: response_text(message, THINK, "here"), RequestRefused)
+    with pytest.raises(RequestRefused) as refused:
+        response_text(None, THINK, "here")
     assert refused.value.kind == "unusable"
 
 

@@ -1,5 +1,4 @@
-"""One temporary Prefect server for all tests of the flows, one finished run of the demo, one chain of a cron: none of
-them is made twice."""
+"""One temporary Prefect server for all tests of the flows, and one finished run of the demo."""
 
 from __future__ import annotations
 
@@ -10,7 +9,6 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,22 +57,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="session")
-def cron_chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[list[str]]]:
-    """What a cron and an event made of a served recipe, without anybody touching it; see `cron_chain`."""
-    from tests.flows.serve.cron_chain import running_chain
-
-    with running_chain(tmp_path_factory.mktemp("cron")) as chain:
-        yield chain
-
-
-@pytest.fixture(scope="session", autouse=True)
-def waits_begin(request: pytest.FixtureRequest) -> None:
-    """The cron's minute begins with the first test of the flows, so that it passes while others run."""
-    if any("cron_chain" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        request.getfixturevalue("cron_chain")
 
 
 @pytest.fixture(scope="session")

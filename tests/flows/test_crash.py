@@ -1,4 +1,4 @@
-"""kill -9 at up to six moments of one run, the same command after each: the same bytes, and nothing done twice."""
+"""kill -9 at up to four moments of one run, the same command after each: the same bytes, and nothing done twice."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", *OVERRI
 MOMENTS = {
     "filtering": "stages/02-statements/shards/00002.json",
     "storing attempts": "attempts/*/part-*.parquet",
-    "judging": "verdicts/stage1/*/shards/00001.json",
     "deciding": "decisions/stage2/*/shards/00003.json",
-    "translating": "stages/10-translation/stage.json",
     "publishing": ".aside-curated/data",
 }
 
@@ -57,7 +55,7 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bytes(demo_run: Path, tmp
         wait_gone(children)
         assert finished_files(folder).items() >= finished.items()
         finished = finished_files(folder)
-    assert len(killed) > 3, killed
+    assert len(killed) > 2, killed
     assert finished
 
     run_recipe(DEMO, OVERRIDES, folder)

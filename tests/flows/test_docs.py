@@ -134,8 +134,3 @@ def test_the_demo_card_is_what_the_demo_renders(demo_run: Path) -> None:
         return [line for line in card.read_text(encoding="utf-8").splitlines() if not line.startswith(by_shards)]
 
     assert lines(CARD / "README.md") == lines(demo_run / "curated" / "README.md")
-
-
-def test_the_demo_card_has_its_plots(demo_run: Path) -> None:
-    plots = sorted(path.name for path in (demo_run / "curated" / "plots").iterdir())
-    assert sorted(path.name for path in (CARD / "plots").iterdir()) == plots

@@ -26,7 +26,7 @@ from typing import Any
 from curation.records import Outcome
 from curation.verify import answers
 from curation.verify.answers import forms, question, samevalue, tokens, words
-from tests.curation.verify.answers import test_pairs, test_proofs, test_question, test_types, test_unread
+from tests.curation.verify.answers.corpus import table
 from tests.curation.verify.answers.endless import EndlessError, ending_within
 from tests.gates.answer_pairs import NEAR_MISS, Pair, drawn_pairs, is_right, ours, trusted_pairs
 from tests.places import ROOT
@@ -203,19 +203,16 @@ class Asked:
 def pairs() -> dict[str, list[Asked]]:
     """Return all pairs by where they come from."""
     near, rewritten = drawn_pairs()
-    bare = partial(Asked, whole=False)
     tables = [
-        *(bare(one, two, True) for one, two in test_proofs.pairs(test_pairs.EQUAL)),
-        *(bare(one, two, False) for one, two in test_proofs.pairs(test_pairs.UNEQUAL)),
-        *(bare(one, two, True) for one, two in test_proofs.pairs(test_proofs.PROVED)),
-        *(bare(one, two, False) for one, two in test_proofs.pairs(test_proofs.REFUTED)),
-        *(bare(one, two, True) for one, two in test_unread.pairs(test_unread.SAME)),
-        *(bare(one, two, False) for one, two in test_unread.pairs(test_unread.DIFFERENT)),
-        *(Asked(one, two, equal, lang) for _, lang, one, two, equal in test_types.rows()),
-        *(
-            Asked(one, two, asked == test_question.RIGHT, "en", statement)
-            for statement, one, two, _, asked in test_question.VERDICTS
-        ),
+        Asked(
+            row["gold"],
+            row["pred"],
+            row["verdict"] == "correct",
+            row.get("lang", "en"),
+            row.get("statement"),
+            whole=row.get("read") == "texts",
+        )
+        for row in table("pairs")
     ]
     drawn = {"trusted": trusted_pairs(), "near misses": near, "rewritings": rewritten}
     return {

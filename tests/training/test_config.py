@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from training.config import CollectorSettings, OptimSettings, RewardSettings
+from training.config import OptimSettings, RewardSettings
 
 
 def test_the_rate_warms_up_and_stays() -> None:
@@ -17,8 +17,3 @@ def test_the_rate_warms_up_and_stays() -> None:
 def test_a_penalty_longer_than_the_length_is_refused() -> None:
     with pytest.raises(ValidationError, match="length_cache = 200 is more than max_length = 100"):
         RewardSettings(max_length=100, length_cache=200)
-
-
-def test_defaults_that_follow_from_other_fields() -> None:
-    sizes = CollectorSettings(group_size=8, n_async=32, n_batch=16)
-    assert (sizes.minibatch_size, sizes.max_outstanding) == (16, 2 * (32 + 16))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,9 @@ import pytest
 
 from curation.config.loading import parse_settings
 from curation.records import ConfigError, Domain, Outcome
-from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
 from training.own_rewards import RewardError
 from training.rewards import RewardInputs, compute_reward
-from training.rollouts.judging import assess
 
 BRIEF = """
 class Brief:
@@ -45,14 +42,6 @@ def test_a_component_is_added_to_the_reward_of_rollouts_that_keep_the_format(tmp
     assert compute_reward(replace(SOLVED, outcome=Outcome.WRONG), own).total == pytest.approx(0.1)
     assert compute_reward(replace(SOLVED, text="4"), own).total == 0
     assert compute_reward(replace(SOLVED, outcome=Outcome.TIMEOUT), own).excluded
-
-
-def test_both_engines_way_to_a_reward_has_the_component(tmp_path: Path) -> None:
-    async def ask(_text: str) -> Verdict:
-        return Verdict(Outcome.CORRECT, answer="4", answer_class=0, method="string")
-
-    found = asyncio.run(assess(ask, replace(SOLVED, outcome=None), settings(tmp_path), None))
-    assert found.reward.own == 0.25
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
@@ -17,8 +15,6 @@ from training.rewards import Reward, RewardInputs, compute_reward, format_error,
 SETTINGS = RewardSettings(max_length=1000, length_cache=200)
 GOOD = "<think>We add two and two, which makes four.</think>The sum of both is \\boxed{4}."
 FRENCH = "Quelle est la somme de deux et deux ?"
-FRENCH_GOOD = "<think>On ajoute les deux nombres.</think>La somme est donc \\boxed{4}."
-SHOUTED = ThinkingTags.of("<THINK>")
 PROGRAM = "<think>print it</think>Here:\n```python\nprint(4)\n```\n"
 
 
@@ -40,20 +36,14 @@ def judged(
         (GOOD, Domain.MATH, True),
         ("<think></think>\\boxed{4}", Domain.MATH, True),
         ("Sure. " + GOOD, Domain.MATH, False),
-        (" " + GOOD, Domain.MATH, False),
         ("<think>so \\boxed{4}</think>It is 4.", Domain.MATH, False),  # the box is in the thoughts
         ("<think>a</think>\\boxed{4", Domain.MATH, False),  # cut off
-        ("<think>a \\boxed{4}", Domain.MATH, False),
         ("<think>a</think>b</think>\\boxed{4}", Domain.MATH, False),
-        ("<think>a<think>b</think>\\boxed{4}", Domain.MATH, False),
-        ("<think>a</think><think>b</think>\\boxed{4}", Domain.MATH, False),
         ("<think>a</think>The answer is 4.", Domain.MATH, False),  # the verifier's fall-backs are not the form
         (PROGRAM, Domain.CODE, True),
         ("<think>a</think>\n```c++\nint main(){}\n```", Domain.CODE, True),
         ("<think>a</think>\n```\nprint(4)\n```", Domain.CODE, False),  # no language
         ("<think>a</think>\n```\na\n```\n\n```python\nprint(4)\n```", Domain.CODE, True),  # one has a name
-        ("<think>a</think>\n```rust\nfn main(){}\n```", Domain.CODE, True),  # nobody judges it, but it has a name
-        ("<think>a</think>\n```text\n4\n```", Domain.CODE, True),
         ("<think>a</think>\n```python\n\n```", Domain.CODE, False),  # nothing is in it
         ("<think>a</think>\n1. So:\n\n     ```python\n     print(4)\n     ```", Domain.CODE, True),  # in a list
         ("<think>a</think>\n```\na\n```python", Domain.CODE, False),  # that fence closes nothing and opens nothing
@@ -91,18 +81,6 @@ def test_the_end_of_a_finished_rollout_closes_an_open_block() -> None:
     text = "```python\nprint(4)"
     ends = [format_error(text, Domain.CODE, DIRECT, finish) for finish in ("stop", "length", None)]
     assert ends == [None, "no finished code block", "no finished code block"]
-
-
-def test_the_language_of_a_model_that_does_not_think() -> None:
-    for text, bonus in (
-        ("La somme est donc \\boxed{4}.", 0.1),
-        ("So the sum is \\boxed{4}.", 0.0),
-        ("\\boxed{4}", 0.0),
-    ):
-        one = RewardInputs(Domain.MATH, FRENCH, text, 10, Outcome.CORRECT, tags=DIRECT)
-        assert compute_reward(one, SETTINGS, consistent).language == bonus
-    own = RewardInputs(Domain.MATH, FRENCH, FRENCH_GOOD.replace("think>", "THINK>"), 10, Outcome.CORRECT, tags=SHOUTED)
-    assert compute_reward(own, SETTINGS, consistent).language == 0.1
 
 
 def test_the_amounts_of_the_paper() -> None:
@@ -151,16 +129,6 @@ def test_no_answer_is_wrong_and_not_excluded() -> None:
 )
 def test_the_length_penalty(tokens: int, penalty: float) -> None:
     assert length_penalty(tokens, SETTINGS) == pytest.approx(penalty)
-
-
-@given(st.integers(0, 3000), st.integers(0, 3000))
-def test_longer_is_never_worth_more(one: int, other: int) -> None:
-    assert length_penalty(max(one, other), SETTINGS) <= length_penalty(min(one, other), SETTINGS)
-
-
-def test_the_cache_is_a_fifth_of_the_length_where_it_is_not_given() -> None:
-    assert RewardSettings(max_length=20_480).effective_length_cache == 4096
-    assert RewardSettings(max_length=7).effective_length_cache == 2
 
 
 @pytest.mark.parametrize(

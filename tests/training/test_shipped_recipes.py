@@ -9,12 +9,11 @@ import pytest
 
 from curation.config.loading import load_settings
 from tests.places import ROOT
-from training.engines.placement import VerlPlacement, place_embedded
+from training.engines.placement import VerlPlacement
 from training.engines.verl.configuration import VerlFiles, compile_recipe
 from training.engines.verl.differences import refuse_what_differs
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
 from training.engines.verl.stages import all_stages
-from training.optimisation.memory import MODEL_SHAPES
 from training.recipe import TrainRecipe
 
 RECIPES = ROOT / "flows" / "recipes"
@@ -60,21 +59,6 @@ def test_the_stages_of_24b_are_the_papers_and_verl_takes_each() -> None:
         )
         assert compiled.values["trainer"]["total_training_steps"] == stage.ends_at
         assert compiled.values["data"]["train_batch_size"] == one.collector.n_batch // one.collector.group_size
-
-
-@pytest.mark.parametrize(("name", "trainers"), [("grader_7b", 3), ("rl_7b", 4)])
-def test_eight_gpus_are_parted_between_trainers_and_generators(name: str, trainers: int) -> None:
-    eight = [str(number) for number in range(8)]
-    placed = place_embedded(recipe(name), eight, shape=MODEL_SHAPES["7B"])
-    assert (placed.processes, placed.visible) == (trainers, tuple(eight[:trainers]))
-    assert placed.generators == tuple((name,) for name in eight[trainers:])
-
-
-@pytest.mark.parametrize("name", ["grader_7b", "rl_7b", "rl_24b"])
-def test_a_head_says_what_it_needs(name: str) -> None:
-    head = (RECIPES / f"{name}.toml").read_text().partition("\nname = ")[0]
-    for said in ("Needs, by ", "GPUs of 80 GB", "hours", "disk", "Expected yield"):
-        assert said in head
 
 
 TRAINING = sorted(path.stem for path in RECIPES.glob("*.toml") if "collector" in tomllib.loads(path.read_text()))

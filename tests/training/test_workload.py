@@ -9,10 +9,10 @@ import pytest
 
 from curation.records import ConfigError
 from tests.training.students import student
-from training.engines.placement import place_embedded, stated_gpus, trainer_memory
-from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
+from training.engines.placement import stated_gpus
+from training.optimisation.memory import MODEL_SHAPES, ModelShape
 from training.recipe import TrainRecipe
-from training.workload import Workload, stage_collectors, workload
+from training.workload import Workload, workload
 
 COSTS = {
     "gpus": 8,
@@ -23,7 +23,6 @@ COSTS = {
     "trained_tokens_per_s": [400.0],
 }
 STAGES = {"stages": [{"steps": 3, "lengths": 500, "n_batch": 64, "n_async": 64}, {"n_batch": 32, "n_async": 32}]}
-P = MODEL_SHAPES["7B"].num_parameters
 
 
 def recipe(costs: dict[str, Any] | None = None, **changes: Any) -> TrainRecipe:
@@ -61,27 +60,6 @@ def test_stages_and_hours_by_hand() -> None:
     assert work_of(recipe()).hours(3, 5, waits=False) == pytest.approx((288_000 + 192_000) / 500 / 3600)
 
 
-def test_the_stated_gpus_are_those_of_the_placement() -> None:
-    waiting = {"group_size": 16, "n_async": 64, "n_batch": 64, "max_staleness": 0}
-    assert stated_gpus(recipe(engine="verl", collector=waiting), Path()) == (8, 8, True)
-    placed = place_embedded(recipe(), tuple("01234567"), shape=MODEL_SHAPES["7B"])
-    assert (placed.processes, len(placed.generators)) == (3, 5)
-    hours = work_of(recipe()).hours(3, 5, waits=False)
-    assert placed.why.endswith(f"{hours:.3g} hours by [costs]")
-    assert stated_gpus(recipe(**student(), compute={"device": "cpu"}), Path()) == (0, 0, True)
-
-
-def test_adapters_alone_have_gradients_and_moments() -> None:
-    lora, shape = {"rank": 8}, MODEL_SHAPES["7B"]
-    adapters = 28 * 8 * (2 * (3584 + 3584) + 2 * (3584 + 512) + 3 * (3584 + 18_944))
-    assert shape.adapter_parameters(8) == adapters
-    memory = estimate_memory(shape, 2, 32_768, lora_rank=8)
-    assert memory.states == (4 * P + 16 * adapters) / 2
-    assert trainer_memory(recipe(lora=lora), shape, 2) == memory.total
-    less = place_embedded(recipe(lora=lora), tuple("01234567"), shape=shape)
-    assert less.processes == 2  # as fast as three, and two have enough memory now
-
-
 def test_stored_attempts_are_not_sampled_and_evaluations_are() -> None:
     held_out: dict[str, Any] = {"data": {"kind": "embedded", "problems": 10}, "every": 2, "attempts": 3}
     costs = {"stored_steps": 2, "tokens_per_attempt": [1000.0]}
@@ -105,22 +83,6 @@ def test_stored_attempts_are_not_sampled_and_evaluations_are() -> None:
 def test_a_figure_that_is_missing_is_named(costs: dict[str, Any], changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         work_of(recipe(costs, **changes))
-
-
-def test_a_model_of_unknown_size_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"costs\.shape, one of 1\.5B, 7B, 24B"):
-        stated_gpus(recipe({"shape": None}), Path())
-
-
-@pytest.mark.parametrize("costs", [{"sampled_per_trained": [0.5]}, {"trained_tokens_per_s": [0]}])
-def test_impossible_costs_are_refused(costs: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"sampled_per_trained|trained_tokens_per_s"):
-        recipe(costs)
-
-
-def test_each_stage_has_its_own_collector() -> None:
-    sizes = [(one.n_batch, one.n_async) for one in stage_collectors(recipe())]
-    assert sizes == [(64, 64), (32, 32)]
 
 
 def test_a_models_sizes_are_read_from_its_configuration() -> None:

@@ -14,9 +14,8 @@ import torch
 
 from curation.config import EngineSettings
 from curation.policies.completions import TokenCompletion
-from tests.embedded_model.make import make_tokenizer, new_model
 from training.generation.vllm_generators import VllmGenerator
-from training.optimisation.model import load_model, save_model
+from training.optimisation.model import load_model
 
 T = TypeVar("T")
 
@@ -72,20 +71,6 @@ def running(folder: Path, capacity: int = 32, **settings: Any) -> Iterator[Runni
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
-
-
-def says_only(token: int, folder: Path) -> Path:
-    """A model that says one token for ever: its logit is 29 above all others."""
-    model = new_model(make_tokenizer(seed=5, texts=300), seed=1)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith(("o_proj.weight", "down_proj.weight", "embed_tokens.weight")):
-                parameter.zero_()
-        embedding = model.get_input_embeddings().weight
-        embedding[:, 0] = 1.0
-        embedding[token, 0] = 4.0
-    save_model(model.eval(), make_tokenizer(seed=5, texts=300), folder)
-    return folder
 
 
 @torch.no_grad()

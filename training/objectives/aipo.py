@@ -31,10 +31,10 @@ RATIO_CAP = 5.0
 class AipoSettings(PresetSettings):
     """AIPO, and CISPO as a preset."""
 
-    kind: Literal["aipo"] = Field("aipo", description="`aipo`: importance weights that are capped, not clipped.")
+    kind: Literal["aipo"] = Field("aipo", description="`aipo`: capped importance weights.")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = AIPO_PRESETS
     preset: Literal["llama_rl", "cispo"] = Field(
-        "llama_rl", description="Whose objective: AIPO of LlamaRL (arXiv 2505.24034), or CISPO (arXiv 2506.13585)."
+        "llama_rl", description="AIPO of LlamaRL (arXiv 2505.24034), or CISPO (arXiv 2506.13585)."
     )
 
 

@@ -47,8 +47,9 @@ class SetCreditSettings(PresetSettings):
 
     credit: Literal["reward", "pass_at_k", "majority"] = Field(
         "reward",
-        description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, `majority`: its "
-        "part in the best reward, or the vote, of `k` (arXiv 2503.19595, 2505.15201).",
+        description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, "
+        "`majority`: its contribution to the best reward, or the vote, of `k` (arXiv "
+        "2503.19595, 2505.15201).",
     )
     k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
 

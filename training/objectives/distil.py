@@ -35,11 +35,10 @@ from training.rollouts.rollout_scheduler import GroupDecision
 class DistilSettings(ObjectiveSettings):
     """Towards a teacher, on the student's own rollouts."""
 
-    kind: Literal["distil"] = Field("distil", description="`distil`: towards a teacher, on the student's own rollouts.")
+    kind: Literal["distil"] = Field("distil", description="`distil`: distillation from a teacher.")
     teacher: Literal["model", "attempts"] = Field(
         "model",
-        description="`model`: the recipe's `teacher`; `attempts`: the model itself, shown a correct stored attempt "
-        "(arXiv 2601.18734).",
+        description="`model`: the recipe's `teacher`; `attempts`: the first model, shown a correct stored attempt.",
     )
 
 

@@ -32,19 +32,19 @@ MAX_KL_RATIO = 10.0
 class GrpoSettings(TaughtSettings):
     """GRPO as in the paper's section 2.1, and what other papers change."""
 
-    kind: Literal["grpo"] = Field("grpo", description="`grpo`: the paper's objective, and the default.")
+    kind: Literal["grpo"] = Field("grpo", description="`grpo`: the paper's, the default.")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = GRPO_PRESETS
     preset: Literal["paper", "dr_grpo", "dapo", "gspo", "dual_clip", "maxrl", "gdpo"] = Field(
         "paper",
-        description="Whose objective: values for all that the recipe does not set (docs/explanation/objectives.md).",
+        description="Defaults of other settings (docs/explanation/objectives.md).",
     )
     eps_high: float = Field(
         0.28, gt=0, description="Ratios above 1 + `eps_high` are clipped. Paper: 0.26 to 0.28, 0.3 after a cold start."
     )
     advantage_normalisation: Normalisation = Field(
         "minibatch",
-        description="What group-centred advantages are divided by: the deviation over the minibatch (paper) or "
-        "group, the group's mean reward (arXiv 2602.02710), or each component's deviation (arXiv 2601.05242).",
+        description="Divisor of group-centred advantages: deviation over the minibatch (paper) or "
+        "group, the group's mean reward, or each component's deviation.",
     )
     entropy_coef: float = Field(0.0, ge=0, description="Weight of an entropy bonus. Paper: none; 7e-4 in its ablation.")
     kl_coef: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). Paper: none.")
@@ -52,8 +52,7 @@ class GrpoSettings(TaughtSettings):
         None,
         ge=0,
         le=1,
-        description="Share of itself that a reference keeps at each step while it follows the policy; frozen if "
-        "missing.",
+        description="EMA decay of a reference that follows the policy; frozen if missing.",
     )
 
 

@@ -60,12 +60,11 @@ FORM_PENALTY = 10.0
 class JepoSettings(ObjectiveSettings):
     """The multi-sample bound, with the practice of arXiv 2503.19618."""
 
-    kind: Literal["jepo"] = Field("jepo", description="`jepo`: thoughts by how likely they make a reference text.")
+    kind: Literal["jepo"] = Field("jepo", description="`jepo`: likelihood of a reference text.")
     supervised: float = Field(
         1e-2,
         ge=0,
-        description="Weight of the reference text's own likelihood: 0.01 for short answers, 1 for long ones "
-        "(arXiv 2503.19618).",
+        description="Weight of the text's own likelihood: 0.01 for short answers, 1 for long ones.",
     )
 
 

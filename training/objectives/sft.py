@@ -31,9 +31,7 @@ NOT_CORRECT = "not_correct"
 class SftSettings(ObjectiveSettings):
     """Mean log-likelihood of the tokens of correct rollouts."""
 
-    kind: Literal["sft"] = Field(
-        "sft", description="`sft`: the likelihood of correct rollouts; the paper's cold start."
-    )
+    kind: Literal["sft"] = Field("sft", description="`sft`: likelihood of correct rollouts.")
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:

@@ -63,14 +63,11 @@ VALUE_RATE = 0.3
 class SoftSettings(ObjectiveSettings):
     """The error of the soft value's consistency."""
 
-    kind: Literal["soft"] = Field(
-        "soft", description="`soft`: rewards against a reference, without importance weights."
-    )
-    tau: float = Field(0.1, gt=0, description="Temperature: the cost in reward of a nat of distance to the reference.")
+    kind: Literal["soft"] = Field("soft", description="`soft`: no importance weights.")
+    tau: float = Field(0.1, gt=0, description="Temperature: cost in reward of a nat of distance to the reference.")
     value: Literal["group", "prior", "learned"] = Field(
         "group",
-        description="V: `group`, the group's mean (AGRO, arXiv 2503.19612); `prior`, by the reference's pass "
-        "rate (SPO, 2503.05453); `learned`, a number per problem (DRO, 2405.19107).",
+        description="V: the group's mean, the reference's pass rate, or a learned number per problem.",
     )
 
 

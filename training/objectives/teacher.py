@@ -37,7 +37,7 @@ class TaughtSettings(SetCreditSettings):
 
     unsolved: Literal["drop", "model", "attempts"] = Field(
         "drop",
-        description="Groups without a correct rollout: dropped, or towards a teacher, named as in `distil.teacher`.",
+        description="Groups without a correct rollout: dropped, or distilled as by `distil.teacher`.",
     )
 
 

@@ -14,41 +14,38 @@ class StoredSettings(Settings):
 
     runs: tuple[str, ...] = Field(
         (),
-        description="Folders of runs, relative to the recipe's; those that made the sets of `data` if missing.",
+        description="Run folders, relative to the recipe's; those that made the sets of `data` if missing.",
     )
     epochs: float = Field(
         1.0,
         ge=0,
-        description="How often the run first trains on each of them. Paper: 4 in its cold start.",
+        description="Passes over them at the start. Paper: 4 in its cold start.",
     )
-    only: bool = Field(False, description="The run ends after that and never samples to train on.")
+    only: bool = Field(False, description="End the run after these passes.")
     share: float = Field(0.25, ge=0, lt=1, description="Share of stored groups in each later batch.")
-    half_life: float | None = Field(
-        None, gt=0, description="Steps after which that share is half as large; never if missing."
-    )
+    half_life: float | None = Field(None, gt=0, description="Steps after which that share halves; never if missing.")
     max_distance: float | None = Field(
         None,
         gt=0,
-        description="Max distance of the policy's log-probability from the reference's, in nats a token, at "
-        "which an attempt counts; needs `soft`.",
+        description="Max distance to the reference in log-probability, nats per token; needs `soft`.",
     )
     after_step: int = Field(
         0,
         ge=0,
-        description="Leave out attempts that a training run made before this step. Paper: early thoughts are short.",
+        description="Leave out attempts of training before this step. Paper: early thoughts are short.",
     )
     per_problem: int | None = Field(
-        None, ge=1, description="Max attempts a problem; all if missing. The paper has a cap."
+        None, ge=1, description="Max attempts per problem; all if missing. The paper has a cap."
     )
     hardness: float = Field(
         0.0,
         ge=0,
-        description="A problem is drawn in proportion to (1 - pass rate) ** hardness; 0 draws all alike.",
+        description="Draw problems in proportion to (1 - pass rate) ** hardness.",
     )
     general: str | None = Field(
         None,
-        description="For `sft`: a file of instruction data (`messages`, or `prompt` and `response`) for 10 % of "
-        "each batch, as in the paper.",
+        description="For `sft`: file of instruction data (`messages`, or `prompt` and `response`) for "
+        "10 % of each batch, as in the paper.",
     )
 
     @model_validator(mode="after")

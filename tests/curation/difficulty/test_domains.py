@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from curation.difficulty.item_response import ItemResponseModel, fit, with_domains
-from curation.difficulty.priors import calibration, problem_priors
 from tests.curation.difficulty.simulated import COUNTS
 
 SHIFTS = {"algebra": 1.2, "geometry": -1.2}
@@ -48,49 +47,9 @@ def test_planted_abilities_of_domains_are_found(found: Found) -> None:
     assert model.in_domain("unheard of") is model
 
 
-def test_pass_rates_of_untried_problems_are_nearer_to_the_truth_with_domains(found: Found) -> None:
-    counts, told, rates, model = found
-    tried = set(counts.filter(pl.col("policy") == "new")["problem"])
-    names = pl.Series("problem", sorted(set(rates) - tried))
-    truth = np.array([rates[name] for name in names])
-    without = problem_priors(fit(counts), counts, "new", names, (0.5, 1.5), 0.1)
-    by_domain = problem_priors(model, told, "new", names, (0.5, 1.5), 0.1)
-    means = [(table["correct"] / (table["correct"] + table["other"])).to_numpy() for table in (without, by_domain)]
-    errors = [float(np.abs(mean - truth).mean()) for mean in means]
-    assert errors[1] < 0.85 * errors[0]
-    assert calibration(model, told, "new").holds
-
-
-def test_priors_come_in_the_asked_order_for_problems_that_nobody_tried_too(found: Found) -> None:
-    _, told, _, model = found
-    more = told.select("problem", "domain").head(1).with_columns(problem=pl.lit("untried"), domain=pl.lit("algebra"))
-    nobody = more.with_columns(policy=pl.lit(""), correct=pl.lit(0, pl.Int64), judged=pl.lit(0, pl.Int64))
-    told = pl.concat([told, nobody.select(told.columns)])
-    names = pl.Series("problem", ["p0007", "untried", "p0002"])
-    priors = problem_priors(model, told, "new", names, (0.5, 0.5), 0.1)
-    assert priors["problem"].to_list() == names.to_list()
-    assert priors.null_count().sum_horizontal().item() == 0
-
-
 def test_one_domain_changes_nothing() -> None:
     counts, domains, _ = attempts(120, seed=5)
     assert with_domains(counts, domains.with_columns(domain=pl.lit("all"))).equals(counts)
     alone = fit(counts.with_columns(domain=pl.lit("all")))
     assert alone.domains == {}
     assert alone.abilities == fit(counts).abilities
-
-
-def test_equal_policies_are_told_apart_little() -> None:
-    rng = np.random.default_rng(8)
-    rows = [
-        (f"p{number:03}", policy, int(rng.binomial(4, 1 / (1 + np.exp(difficulty)))), 4)
-        for number, difficulty in enumerate(rng.normal(0, 2, 300))
-        for policy in ("a", "b")
-    ]
-    counts = pl.DataFrame(rows, schema=COUNTS, orient="row").with_columns(
-        domain=pl.col("problem").str.slice(3, 1).is_in(list("01234")).cast(pl.String)
-    )
-    model = fit(counts)
-    (other,) = set(model.abilities) - {name for name, ability in model.abilities.items() if ability == 0.0}
-    gap = [model.in_domain(domain).abilities[other] - model.abilities[other] for domain in ("true", "false")]
-    assert max(map(abs, gap)) < 0.3

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
 
 from curation.difficulty.label_trust import (
     PlantedCheck,
     RuleFound,
     accused_by_votes,
     cast_again,
-    check_by_planting,
     decided_by_votes,
     plant_references,
 )
 from curation.difficulty.label_votes import VOTES, WholeVotes
-from tests.benchmarks.labelled_attempts import plant, simulated, votes_of
 
 
 def cast(*rows: tuple[str, str, int | None, int]) -> pl.DataFrame:
@@ -69,15 +66,3 @@ def test_a_rule_that_accuses_too_many_sound_labels_is_not_trusted() -> None:
     # three in a hundred were wrong before, and votes find three of four: 18 of the 24 are these
     assert not PlantedCheck(40, RuleFound(0, 2), RuleFound(30, 24), 800, 0.03).posterior_holds
     assert not PlantedCheck(40, RuleFound(30, 60), RuleFound(20, 8), 800, 0.0).posterior_holds
-
-
-@pytest.mark.parametrize("policies", [{"a": 2.0, "b": 2.5, "c": 3.0, "d": 3.5}])
-def test_strong_policies_keep_the_posterior_and_few_problems_tell_nothing(policies: dict[str, float]) -> None:
-    answers = simulated(300, policies, 8, 5)
-    votes = votes_of(answers, plant(answers, 0.03, 1))
-    check = check_by_planting(WholeVotes(votes), ["d"], 0.5)
-    assert check is not None
-    assert check.posterior_holds
-    assert check.by_posterior.hits >= 0.8 * check.planted
-    few = votes.filter(pl.col("problem").is_in(sorted(answers)[:100]))
-    assert check_by_planting(WholeVotes(few), ["d"], 0.5) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import log
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -13,14 +12,13 @@ from curation.difficulty.item_response import fit
 from curation.difficulty.label_trust import (
     LABEL_TRUST,
     LabelModel,
-    described,
     fit_labels,
     label_posteriors,
     suspect_labels,
 )
 from curation.difficulty.label_votes import VOTES, label_votes, source_votes, vote_patterns
 from curation.records import DECISION, VERDICT, GoldilocksError
-from tests.benchmarks.labelled_attempts import Answers, plant, simulated, votes_of
+from tests.benchmarks.labelled_attempts import plant, simulated, votes_of
 
 STRONG = {"a": 2.0, "b": 2.5, "c": 3.0, "d": 3.5}
 
@@ -46,13 +44,6 @@ def verdicts(policy: str, *rows: tuple[str, str | None, int | None, str]) -> pl.
     return pl.DataFrame([{**dict.fromkeys(VERDICT), **row} for row in made], schema=VERDICT)
 
 
-def chances(answers: Answers, share: float, seed: int = 0) -> tuple[dict[str, float], frozenset[str]]:
-    planted = plant(answers, share, seed)
-    cast = votes_of(answers, planted)
-    labels = label_posteriors(fit_labels(cast), cast, cast["problem"].unique().sort())
-    return dict(labels.select("problem", "wrong_label").iter_rows()), planted.wrong
-
-
 def test_who_agrees_on_wrong_answers_as_counted_by_hand() -> None:
     cast = votes(("p", "one", 1, 2), ("p", "one", 2, 1), ("p", "two", 1, 1), ("p", "two", 0, 1))
     seen = vote_patterns(cast, pl.Series(["p"]))
@@ -66,38 +57,6 @@ def test_who_agrees_on_wrong_answers_as_counted_by_hand() -> None:
     # the answer that one gave twice and two once is right: two's wrong answer is the label's, one's is another
     right = next(place for place in (1, 2) if seen.classes.filter(place=place)["answer_class"][0] == 1)
     assert agreed[right] == pytest.approx(log(1 / (1 + gamma) * gamma / (2 + gamma)))
-
-
-def test_planted_labels_are_found_where_policies_are_strong() -> None:
-    told, wrong = chances(simulated(600, STRONG, 8, 5), 0.05)
-    accused = {name for name, chance in told.items() if chance >= 0.5}
-    assert len(accused & wrong) >= 0.9 * len(accused)
-    assert len(accused & wrong) >= 0.8 * len(wrong)
-    assert 0.6 * len(wrong) < sum(told.values()) < 1.4 * len(wrong)
-
-
-def test_one_policy_alone_accuses_no_label() -> None:
-    told, _ = chances(simulated(600, {"7b": 1.5}, 16, 7), 0.0)
-    assert sum(chance >= 0.5 for chance in told.values()) <= 0.01 * len(told)
-    more, _ = chances(simulated(300, {"7b": 1.5}, 64, 7), 0.0)
-    assert sum(chance >= 0.5 for chance in more.values()) <= 0.01 * len(more)
-
-
-def test_order_changes_nothing_and_names_of_classes_neither() -> None:
-    answers = simulated(120, STRONG, 4, 1)
-    cast = votes_of(answers, plant(answers, 0.1, 0))
-    ids = cast["problem"].unique().sort()
-    model = fit_labels(cast)
-    shuffled = cast.sample(fraction=1.0, shuffle=True, seed=3)
-    renamed = cast.with_columns(
-        pl.when(pl.col("answer_class") > 0).then(1000 - pl.col("answer_class")).otherwise(0).alias("answer_class")
-    )
-    columns = ["problem", "wrong_label"]
-    expected = label_posteriors(model, cast, ids).select(columns)
-    assert label_posteriors(fit_labels(shuffled), shuffled, ids).select(columns).equals(expected)
-    again = label_posteriors(fit_labels(renamed), renamed, ids)
-    assert np.allclose(again["wrong_label"], expected["wrong_label"])
-    assert (again["rival_class"].drop_nulls() > 500).all()
 
 
 def test_accepted_references_are_right_and_untried_problems_have_the_prior() -> None:
@@ -165,13 +124,3 @@ def test_suspected_labels_are_dropped_and_undecided_problems_stay_so() -> None:
     assert made["reason"].to_list() == [suspected, suspected, "verifier_failed", None]
     assert made["keep"].to_list() == [False, False, False, True]
     assert made["evidence"].to_list() == ["says 0.9", "says 0.9", None, None]
-
-
-def test_the_evidence_says_who_says_what() -> None:
-    _, answers = label_votes([verdicts("weak", ("p", "5", 0, ""), ("p", "7", 1, ""), ("p", "7", 1, ""))])
-    labels = pl.DataFrame([("p", 0.25, 1, 0.2), ("q", 0.02, None, 0.0)], schema=label_trust.LABEL, orient="row")
-    told = described(labels, answers)
-    assert told["evidence"].to_list() == [
-        "wrong with probability 0.25: weak 2 say 7, weak 1 the reference",
-        "wrong with probability 0.02: none say one answer, none the reference",
-    ]

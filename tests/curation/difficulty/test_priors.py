@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from curation.config import Band
-from curation.config.sources import PriorAttempts, Source
+from curation.config.sources import PriorAttempts
 from curation.difficulty.early_stopping import AttemptOutcome, StoppingRule
 from curation.difficulty.item_response import (
     difficulty_posteriors,
@@ -21,7 +21,6 @@ from curation.difficulty.item_response import (
 )
 from curation.difficulty.priors import (
     LearntPriors,
-    agreement_prior,
     as_priors,
     learn_priors,
     problem_priors,
@@ -59,12 +58,9 @@ def learnt(
     return learn_priors(everyone, rates, "new", pl.Series("problem", list(made)), own, EXACT, error_rate)
 
 
-@pytest.mark.parametrize("concentration", [None, 20.0, 5.0])
-@pytest.mark.parametrize("error_rate", [0.05, 0.1, 0.2])
-def test_lost_decisions_stay_below_the_error_rate_and_attempts_are_spared(
-    concentration: float | None, error_rate: float
-) -> None:
-    rates = simulated_rates(1500, {"old": 0.0, "new": 1.0}, concentration, seed=3)
+def test_lost_decisions_stay_below_the_error_rate_and_attempts_are_spared() -> None:
+    error_rate = 0.1
+    rates = simulated_rates(1500, {"old": 0.0, "new": 1.0}, 20.0, seed=3)
     rng = np.random.default_rng(4)
     rows = [(f"p{place:04}", "old", int(rng.binomial(16, rate)), 16) for place, rate in enumerate(rates["old"])]
     made = attempts_at(rates["new"].tolist(), seed=5)
@@ -79,13 +75,12 @@ def test_lost_decisions_stay_below_the_error_rate_and_attempts_are_spared(
     assert mine.attempts < 0.85 * jeffreys.attempts
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_others_that_mislead_are_refused_in_a_sentence(seed: int) -> None:
+def test_others_that_mislead_are_refused_in_a_sentence() -> None:
     """What others find hard is easy for this policy: the anchor says so, and nothing is foreseen."""
-    rates = simulated_rates(1500, {"old": 0.0}, None, seed=seed)["old"]
-    rng = np.random.default_rng(seed)
+    rates = simulated_rates(1500, {"old": 0.0}, None, seed=1)["old"]
+    rng = np.random.default_rng(1)
     rows = [(f"p{place:04}", "old", int(rng.binomial(16, rate)), 16) for place, rate in enumerate(rates)]
-    told = learnt(pl.DataFrame(rows, COUNTS, orient="row"), attempts_at((1 - rates).tolist(), seed), 150)
+    told = learnt(pl.DataFrame(rows, COUNTS, orient="row"), attempts_at((1 - rates).tolist(), 1), 150)
     assert not told.hold
     assert told.sentence.startswith("the difficulty model is not used: ")
 
@@ -101,18 +96,6 @@ def test_a_replay_that_loses_too_much_is_refused() -> None:
     assert not told.holds
 
 
-def test_without_others_the_spread_of_all_problems_is_the_prior() -> None:
-    rates = simulated_rates(1500, {"new": 0.0}, None, seed=8)["new"]
-    made = attempts_at(rates.tolist(), seed=9)
-    told = learnt(COUNTS.to_frame(), made, 150)
-    assert told.hold
-    assert told.table.select("correct", "other").unique().height == 1
-    correct, other = told.table.select("correct", "other").row(0)
-    assert correct / (correct + other) == pytest.approx(rates.mean(), abs=0.08)
-    spread = (correct * other / (correct + other) ** 2 / (correct + other + 1)) ** 0.5
-    assert spread == pytest.approx(rates.std(), abs=0.06)
-
-
 def test_a_prior_has_the_mean_of_the_posterior_and_knows_nothing_of_the_own_attempts() -> None:
     counts = simulated(800, {"a": 0.0, "b": 1.0, "new": 2.0}, 16, 20.0, seed=2)
     model, names = fit(counts), counts["problem"].unique().sort()
@@ -124,16 +107,6 @@ def test_a_prior_has_the_mean_of_the_posterior_and_knows_nothing_of_the_own_atte
     mean = (table["correct"] / (table["correct"] + table["other"])).to_numpy()
     assert np.abs(mean - expected).max() < 0.03
     assert table.select("agree", "differ", "error_rate").unique().rows() == [(0.5, 1.5, 0.1)]
-
-
-def test_the_share_that_agrees_is_learnt() -> None:
-    rng = np.random.default_rng(0)
-    shares = rng.beta(2.0, 6.0, 4000)
-    rates = pl.DataFrame({"correct": [4] * 4000, "judged": [16] * 4000, "top_wrong_votes": rng.binomial(12, shares)})
-    agree, differ = agreement_prior(rates)
-    assert agree / (agree + differ) == pytest.approx(0.25, abs=0.02)
-    assert agree + differ == pytest.approx(8.0, rel=0.3)
-    assert agreement_prior(rates.head(0)) == pytest.approx((0.5, 0.5), abs=0.05)
 
 
 def test_rollouts_are_policies_by_window_of_steps() -> None:
@@ -168,11 +141,3 @@ def test_pass_rates_that_came_with_the_rows_are_attempts_of_a_named_policy() -> 
     wrong = problems.with_columns(meta=pl.lit(json.dumps({"llama8b_solve_rate": 1.5})))
     with pytest.raises(GoldilocksError, match="which is no pass rate"):
         prior_counts(wrong, stated)
-
-
-def test_a_source_keeps_the_columns_of_its_prior_attempts() -> None:
-    prior = {"policy": "llama", "rate": "solved"}
-    source = Source.model_validate({"path": "rows.jsonl", "columns": {"meta": ("level",)}, "prior_attempts": (prior,)})
-    assert source.columns.meta == ("level", "solved")
-    with pytest.raises(ValueError, match="by `rate`, or by `correct` and `total`"):
-        PriorAttempts(policy="llama", correct="passed")

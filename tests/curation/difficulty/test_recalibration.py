@@ -17,28 +17,6 @@ def priors(mean: np.ndarray, size: float) -> pl.DataFrame:
     return pl.DataFrame({**rows, "other": (1 - mean) * size}).with_columns(**{k: pl.lit(v) for k, v in rest.items()})
 
 
-def judged(rates: np.ndarray, attempts: int, seed: int) -> pl.DataFrame:
-    correct = np.random.default_rng(seed).binomial(attempts, rates)
-    names = [f"p{number:05}" for number in range(len(rates))]
-    return pl.DataFrame({"problem": names, "correct": correct, "judged": np.full(len(rates), attempts)})
-
-
-def rates_of(mean: np.ndarray, shift: float, slope: float, size: float, seed: int) -> np.ndarray:
-    moved = 1 / (1 + np.exp(-(shift + slope * np.log(mean / (1 - mean)))))
-    return np.random.default_rng(seed).beta(moved * size, (1 - moved) * size)
-
-
-MEANS = 1 / (1 + np.exp(-np.random.default_rng(0).normal(0, 2.0, 4000)))
-
-
-@pytest.mark.parametrize(("shift", "slope", "size"), [(0.0, 1.0, 10.0), (0.5, 1.2, 30.0), (-0.4, 0.7, 3.0)])
-def test_what_was_wrong_with_the_priors_is_found(shift: float, slope: float, size: float) -> None:
-    found = recalibrate(priors(MEANS, 10.0), judged(rates_of(MEANS, shift, slope, size, 1), 16, 2))
-    assert found.shift == pytest.approx(shift, abs=0.1)
-    assert found.slope == pytest.approx(slope, rel=0.08)
-    assert found.size == pytest.approx(size / 10.0, rel=0.15)
-
-
 def test_the_correction_is_the_likeliest_one_of_all_near_it() -> None:
     """By the beta-binomial formula itself, with the prior of "nothing to correct"."""
     table = priors(np.array([0.1, 0.3, 0.5, 0.8]), 6.0)
@@ -61,11 +39,6 @@ def test_the_correction_is_the_likeliest_one_of_all_near_it() -> None:
     assert all(value(*point) < here for point in near)
 
 
-def test_without_attempts_nothing_is_corrected() -> None:
-    nobody = pl.DataFrame({"problem": ["p00000"], "correct": [0], "judged": [0]})
-    assert recalibrate(priors(MEANS, 10.0), nobody) == Recalibration()
-
-
 def test_priors_move_as_the_sentence_says() -> None:
     table = Recalibration(1.0, 0.5, 0.25).applied(priors(np.array([0.5, 0.9]), 8.0))
     sizes = (table["correct"] + table["other"]).to_numpy()
@@ -76,16 +49,3 @@ def test_priors_move_as_the_sentence_says() -> None:
     sentence = Recalibration(1.0, 0.5, 0.25).sentence
     assert "+1.00 logits" in sentence
     assert "0.25 times" in sentence
-
-
-def test_corrected_priors_foretell_fresh_attempts_better() -> None:
-    truth = rates_of(MEANS, 0.4, 0.7, 3.0, 5)
-    table = priors(MEANS, 10.0)
-    corrected = recalibrate(table.head(60), judged(truth[:60], 16, 6)).applied(table)
-    first = np.random.default_rng(7).random(len(truth)) < truth
-
-    def loss(frame: pl.DataFrame) -> float:
-        chance = (frame["correct"] / (frame["correct"] + frame["other"])).to_numpy()[60:]
-        return float(-np.log(np.where(first[60:], chance, 1 - chance)).mean())
-
-    assert loss(corrected) < loss(table) - 0.01

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from curation.config import Band
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.sampling import SampledProblem, Sampler, SamplingProgress, SamplingRequest
+from curation.difficulty.sampling import SampledProblem, Sampler, SamplingRequest
 from curation.policies.failure_budget import FailureBudget
-from curation.records import Completion, Domain, Outcome, PolicyError, PromptRequest, RequestRefused
+from curation.records import Completion, PolicyError, PromptRequest, RequestRefused
 from curation.storage.attempts import AttemptStore
-from curation.verify.math_judge import JudgeTask, MathJudge, Response
+from curation.verify.math_judge import MathJudge
 from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
 
 
@@ -75,20 +74,6 @@ def test_what_is_in_the_store_is_not_asked_again(tmp_path: Path) -> None:
     assert all(len(one.verdicts) == 16 for one in more)
 
 
-class InCentimetres(Drawn):
-    """Answers in centimetres and in kilometres."""
-
-    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        return Completion(f"{problem.statement} \\boxed{{{('700 cm', '7 km')[index % 2]}}}", "stop", 1)
-
-
-def test_the_statement_counts(tmp_path: Path) -> None:
-    metres = PromptRequest("p00", "How many metres is it long?", Domain.MATH, "en")
-    (sampled,), _ = sample(InCentimetres(), tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), [metres])
-    outcomes = {index % 2: verdict.outcome for index, verdict in sampled.verdicts.items()}
-    assert outcomes == {0: Outcome.CORRECT, 1: Outcome.WRONG}
-
-
 class Broken(Drawn):
     """Fails at its fiftieth request."""
 
@@ -120,47 +105,11 @@ class Short(Drawn):
         return await super().answer(problem, index) if index < 5 else None
 
 
-@pytest.mark.parametrize("instant", [True, False])
-def test_attempts_that_cannot_be_had(tmp_path: Path, instant: bool) -> None:
-    policy = Short()
-    policy.instant = instant
-    sampled, sampler = sample(policy, tmp_path, StoppingRule(Band(attempts=16)), problems(5))
+def test_attempts_that_cannot_be_had(tmp_path: Path) -> None:
+    sampled, sampler = sample(Short(), tmp_path, StoppingRule(Band(attempts=16)), problems(5))
     assert [sorted(one.verdicts) for one in sampled] == [[0, 1, 2, 3, 4]] * 5
     assert decisions(sampled, StoppingRule(Band(attempts=16)))["reason"].to_list() == ["too_few_attempts"] * 5
     assert sampler.progress.dropped == {"too_few_attempts": 5}
-
-
-def test_an_older_rule_that_stopped_too_early_is_told_from_a_decision(tmp_path: Path) -> None:
-    sampled, _ = sample(Drawn(), tmp_path, StoppingRule(Band(attempts=16)), problems())
-    wide = StoppingRule(Band(attempts=16, max_pass_rate=0.9))
-    found = decisions(sampled, wide)
-    unsettled = found.filter(found["skipped"].is_null())
-    assert 0 < unsettled.height < 40
-    assert set(unsettled["reason"]) == {"too_few_attempts"}
-    assert unsettled["evidence"].str.contains("`goldilocks run` samples it further").all()
-
-
-def test_progress_says_what_is_left() -> None:
-    progress = SamplingProgress(problems=10, attempts=90, tokens=4500, seconds=5.0, total=30)
-    assert progress.eta_s is None, "nothing is expected"
-    progress = replace(progress, expected=270.0, foreseen=90.0, needed=90)
-    assert progress.tokens_per_s == 900
-    assert progress.eta_s == 10
-    assert progress.row()["eta_s"] == 10.0
-    assert SamplingProgress().eta_s is None
-
-
-def test_the_judge_gives_futures_that_say_what_judge_says() -> None:
-    tasks = [
-        JudgeTask("a", "7", "en", (Response("\\boxed{7}", None), Response(None, "8"), Response("nothing", None))),
-        JudgeTask("b", "x^2-1", "en", (Response(None, "(x-1)(x+1)"), Response(None, "\\sin x"), Response(None, "x^2"))),
-        JudgeTask("c", "7", "en", ()),
-    ]
-    with MathJudge(1) as judge:
-        futures = [judge.submit(task) for task in tasks]
-        assert [future.result() for future in futures] == [result.verdicts for result in judge.judge(tasks)]
-        found = judge.submit(tasks[1], ["(x-1)(x+1)", None])
-        assert [verdict.outcome.value for verdict in found.result()] == ["correct", "no_answer"]
 
 
 class Summing(Drawn):

@@ -26,9 +26,8 @@ def in_parts(folder: Path, count: int) -> VoteParts:
     )
 
 
-@pytest.mark.parametrize("count", [1, 7])
-def test_votes_in_files_are_those_in_memory(tmp_path: Path, count: int) -> None:
-    votes, whole = in_parts(tmp_path, count), WholeVotes(VOTES)
+def test_votes_in_files_are_those_in_memory(tmp_path: Path) -> None:
+    votes, whole = in_parts(tmp_path, 7), WholeVotes(VOTES)
     assert votes.ids.equals(whole.ids)
     assert votes.top == whole.top
     by = ["problem", "policy", "answer_class"]
@@ -39,6 +38,7 @@ def test_votes_in_files_are_those_in_memory(tmp_path: Path, count: int) -> None:
     assert votes.of(pl.Series(["nobody"])).is_empty()
 
 
+@pytest.mark.slow
 def test_labels_are_the_same_to_the_bit_and_so_is_what_planting_finds(tmp_path: Path) -> None:
     votes, whole = in_parts(tmp_path, 7), WholeVotes(VOTES)
     model, ids = fit_labels(votes.of(drawn_problems(votes.ids, 0))), whole.ids

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from curation.config import EndpointModel
 from curation.embeddings.endpoint import EmbeddingEndpoint
-from curation.records import PolicyError
 from tests.curation.embeddings.embedding_server import EmbeddingServer, embedding_server, vector_of
 from tests.patience import patient
 
@@ -63,11 +62,6 @@ def test_a_long_text_is_cut_and_its_length_names_the_vectors(monkeypatch: pytest
         assert embedder.embed([]).shape == (0, 0)
 
 
-def test_a_refusal_is_an_error() -> None:
-    with embedding_server("400") as server, pytest.raises(PolicyError, match="400 no"):
-        endpoint(server).embed(["a"])
-
-
 @pytest.mark.parametrize("batch", [1, 4, 64])
 def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_vectors(
     batch: int, monkeypatch: pytest.MonkeyPatch
@@ -91,17 +85,3 @@ def test_a_text_whose_vector_is_never_finite_is_refused(monkeypatch: pytest.Monk
         vectors = endpoint(server).embed(["a"], lambda _, why: told.append(why.kind if why else ""))
     assert told == ["unusable"]
     assert vectors.shape == (1, 0)
-
-
-def test_servers_of_two_widths_hold_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("curation.embeddings.endpoint.BATCH", 1)
-    with embedding_server() as first, embedding_server(width=32) as second:
-        embedder = endpoint(first, second)
-        with pytest.raises(PolicyError, match="several widths"):
-            embedder.embed(TEXTS)
-
-
-def test_a_key_that_the_environment_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    with embedding_server() as server, pytest.raises(PolicyError, match="NO_SUCH_KEY"):
-        endpoint(server, api_key_env="NO_SUCH_KEY").embed(["a"])

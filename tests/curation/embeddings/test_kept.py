@@ -26,14 +26,6 @@ class Counting:
         return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
 
 
-def test_texts_are_embedded_once_between_starts(tmp_path: Path) -> None:
-    embedder = Counting()
-    first = KeptVectors(embedder, tmp_path / "vectors").embed(["a", "bcd"])
-    again = KeptVectors(embedder, tmp_path / "vectors").embed(["a", "bcd"])
-    assert embedder.count == 2
-    assert (first == again).all()
-
-
 def test_other_texts_another_order_and_another_model_are_embedded_anew(tmp_path: Path) -> None:
     embedder, other = Counting(), Counting("b")
     for texts in (["a", "bcd"], ["bcd", "a"], ["ab", "cd"], ["a", "bcd", ""]):

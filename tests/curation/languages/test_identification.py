@@ -8,34 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from curation.languages.identification import LanguageSettings, identify, identify_many
-from curation.languages.stripping import letters, parts, strip
+from curation.languages.identification import LanguageSettings, identify
+from curation.languages.stripping import strip
 from curation.records import ConfigError
 from tests.curation.languages.heavy_latex import HEAVY
+from tests.curation.tables import check_table
 from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA
 SEVEN = ("en", "fr", "es", "it", "de", "zh", "ru")
 
 
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        (r"Calculer $\frac{1}{2}$ et `f(x)`.", "Calculer et ."),
-        ("It costs $3 and then $4 more.", "It costs and then more."),
-        ("un billet de 7 $ et 7 $ de pop-corn", "un billet de et de pop corn"),
-        (r"\textbf{Find} the \emph{value} of \frac{1}{2}", "Find the value of"),
-        ("<think>Let me see</think> <b>Done</b>", "Let me see Done"),
-        ("```python\nprint('hello world')\n```\nRun it.", "Run it."),
-        (r"\boxed{\text{no solution}}", ""),
-        (r"\[x^2\] \begin{align*}a&=b\end{align*} holds", "holds"),
-        ("see https://example.org/a?b=c for it", "see for it"),
-        ("x = 5, y_1 + 2", ""),
-        ("", ""),
-    ],
-)
-def test_what_every_language_shares_is_taken_away(text: str, left: str) -> None:
-    assert strip(text) == left
+def test_what_every_language_shares_is_taken_away() -> None:
+    check_table("stripped", strip)
 
 
 def test_words_inside_formulas_are_kept_only_on_request() -> None:
@@ -43,35 +28,6 @@ def test_words_inside_formulas_are_kept_only_on_request() -> None:
     assert strip(text) == ""
     assert strip(text, inside_formulas=True) == "wenn gerade"
     assert identify(r"$\begin{cases}1 & \text{wenn die Zahl gerade ist}\end{cases}$").lang == "de"
-
-
-def test_money_is_no_formula() -> None:
-    assert [piece for piece, formula in parts("It is $3, then $4, and $x$.") if formula] == ["x"]
-    assert [piece for piece, formula in parts("sides $13,$ $14,$ and $15$") if formula] == ["13,", "14,", "15"]
-    assert [piece for piece, formula in parts(r"\$5 and $y$") if formula] == ["y"]
-
-
-def test_a_chinese_character_counts_double() -> None:
-    assert letters("求 x 的值") == 7
-
-
-@pytest.mark.parametrize(
-    ("text", "lang"),
-    [
-        ("Calculer $x$", "fr"), ("Calcula $x$", "es"), ("Calcola $x$", "it"), ("Berechne $x$", "de"),
-        ("Вычислите $x$", "ru"), ("求 $x$", "zh"), ("Calculate $x$", "en"), ("Compute $x$.", "en"),
-        ("Antwort: 7", "de"), ("Risposta: 7", "it"), ("答：5", "zh"), ("Soit $f$", "fr"), ("Sei $f$", "de"),
-    ],
-)  # fmt: skip
-def test_one_word_is_enough_where_it_is_a_word_of_tasks(text: str, lang: str) -> None:
-    assert identify(text).lang == lang
-    assert identify(text, SEVEN).lang == lang
-
-
-@pytest.mark.parametrize("text", ["", "42", r"$\frac{1}{2}$", "x = 5", "kg", "(A)", r"\boxed{7}", "Alice", "!?"])
-def test_what_has_no_language_is_undetermined(text: str) -> None:
-    assert identify(text).lang is None
-    assert identify(text, SEVEN).lang is None
 
 
 def test_candidates_restrict_and_the_open_answer_is_there_too() -> None:
@@ -89,11 +45,6 @@ def test_problems_of_mostly_latex() -> None:
     assert wrong == []
 
 
-def test_many_are_one_by_one() -> None:
-    texts = [text for _, text in HEAVY] * 2
-    assert identify_many(texts, SEVEN) == [identify(text, SEVEN) for text in texts]
-
-
 def test_another_model_by_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not there"):
         identify("Bonjour", settings=LanguageSettings(model=str(tmp_path / "none.bin")))
@@ -101,12 +52,6 @@ def test_another_model_by_path(tmp_path: Path) -> None:
     broken.write_bytes(b"not a model")
     with pytest.raises(ConfigError, match="no fastText model"):
         identify("Bonjour tout le monde", settings=LanguageSettings(model=str(broken)))
-
-
-def test_the_threshold_is_a_setting() -> None:
-    strict = LanguageSettings(min_confidence=0.999, sure=0.999)
-    assert identify("Es difícil de decir", settings=strict).lang in (None, "es")
-    assert identify("$A$ und $B$", settings=LanguageSettings(min_letters=40)).lang in (None, "de")
 
 
 def test_the_shared_sentences() -> None:
@@ -120,3 +65,8 @@ def test_the_shared_sentences() -> None:
         right = Counter(row["kind"] for row in rows if identify(row["text"], among).lang == row["lang"])
         assert right["sentences"] / total["sentences"] >= 0.99
         assert right["math_problem"] / total["math_problem"] >= 0.97
+
+
+def test_one_word_is_enough_where_it_is_a_word_of_tasks_and_what_has_no_language_is_undetermined() -> None:
+    check_table("identified", lambda text: identify(text).lang)
+    check_table("identified", lambda text: identify(text, SEVEN).lang)

@@ -8,13 +8,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from curation.config.languages import LANGUAGES
-from curation.languages.vocabulary import Language, Neighbour, language, languages, neighbours
+from curation.languages.vocabulary import Language, languages, neighbours
 from curation.languages.vocabulary.loading import FOLDER, read
 from curation.records import ConfigError
 from tests.places import ROOT
@@ -58,30 +58,11 @@ def test_a_file_with_a_fault_is_refused(tmp_path: Path, before: str, after: str,
         read(broken, Language)
 
 
-def test_a_neighbour_with_a_fault_is_refused(tmp_path: Path) -> None:
-    broken = tmp_path / "pt.toml"
-    broken.write_text((FOLDER / "neighbours" / "pt.toml").read_text().replace("cues", "clues"))
-    with pytest.raises(ConfigError, match=r"pt\.toml: cues is missing"):
-        read(broken, Neighbour)
-
-
-@pytest.mark.parametrize("code", sorted(CODES))
-def test_the_tables_of_numbers_are_whole(code: str) -> None:
-    known = language(code)
-    numerals, dates = known.numerals, known.dates
-    assert len(numerals.units) >= 10
-    assert len(numerals.tens) == (8 if known.spaced else 0)
-    for words in (numerals.scales, numerals.parts, numerals.more, numerals.behind_digits, known.answers.scales):
-        assert all(Fraction(value) >= 0 and listed for value, listed in words.items())
-    assert len(dates.months) in (0, 12)
-    assert "\\boxed{}" in known.prompts.boxed
-    assert "{fence}" in known.prompts.fenced
-
-
-def code_of_curation() -> Iterator[tuple[str, ast.Module]]:
+@cache
+def code_of_curation() -> list[tuple[str, ast.Module]]:
     """Name and syntax tree of each module of curation."""
-    for path in sorted((ROOT / "curation").rglob("*.py")):
-        yield path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())
+    paths = sorted((ROOT / "curation").rglob("*.py"))
+    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text())) for path in paths]
 
 
 def strings(tree: ast.Module) -> Iterator[ast.Constant]:
@@ -104,16 +85,6 @@ def test_no_code_holds_a_table_by_language() -> None:
         if isinstance(node, ast.Dict) and sum(map(is_code, node.keys)) >= 3
     ]
     assert not tables, "what differs between languages belongs into curation/languages/data"
-
-
-def test_no_code_asks_which_language_it_is() -> None:
-    questions = [
-        f"{name}:{node.lineno}"
-        for name, tree in code_of_curation()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Compare) and any(map(is_code, (node.left, *node.comparators)))
-    ]
-    assert not questions, "a field of the language's file says what differs"
 
 
 def test_no_code_holds_words_of_other_languages() -> None:

@@ -1,4 +1,4 @@
-"""Two real tiny models of one shape, a third without a chat template, and one engine for all tests that ask it."""
+"""Two real tiny models of one shape, and one engine for all tests that ask it."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ def asked(number: int = 0, statement: str = "What is 2 + 2?") -> PromptRequest:
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the models `first`, `second` (other weights) and `bare` (no chat template)."""
+    """A folder with the models `first` and `second`, which has other weights."""
     pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("models")
     make_tiny_llama(folder / "first", seed=1)
     make_tiny_llama(folder / "second", seed=2)
-    make_tiny_llama(folder / "bare", seed=1, template=None)
     return folder
 
 
@@ -67,9 +66,9 @@ def run(loop: asyncio.AbstractEventLoop) -> Running:
     return loop.run_until_complete
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def engine(models: Path, run: Running) -> Iterator[Vllm]:
-    """The one engine; tests that change its weights put them back."""
+    """The one engine of `test_vllm`, whose last test ends it."""
     pytest.importorskip("vllm")
     policy = Vllm(tiny_settings("first"), models)
     run(policy.__aenter__())

@@ -128,16 +128,7 @@ def test_servers_are_asked_for_tags_that_may_be_special_tokens() -> None:
     assert ["<think>" in system for system in systems] == [True, False, False]
 
 
-def test_each_attempt_is_answered_once_and_the_load_is_spread(start: Start) -> None:
-    servers = [start("slow " * 40), start("slow " * 40)]
-    answers = inside(settings(*servers, in_flight=4), lambda policy: answer_all(policy, 40))
-    assert texts(answers) == [f"{seed} What is 2 + 2?" for seed in seeds(40)]
-    counts = [server.seeds("answered") for server in servers]
-    assert sorted(counts[0] + counts[1]) == sorted(seeds(40))
-    assert min(len(one) for one in counts) >= 10
-
-
-@pytest.mark.parametrize("word", ["429", "500", "502", "503", "504", "drop", "garbage"])
+@pytest.mark.parametrize("word", ["429", "503", "drop", "garbage"])
 def test_what_fails_for_now_is_asked_again(start: Start, word: str) -> None:
     server = start(f"ok {word} {word} ok {word}")
     answers = inside(settings(server), lambda policy: answer_all(policy, 8))
@@ -258,16 +249,9 @@ def test_all_servers_dead_names_each(start: Start, monkeypatch: pytest.MonkeyPat
     assert all(server.url in said for server in dying)
 
 
-def test_retries_end(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    patient(monkeypatch, retries=2)
-    server = start("500 " * 10)
-    assert "failed 3 times, last at" in refusal(settings(server))
-    assert len(server.seeds("asked")) == 3
-
-
 @pytest.mark.parametrize(
     ("plan", "kind"),
-    [("400", "400"), ("422", "422"), ("500", "500"), ("503", "503"), ("garbage", "unusable"), ("drop", "no_answer")],
+    [("400", "400"), ("500", "500"), ("garbage", "unusable"), ("drop", "no_answer")],
 )
 def test_what_living_servers_do_not_answer_is_refused(
     start: Start, monkeypatch: pytest.MonkeyPatch, plan: str, kind: str
@@ -286,7 +270,7 @@ def test_what_living_servers_do_not_answer_is_refused(
     inside(settings(*servers), work)
 
 
-@pytest.mark.parametrize("plan", ["401", "403", "404", "429 " * 5])
+@pytest.mark.parametrize("plan", ["401", "429 " * 5])
 def test_keys_models_and_busy_servers_are_no_refusals_of_a_prompt(
     start: Start, monkeypatch: pytest.MonkeyPatch, plan: str
 ) -> None:
@@ -294,17 +278,6 @@ def test_keys_models_and_busy_servers_are_no_refusals_of_a_prompt(
     with pytest.raises(PolicyError) as ended:
         inside(settings(start(plan)), lambda policy: answer_all(policy, 1))
     assert not isinstance(ended.value, RequestRefused)
-
-
-def test_an_answer_that_a_content_filter_ends_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "says.json").write_text('[["2 + 2", "FILTERED"]]')
-    server = StandIn(tmp_path / "journal.jsonl", says=tmp_path / "says.json")
-    try:
-        with pytest.raises(RequestRefused, match="content filter") as refused:
-            inside(settings(server), lambda policy: answer_all(policy, 1))
-        assert refused.value.kind == "content_filter"
-    finally:
-        server.stop()
 
 
 THOUGHTS, SAID = "Perhaps \\boxed{99}.", "The answer is $\\frac{24}{2}$."
@@ -351,22 +324,3 @@ def test_one_reply_in_every_form_of_servers_and_files_has_one_verdict(tmp_path: 
             (result,) = judge.judge([JudgeTask("p", "12", "en", tuple(responses))])
             assert [verdict.outcome for verdict in result.verdicts] == [Outcome.CORRECT] * 3
             assert {response.text for response in responses} == {REPLIES["tags"]}
-
-
-def test_the_key_says_what_was_asked_and_how(start: Start) -> None:
-    url = "http://localhost:1/v1"
-    one = Endpoint(settings(url), Path())
-    assert (one.key.policy, one.key.prompt, one.in_flight) == ("m@1", "plain@1", 64)
-    assert Endpoint(settings("http://localhost:2/v1"), Path()).key == one.key
-    assert Endpoint(settings(url, decoding=Decoding(seed=4)), Path()).key != one.key
-    with pytest.raises(PolicyError, match="async with"):
-        asyncio.run(one.answer(asked(), 0))
-
-
-def test_the_mean_prompt_is_told_for_the_plan(start: Start) -> None:
-    async def mean_before_and_after(policy: Endpoint) -> tuple[float | None, float | None]:
-        before = policy.prompt_tokens
-        await answer_all(policy, 4)
-        return before, policy.prompt_tokens
-
-    assert inside(settings(start()), mean_before_and_after) == (None, 3.0)

@@ -3,71 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, get_args
 
 import pytest
 from pydantic import TypeAdapter
 
-from curation.config import ModelSettings, Settings, to_plain
+from curation.config import ModelSettings
 from curation.policies.checkpoints import folder_revision
-from curation.policies.endpoint import Endpoint
-from curation.policies.recorded import Recorded
 from curation.policies.seeds import seed_of
-from curation.policies.vllm import Vllm
-from curation.prompts import Prompt
-from curation.records import AttemptKey, Completion, PromptRequest
 from flows.run.policies import POLICIES, open_policy
 from training.embedded_model import WEIGHTS, resolve_model
-
-
-def opened(folder: Path, prompt: Prompt | None = None, **table: Any) -> Any:
-    settings: Any = TypeAdapter(ModelSettings).validate_python(to_plain(table))
-    return open_policy(settings, folder, prompt)
-
-
-def test_each_kind_opens_its_policy(models: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"problem": "2 + 2 = ?", "text": "4"}\n')
-    columns = {"text": "text"}
-    recorded = opened(tmp_path, kind="recorded", name="m@1", path="a.jsonl", columns=columns)
-    assert isinstance(recorded, Recorded)
-    assert isinstance(opened(models, kind="vllm", model="first"), Vllm)
-    assert isinstance(opened(tmp_path, kind="endpoint", model="m", revision="1", urls=["http://h:1/v1"]), Endpoint)
-
-
-class Parrot:
-    """A policy of a kind that the house does not know: what it is asked, it says."""
-
-    in_flight = 1
-    about: Mapping[str, Any] = {}
-
-    def __init__(self, settings: ParrotSettings, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002
-        self.key = AttemptKey(f"parrot@{settings.age}", prompt.version if prompt else "none", "")
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
-
-    async def answer(self, problem: PromptRequest, index: int) -> Completion | None:  # noqa: ARG002
-        return Completion(problem.statement, "stop", None)
-
-
-class ParrotSettings(Settings):
-    kind: Literal["parrot"] = "parrot"
-    age: int
-    loads_folder: bool = False
-
-
-def test_a_new_kind_is_one_file_and_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This file, and the line of the table."""
-    settings: Any = ParrotSettings(age=7)
-    monkeypatch.setitem(POLICIES, "parrot", f"{__name__}:Parrot")
-    policy = open_policy(settings, tmp_path, Prompt("judge@3", "Judge.", lambda asked: asked.statement))
-    assert policy.key == AttemptKey("parrot@7", "judge@3", "")
 
 
 def test_every_kind_of_settings_has_its_class() -> None:
@@ -92,14 +39,6 @@ def test_the_shipped_model_has_its_name(kind: str, tmp_path: Path) -> None:
     assert by_name.about["model"] == WEIGHTS.name  # no path of this machine
     assert resolve_model("embedded", tmp_path) == WEIGHTS
     assert resolve_model("mine", tmp_path) == tmp_path / "mine"
-
-
-def test_another_prompt_is_another_key(models: Path) -> None:
-    own = opened(models, kind="vllm", model="first")
-    other = opened(models, Prompt("judge@3", "Judge.", lambda asked: asked.statement), kind="vllm", model="first")
-    assert (own.key.prompt, other.key.prompt) == ("solve@1", "judge@3")
-    assert (other.about["prompt"], other.about["system"]) == ("judge@3", "Judge.")
-    assert other.key.policy == own.key.policy
 
 
 def test_a_folder_is_named_by_what_it_holds(models: Path, tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.config import EngineSettings
 from curation.policies.vllm import Vllm
-from curation.policies.vllm.engine import Launch, engine_arguments
 from curation.policies.vllm.placement import gpu_shares, policy_gpus, visible_gpus
 from curation.records import PolicyError
 from tests.curation.policies.conftest import tiny_settings
@@ -46,11 +44,3 @@ def test_a_policy_has_as_many_copies_as_it_says_or_as_there_are_gpus_for(
     assert tiny_settings("first", data_parallel=1).model_dump() == tiny_settings("first").model_dump()
     with pytest.raises(PolicyError, match="5 copies of 1 GPUs each need 5 GPUs, and this machine has 4"):
         Vllm(tiny_settings("first", data_parallel=5), models)._require_gpus()
-
-
-def test_copies_are_vllms_own_and_each_has_the_seats_of_one() -> None:
-    one, three = (
-        engine_arguments(Launch("m", "m", 8, data_parallel=n), EngineSettings(), on_cpu=False) for n in (1, 3)
-    )
-    assert three == one | {"data_parallel_size": 3}
-    assert one["max_num_seqs"] == 8

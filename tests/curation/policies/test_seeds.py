@@ -18,7 +18,3 @@ def test_worked_examples_change_the_key_and_are_noted() -> None:
     assert len({key.prompt for key in keys}) == 3
     assert len({key.sampling for key in keys}) == 1
     assert about_of(shown)["examples"] == [["What is 1 + 1?", "2"]]
-
-
-def test_without_examples_the_store_notes_none() -> None:
-    assert "examples" not in about_of(policy())

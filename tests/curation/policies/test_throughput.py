@@ -16,7 +16,7 @@ from curation.policies import client as clients
 from curation.policies import servers
 from curation.policies.client import ServerClient, ServerResponse
 
-PLACES, ANSWER_S, LASTS_S = 24, 0.25, 60.0
+PLACES, ANSWER_S, LASTS_S = 24, 0.25, 30.0
 URL = "http://flaky"
 ANSWER = b"x" * 1000
 POSSIBLE = PLACES / ANSWER_S * LASTS_S
@@ -87,7 +87,7 @@ def asked(
     *,
     queues: bool = False,
 ) -> FlakyServer:
-    """Return the server, after a minute of as many requests at once as the client lets through."""
+    """Return the server, after half a minute of as many requests at once as the client lets through."""
     settings = ServerSettings.model_validate({"urls": (URL,), "in_flight": in_flight})
     server = FlakyServer(*shares, retry_after, queues=queues)
     monkeypatch.setattr(clients, "HttpSession", lambda *_: server)
@@ -111,20 +111,13 @@ def asked(
     return server
 
 
-@pytest.mark.parametrize("queues", [False, True], ids=["refuses", "queues"])
-@pytest.mark.parametrize("in_flight", [16, 24, 64])
+@pytest.mark.parametrize(("in_flight", "queues"), [(16, False), (64, False), (64, True)])
 def test_refusals_by_chance_do_not_take_the_throughput_away(
     loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, in_flight: int, *, queues: bool
 ) -> None:
     """FIELD.md M2: 5 % of 429 and 3.5 % of 5xx at random left a tenth of what was possible."""
     server = asked(loop, monkeypatch, in_flight, (0.05, 0.035), queues=queues)
     assert server.answered >= 0.5 * POSSIBLE
-
-
-def test_a_pause_that_one_request_is_asked_for_does_not_stop_the_others(
-    loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert asked(loop, monkeypatch, 24, (0.05, 0.035), "1").answered >= 0.5 * POSSIBLE
 
 
 def test_an_overloaded_server_is_asked_for_about_what_it_bears(
@@ -138,5 +131,4 @@ def test_an_overloaded_server_is_asked_for_about_what_it_bears(
 def test_an_overloaded_server_that_asks_for_a_pause_gets_it(
     loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = asked(loop, monkeypatch, 256, (1.0, 0.0), "30")
-    assert server.refused < 256
+    assert asked(loop, monkeypatch, 256, (1.0, 0.0), "15").refused < 256

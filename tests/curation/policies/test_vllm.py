@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from curation.config import Decoding
-from curation.policies.checkpoints import folder_revision
 from curation.policies.completions import TokenCompletion
 from curation.policies.vllm import Vllm
-from curation.prompts import PLAIN, SOLVE
 from curation.records import Completion, PolicyError, RequestRefused
 from tests.curation.policies.conftest import Running, asked, tiny_settings
-from tests.curation.policies.tiny_llama import CHAT
 from tests.waiting import until, wait_gone
 
 pytestmark = pytest.mark.vllm
@@ -56,20 +53,6 @@ def expected_logprobs(model: Path, prompt: list[int], made: TokenCompletion, dec
     return [float(row[token]) for row, token in zip(logprobs, made.token_ids, strict=True)]
 
 
-def test_attempts_are_made_and_counted(engine: Vllm, run: Running) -> None:
-    async def all_of_them() -> list[Completion | None]:
-        return await asyncio.gather(*[engine.answer(asked(n), index) for n in range(4) for index in range(8)])
-
-    made = [answered for answered in run(all_of_them()) if answered is not None]
-    assert len(made) == 32
-    for answered in made:
-        assert answered.text is not None
-        assert answered.finish in ("stop", "length")
-        assert answered.tokens is not None
-        assert answered.tokens == 48 if answered.finish == "length" else 0 < answered.tokens <= 48
-    assert len({answered.text for answered in made}) > 24  # short ones may be drawn twice
-
-
 def test_logprobs_are_those_of_the_distribution_drawn_from(engine: Vllm, run: Running, models: Path) -> None:
     for index in range(3):
         made = run(drawn_tokens(engine, index=index))
@@ -78,47 +61,9 @@ def test_logprobs_are_those_of_the_distribution_drawn_from(engine: Vllm, run: Ru
         assert answer(engine, run, index=index).tokens == len(made.token_ids)
 
 
-def test_the_same_seed_draws_the_same_text(engine: Vllm, run: Running) -> None:
-    again = [answer(engine, run, 7, index) for index in (0, 1, 0)]
-    assert again[0] == again[2]
-    assert again[0] != again[1]
-
-
 def test_the_prompt_follows_the_chat_template(engine: Vllm) -> None:
     tokenizer = engine.engine.vllm.get_tokenizer()
     assert tokenizer.decode(engine._tokens(asked())) == "<|user|>\nWhat is 2 + 2?\n<|assistant|>\n"
-
-
-def with_template(engine: Vllm, monkeypatch: pytest.MonkeyPatch, template: str) -> Any:
-    """The engine's tokenizer, outside of vLLM, with another chat template."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(engine.engine.launch.model)
-    tokenizer.chat_template = template
-    monkeypatch.setattr(engine.engine.vllm, "get_tokenizer", lambda: tokenizer)
-    return tokenizer
-
-
-def test_the_token_that_only_the_template_ends_turns_with_ends_an_attempt(
-    engine: Vllm, run: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert engine._added_stops == engine._template_stops() == ()  # its turns end with letters
-    tokenizer = with_template(engine, monkeypatch, CHAT.replace("content'] }}", "content'] }}<s>"))
-    assert engine._template_stops() == (tokenizer.bos_token_id,)
-    assert "the last was added, for the chat template ends turns with it" in capsys.readouterr().err
-    drawn = run(drawn_tokens(engine)).token_ids
-    assert len(drawn) > 4
-    monkeypatch.setattr(engine, "_added_stops", (drawn[3],))
-    cut = run(drawn_tokens(engine))
-    assert (cut.token_ids, cut.finish) == (drawn[: drawn.index(drawn[3]) + 1], "stop")
-
-
-def test_a_template_that_refuses_the_prompt_ends_the_run_with_its_sentence(
-    engine: Vllm, run: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_template(engine, monkeypatch, "{{ raise_exception('System role not supported') }}")
-    with pytest.raises(PolicyError, match=r"refuses the prompt \(System role not supported\)"):
-        run(engine.answer(asked(statement="Never asked before."), 0))
 
 
 def test_cancelling_aborts_in_the_engine(engine: Vllm, run: Running) -> None:
@@ -141,36 +86,17 @@ def test_a_prompt_without_room_gets_no_attempt(engine: Vllm, run: Running) -> No
     assert refused.value.kind == "too_long"
 
 
-def test_the_policy_is_named_by_its_weights(models: Path) -> None:
-    first, second = (Vllm(tiny_settings(name), models) for name in ("first", "second"))
-    assert first.key.policy == f"first@{folder_revision(models / 'first')}"
-    assert second.key.policy.partition("@")[2] != first.key.policy.partition("@")[2]
-    assert (first.key.prompt, first.key.sampling) == (PLAIN.version, second.key.sampling)
-    hot = Vllm(tiny_settings("first", prompt="solve", decoding=Decoding(temperature=1.0)), models)
-    assert (hot.key.policy, hot.key.prompt) == (first.key.policy, SOLVE.version)
-    assert hot.key.sampling != first.key.sampling
-    hub = Vllm(tiny_settings("some/model", revision="9c925d6"), models)
-    assert hub.key.policy == "some/model@9c925d6"
-    assert {"temperature": 0.7, "top_p": 0.9, "seed": 5, "max_tokens": 48}.items() <= first.about.items()
-
-
 @pytest.mark.parametrize(
-    ("model", "changes", "said"),
-    [
-        ("absent", {}, "give its `revision`"),
-        (".", {}, "holds no weights"),
-        ("first", {"decoding": Decoding(max_tokens=2048), "max_model_len": 4096}, "vLLM cannot start with it"),
-        ("broken", {}, "vLLM cannot start with it"),
-    ],
+    ("model", "said"),
+    [("absent", "give its `revision`"), (".", "holds no weights"), ("broken", "vLLM cannot start with it")],
 )
-def test_what_cannot_be_loaded_is_one_sentence(models: Path, model: str, changes: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_loaded_is_one_sentence(models: Path, tmp_path: Path, model: str, said: str) -> None:
     pytest.importorskip("vllm")
-    if model == "broken" and not (models / "broken").exists():
-        shutil.copytree(models / "first", models / "broken")
-        (models / "broken" / "config.json").write_text('{"model_type": "abacus"}')
+    shutil.copytree(models / "first", tmp_path / "broken")
+    (tmp_path / "broken" / "config.json").write_text('{"model_type": "abacus"}')
 
     async def enter() -> None:
-        async with Vllm(tiny_settings(model, **changes), models):
+        async with Vllm(tiny_settings(model), tmp_path):
             pass
 
     with pytest.raises(PolicyError) as caught:
@@ -186,16 +112,15 @@ def test_without_vllm_it_is_said_what_to_install(models: Path, monkeypatch: pyte
 
 
 RUN = """
-import asyncio, sys
+import asyncio, json, sys
 from pathlib import Path
 from curation.policies.vllm import Vllm
 from tests.curation.policies.conftest import asked, tiny_settings
 
 async def main():
-    async with Vllm(tiny_settings("bare", data_parallel=int(sys.argv[2])), Path(sys.argv[1])) as policy:
-        made = await policy.answer(asked(), 0)
-        prompt = policy._tokens(asked())
-        print("answered", made.tokens, policy.engine.vllm.get_tokenizer().decode(prompt).encode(), flush=True)
+    async with Vllm(tiny_settings("first", data_parallel=2), Path(sys.argv[1])) as policy:
+        done = await asyncio.gather(*(policy.answer(asked(number), 0) for number in range(12)))
+        print(json.dumps([one.text for one in done]), flush=True)
         await asyncio.sleep(600)
 
 if __name__ == "__main__":
@@ -204,23 +129,28 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("copies", [1, 2])
-def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path, copies: int) -> None:
-    """Also: a model without a chat template is asked in plain text, and the start is quiet."""
-    pytest.importorskip("vllm")
+def test_two_copies_answer_as_one_does_and_end_with_a_run_that_is_killed(
+    models: Path, tmp_path: Path, engine: Vllm, run: Running
+) -> None:
+    """vLLM's own data parallelism, on a CPU: two engine processes; also, the start is quiet."""
     (tmp_path / "run.py").write_text(RUN)
-    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
     with (tmp_path / "said").open("wb") as said:
-        command = [sys.executable, str(tmp_path / "run.py"), str(models), str(copies)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment, text=True)
+        process = subprocess.Popen(
+            [sys.executable, str(tmp_path / "run.py"), str(models)],
+            stdout=subprocess.PIPE,
+            stderr=said,
+            env={**os.environ, "PYTHONPATH": os.getcwd()},
+            text=True,
+        )
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-        children = psutil.Process(process.pid).children(recursive=True)
-        assert line.startswith("answered"), (tmp_path / "said").read_text()
+        assert line, (tmp_path / "said").read_text()
+        assert json.loads(line) == [answer(engine, run, number).text for number in range(12)]
         assert [word for word in ("INFO", "WARNING", "ERROR") if word in (tmp_path / "said").read_text()] == []
-        assert repr(b"What is 2 + 2?\n") in line
-        assert any("EngineCore" in child.name() or "EngineCore" in " ".join(child.cmdline()) for child in children)
+        children = psutil.Process(process.pid).children(recursive=True)
+        names = {word for child in children for word in child.cmdline()}
+        assert {f"VLLM::EngineCore_DP{number}" for number in (0, 1)} <= names
         process.send_signal(signal.SIGKILL)
         process.wait()
         wait_gone(children)
@@ -231,27 +161,16 @@ def test_the_engine_ends_with_a_run_that_is_killed(models: Path, tmp_path: Path,
 
 
 @pytest.mark.slow
-def test_two_copies_in_one_engine_answer_as_one_does(models: Path, engine: Vllm, run: Running) -> None:
-    """vLLM's own data parallelism, on a CPU: two engine processes, and an end with one of them."""
+def test_an_engine_that_dies_ends_the_requests_with_a_sentence(engine: Vllm, run: Running) -> None:
+    """The last test of the module: nothing can ask this engine afterwards."""
 
-    async def answers(policy: Vllm) -> list[tuple[str | None, int | None, str | None]]:
-        done = await asyncio.gather(*(policy.answer(asked(number), 0) for number in range(12)))
-        return [(one.text, one.tokens, one.finish) for one in done]
+    async def killed() -> None:
+        asking = [asyncio.ensure_future(engine.answer(asked(number), 1)) for number in range(4)]
+        for child in psutil.Process().children(recursive=True):
+            if any("EngineCore" in word for word in child.cmdline()):
+                child.kill()
+        with pytest.raises(PolicyError, match=r"vLLM, model first"):
+            await asyncio.gather(*asking)
+        await asyncio.gather(*asking, return_exceptions=True)
 
-    async def of_copies() -> Any:
-        async with Vllm(tiny_settings("first", data_parallel=2), models) as policy:
-            assert policy.key == engine.key
-            assert policy.in_flight == 2 * engine.in_flight
-            below = psutil.Process().children(recursive=True)
-            names = {word for process in below for word in process.cmdline()}
-            assert {f"VLLM::EngineCore_DP{number}" for number in (0, 1)} <= names
-            made = await answers(policy)
-            (copy,) = (process for process in below if "VLLM::EngineCore_DP1" in process.cmdline())
-            asking = asyncio.ensure_future(answers(policy))
-            copy.kill()
-            with pytest.raises(PolicyError, match=r"vLLM, model first"):
-                await asyncio.gather(asking, *(policy.answer(asked(number), 1) for number in range(4)))
-            await asyncio.gather(asking, return_exceptions=True)
-            return made
-
-    assert asyncio.run(of_copies()) == run(answers(engine))
+    run(killed())

@@ -11,7 +11,7 @@ CHAT = (
 """A chat template: roles on lines of their own."""
 
 
-def make_tiny_llama(folder: Path, seed: int, template: str | None = CHAT) -> Path:
+def make_tiny_llama(folder: Path, seed: int) -> Path:
     """Write config, weights and tokenizer of a tiny model; other seeds are other models of one shape."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -22,8 +22,7 @@ def make_tiny_llama(folder: Path, seed: int, template: str | None = CHAT) -> Pat
     bytes_only.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     bytes_only.decoder = decoders.ByteLevel()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=bytes_only, bos_token="<s>", eos_token="</s>")
-    if template is not None:
-        tokenizer.chat_template = template
+    tokenizer.chat_template = CHAT
     tokenizer.save_pretrained(folder)
     config = LlamaConfig(
         vocab_size=len(tokenizer),

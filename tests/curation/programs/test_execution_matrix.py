@@ -1,6 +1,5 @@
 """The matrix, on real programs in the real sandbox, and what agreement makes of it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +11,6 @@ from curation.programs.execution_matrix import MEASURED, Candidate, corrected, d
 from curation.records import TEST
 from curation.verify.programs.comparison import Comparison
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.output_equivalence import canonical
 from curation.verify.programs.problem import CodeProblem, CodeTest, Submission
 from curation.verify.programs.tables import checker_of
 from curation.verify.programs.tools import Runner
@@ -22,12 +20,6 @@ RIGHT = "print(int(input()) + 1)"
 ALSO = "n = int(input())\nprint(n - -1)"
 THIRD = "import sys\nprint(1 + int(sys.stdin.read()))"
 WRONG = "print(abs(int(input())) + 1)"
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(2) as found:
-        yield found
 
 
 def candidates(*programs: tuple[str, bool | None]) -> list[Candidate]:
@@ -97,24 +89,20 @@ def test_a_limit_that_the_source_does_not_name_is_measured(runner: Runner) -> No
     assert made.time_limit_s == 1.0
 
 
-def test_a_checker_puts_all_that_it_accepts_into_one_class(runner: Runner) -> None:
-    script = "import sys\na = [open(n).read().split() for n in sys.argv[1:4]]\nprint(int(a[2][0] in a[0]))"
-    judging = {"checker": script, "checker_kind": "script", "checker_lang": "python"}
-    programs = candidates(
-        ("print(input().split()[0])", True), ("print(input().split()[-1])", True), ("print(99)", False)
-    )
-    asked = problem(("3 4 5\n", "4\n"), ("6 7 8\n", "6\n"), checker=checker_of(judging))
-    made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
-    assert made.runs.sort("solution", "test")["expected"].to_list() == [True, True, True, True, False, False]
-    assert made.broken == 0
-
-
 LOOKS_AT_THE_INPUT = "import sys\na = [open(n).read().split() for n in sys.argv[1:4]]\nprint(int(a[2][0] in a[0]))"
 FIRST, LAST, ANY = "print(input().split()[0])", "print(input().split()[-1])", "print(sorted(input().split())[1])"
 
 
 def _asked_of(checker: str, *pairs: tuple[str, str]) -> CodeProblem:
     return problem(*pairs, checker=checker_of({"checker": checker, "checker_kind": "script", "checker_lang": "python"}))
+
+
+def test_a_checker_puts_all_that_it_accepts_into_one_class(runner: Runner) -> None:
+    programs = candidates((FIRST, True), (LAST, True), ("print(99)", False))
+    asked = _asked_of(LOOKS_AT_THE_INPUT, ("3 4 5\n", "4\n"), ("6 7 8\n", "6\n"))
+    made = run_execution_matrix(runner, "p", asked, programs, time_given=True)
+    assert made.runs.sort("solution", "test")["expected"].to_list() == [True, True, True, True, False, False]
+    assert made.broken == 0
 
 
 def test_an_output_that_its_own_checker_refuses_is_none(runner: Runner) -> None:
@@ -169,19 +157,9 @@ def test_a_tolerance_joins_near_outputs(runner: Runner) -> None:
     assert made.runs["expected"].to_list() == [True, True, False]
 
 
-def test_canonical_form_follows_the_comparison() -> None:
-    loose, strict = Comparison(), Comparison(case_sensitive=True, space_change_sensitive=True)
-    assert canonical(b"Yes  \n 1", loose) == canonical(b"yes 1\n", loose)
-    assert canonical(b"Yes 1", strict) != canonical(b"yes 1", strict)
-
-
 def test_few_solutions_of_each_kind_are_drawn_and_copies_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(i, "python", f"print({i % 3})", True) for i in range(9)] + [(9, "cpp", "x", False), (10, "cpp", "y", True)]
     monkeypatch.setattr(execution_matrix, "MAX_RIGHT", 2)
     monkeypatch.setattr(execution_matrix, "MAX_WRONG", 1)
     found = draw_candidates(rows)
     assert [(one.index, one.right) for one in found] == [(0, True), (1, True), (9, False), (10, True)]
-
-
-def test_the_digest_of_a_text_is_short_and_stable() -> None:
-    assert execution_matrix.text_digest("a") == execution_matrix.text_digest("a") != execution_matrix.text_digest("b")

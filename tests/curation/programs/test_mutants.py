@@ -30,17 +30,7 @@ int main() {
 def test_every_mutant_of_a_python_program_is_another_program() -> None:
     mutants = mutants_of(PYTHON, "python", 200, "seed")
     kinds = {mutant.kind for mutant in mutants}
-    assert kinds == {
-        "compare",
-        "constant",
-        "logic",
-        "arithmetic",
-        "extreme",
-        "branch",
-        "range",
-        "statement",
-        "overflow",
-    }
+    assert kinds == set("compare constant logic arithmetic extreme branch range statement overflow".split())
     trees = [ast.dump(ast.parse(mutant.code)) for mutant in mutants]
     assert len(set(trees)) == len(trees)
     assert ast.dump(ast.parse(PYTHON)) not in trees

@@ -65,28 +65,13 @@ def test_words_keep_their_letters_and_their_length() -> None:
         assert set(text) <= set("0123456789 \nabcxyz")
 
 
-def test_the_same_seed_makes_the_same_inputs_and_another_one_others() -> None:
+def test_inputs_follow_the_seed_and_what_cannot_be_read_is_left_alone() -> None:
     assert mutate_input(LIST, [], 5, "a") == mutate_input(LIST, [], 5, "a") != mutate_input(LIST, [], 5, "b")
+    assert mutate_input(["a  b\n\tc\n"], [], 5, "seed") == mutate_input([""], [], 5, "seed") == []
 
 
-def test_inputs_whose_form_cannot_be_read_are_left_alone() -> None:
-    assert mutate_input(["a  b\n\tc\n"], [], 5, "seed") == []
-    assert mutate_input([""], [], 5, "seed") == []
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("2\n8 8\n", True),
-        ("4\n1 2\n", False),  # cut
-        ("2\n", False),
-        ("3\r\n1 2 3", False),
-    ],
-)
-def test_an_input_that_was_cut_does_not_keep_what_its_numbers_count(text: str, kept: bool) -> None:
-    assert keeps_counts(text, LIST) is kept
-
-
-def test_numbers_that_count_nothing_in_the_given_inputs_are_not_asked_for() -> None:
-    assert keeps_counts("4\n1 2\n", ["3\n1 2\n", "7\n5\n"])
+def test_an_input_that_was_cut_does_not_keep_what_its_numbers_count() -> None:
+    assert keeps_counts("2\n8 8\n", LIST)
+    assert not any(keeps_counts(text, LIST) for text in ("4\n1 2\n", "2\n", "3\r\n1 2 3"))
+    assert keeps_counts("4\n1 2\n", ["3\n1 2\n", "7\n5\n"]), "numbers that count nothing are not asked for"
     assert not keeps_counts("2\n8 9\n", []), "nothing is known"

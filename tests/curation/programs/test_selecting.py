@@ -17,7 +17,7 @@ def test_kinds_of_outputs_name_words_and_small_numbers_and_sizes_of_others() -> 
 def test_rare_answers_are_chosen_first_and_kept_to_be_changed() -> None:
     classes = OutputClasses(most_rare=2)
     inputs = [str(number) for number in range(16)]
-    outputs: list[str | None] = ["NO\n"] * 14 + ["YES\n", None]
+    outputs: list[str | None] = [*["NO\n"] * 14, "YES\n", None]
     assert classes.choose(inputs, [None if one is None else output_kind(one) for one in outputs], 3) == [14, 0, 1]
     assert classes.rare[0] == "14"
     assert classes.choose(inputs, [None if one is None else output_kind(one) for one in outputs], 1) == [14]
@@ -36,10 +36,8 @@ def test_tests_that_catch_something_new_come_first_and_others_fill_up() -> None:
 def test_a_wrong_solution_is_caught_by_more_than_one_test_and_others_are_of_every_kind() -> None:
     failing = dict.fromkeys(range(6), frozenset({7}))
     assert len(select_tests(list(range(6)), failing, {}, 10, 0)) == 3
-    assert select_tests([0, 1, 2, 3], {}, {}, 2, 2, kinds={0: "small", 1: "small", 2: "small", 3: "large"}) == [
-        0,
-        3,
-    ]
+    kinds = {0: "small", 1: "small", 2: "small", 3: "large"}
+    assert select_tests([0, 1, 2, 3], {}, {}, 2, 2, kinds=kinds) == [0, 3]
 
 
 def test_a_test_with_another_answer_is_kept_a_turn_earlier() -> None:

@@ -1,7 +1,5 @@
 """Agreement of solutions on tests: each rule on a matrix small enough to read, and planted faults at size."""
 
-import random
-
 import polars as pl
 import pytest
 from hypothesis import given
@@ -150,29 +148,6 @@ def test_a_wrong_solution_is_not_caught_by_a_discarded_test():
     runs = matrix([["e", "a"], ["e", "b"], ["e", "c"]], [True, True, False])
     decided = decide_problems(runs, decide_tests(runs), SETTINGS).row(0, named=True)
     assert decided["wrong_caught"] == 0
-
-
-def test_planted_faults_are_found_and_corrected():
-    """A tenth of the expected outputs corrupted: every one found; no sound test touched, though solutions crash."""
-    draw = random.Random(7)
-    corrupted, frames = set(), []
-    for number in range(40):
-        truth = [f"t{test}" for test in range(20)]
-        bad = {test for test in range(20) if draw.random() < 0.1}
-        corrupted |= {(f"p{number}", test) for test in bad}
-        for solution in range(draw.randint(3, 8)):
-            outputs = [None if draw.random() < 0.02 else output for output in truth]
-            frame = matrix([outputs], problem=f"p{number}", expected=None).with_columns(
-                solution=pl.lit(solution, pl.Int32)
-            )
-            matches = ~pl.col("test").is_in(list(bad)) & pl.col("valid")
-            frames.append(frame.with_columns(expected=matches))
-    decided = decide_tests(pl.concat(frames))
-    changed = decided.filter(pl.col("decision") != "keep")
-    assert set(changed.select("problem", "test").iter_rows()) == corrupted
-    found = changed.filter(pl.col("decision") == "correct")
-    assert found.height >= 0.95 * len(corrupted)
-    assert (found["output"] == "t" + found["test"].cast(pl.String)).all()
 
 
 cells = st.one_of(st.none(), st.sampled_from(["e", "x", "y"]))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from curation.programs.validation import GivenInput, Vouching, cut_inputs, spoiled_inputs, tidy_text, vouch
@@ -26,12 +24,6 @@ def ctd(text: str) -> Validator:
 
 def model(code: str) -> Validator:
     return Validator(ValidatorLang.PYTHON, {"v.py": code}, ("v.py",), accepts=0)
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(1) as runner:
-        yield runner
 
 
 def asked(runner: Runner, package: list[Validator], by_model: list[Validator], texts: list[str]) -> Vouching:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curation.prompts import PLAIN, SOLVE, SOLVING, plain_text, solving_prompt
+from curation.prompts import PLAIN, SOLVE, plain_text, solving_prompt
 from curation.prompts.solving import BOXED, FENCED
 from curation.records import Domain, PromptRequest
 from curation.thinking import ThinkingTags
@@ -50,28 +50,11 @@ def test_the_form_of_the_answer_is_told_in_the_problems_language(lang: str) -> N
     assert len(set(BOXED.values())) == len(set(FENCED.values())) == 7
 
 
-def test_what_is_not_said_has_a_default() -> None:
-    assert SOLVE.user(asked(lang="pt")) == SOLVE.user(asked())
-    assert "```python" in SOLVE.user(asked(Domain.CODE))
-
-
 def test_the_plain_prompt_is_the_statement() -> None:
     messages = PLAIN.messages(asked())
     assert messages == [{"role": "user", "content": asked().statement}]
     assert plain_text(messages) == asked().statement + "\n"
     assert plain_text(SOLVE.messages(asked())) == f"{SOLVE.system}\n\n{SOLVE.user(asked())}\n"
-
-
-def test_prompts_are_found_by_name() -> None:
-    assert {name: prompt.version for name, prompt in SOLVING.items()} == {"solve": "solve@1", "plain": "plain@1"}
-
-
-def test_the_prompt_of_a_model_that_does_not_think_asks_for_no_tags() -> None:
-    direct = solving_prompt("solve", ThinkingTags.of("none"))
-    assert direct.version not in (SOLVE.version, PLAIN.version)
-    assert "think" not in direct.system.lower()
-    assert "<" not in direct.system
-    assert direct.user(asked()) == SOLVE.user(asked())
 
 
 def test_worked_examples_are_earlier_turns_in_the_words_of_the_prompt() -> None:
@@ -81,13 +64,6 @@ def test_worked_examples_are_earlier_turns_in_the_words_of_the_prompt() -> None:
     assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
     assert turns[0]["content"] == turns[2]["content"].replace(asked().statement, "What is 1 + 1?")
     assert turns[1]["content"] == r"\boxed{2}"
-
-
-def test_other_examples_are_another_version() -> None:
-    none, one, other = (solving_prompt("plain", examples=shown) for shown in ([], [("a", "b")], [("a", "c")]))
-    assert none is PLAIN
-    assert len({none.version, one.version, other.version}) == 3
-    assert [turn["content"] for turn in one.messages(asked())] == ["a", "b", asked().statement]
 
 
 def test_the_prompt_names_the_models_own_tags() -> None:

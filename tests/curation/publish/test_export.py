@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
-import random
 from collections import Counter
 from collections.abc import Mapping
 
 import polars as pl
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from curation.config import Band
 from curation.difficulty.pass_rates import decide
 from curation.publish.export import CURATED, curate, over_quota, quotas, with_accepted
 from curation.records import DECISION, PASS_RATE, PROBLEM
+from tests.curation.tables import check_table
 
 
-@pytest.mark.parametrize(
-    ("available", "weights", "size", "given_each"),
-    [
-        ({"a": 10, "b": 1}, {"a": 1, "b": 1}, 6, {"a": 5, "b": 1}),
-        ({"a": 10, "b": 10}, {"a": 3, "b": 1}, 8, {"a": 6, "b": 2}),
-        ({"a": 10, "b": 10}, {"a": 1, "b": 1}, 99, {"a": 10, "b": 10}),
-        ({"a": 10, "b": 10}, {"a": 1, "b": 1}, 20, {"a": 10, "b": 10}),
-        ({"a": 4, "b": 10, "c": 10}, {"a": 2, "b": 1, "c": 1}, 16, {"a": 4, "b": 6, "c": 6}),
-        ({"a": 10, "b": 10, "c": 10}, {"a": 1, "b": 1, "c": 1}, 9, {"a": 3, "b": 3, "c": 3}),
-        ({"a": 10, "b": 10, "c": 10}, {"a": 1, "b": 1, "c": 2}, 1, {"a": 0, "b": 0, "c": 1}),
-        ({"a": 0, "b": 5}, {"a": 9, "b": 1}, 3, {"a": 0, "b": 3}),
-        ({"a": 5}, {"a": 0.001}, 3, {"a": 3}),
-        ({}, {}, 3, {}),
-        ({"a": 5, "b": 5}, {"a": 1, "b": 1}, 0, {"a": 0, "b": 0}),
-    ],
-)
-def test_quotas_by_hand(
-    available: Mapping[str, int], weights: Mapping[str, float], size: int, given_each: dict[str, int]
-) -> None:
-    assert quotas(available, weights, size) == given_each
-
-
-SOURCES = st.dictionaries(
-    st.sampled_from("abcde"),
-    st.tuples(st.integers(0, 40), st.sampled_from([0.1, 0.5, 1.0, 2.0, 3.3, 97.0])),
-    min_size=1,
-)
-
-
-@given(SOURCES, st.integers(0, 150))
-def test_quotas_are_filled_and_never_more_than_there_is(sources: dict[str, tuple[int, float]], size: int) -> None:
-    available = {name: count for name, (count, _) in sources.items()}
-    weights = {name: weight for name, (_, weight) in sources.items()}
-    each = quotas(available, weights, size)
-    assert each.keys() == available.keys()
-    assert sum(each.values()) == min(size, sum(available.values()))
-    assert all(0 <= each[name] <= available[name] for name in available)
-    # what a source cannot fill goes to the others: who is not emptied has at least its plain share
-    total = sum(weight for name, weight in weights.items() if available[name])
-    for name in available:
-        if available[name] and each[name] < available[name]:
-            assert each[name] > size * weights[name] / total - 1
+def test_quotas_by_hand() -> None:
+    check_table("quotas", quotas)
 
 
 def leaving_rows(rows: pl.DataFrame, size: int | None, seed: int) -> dict[str, str]:
@@ -80,16 +36,10 @@ def index(*rows: tuple[str, str, str], weights: Mapping[str, float] | None = Non
 SINGLES = index(*[(f"{source}{i}", f"{source}{i}", source) for source in "ab" for i in range(10)])
 
 
-def test_nobody_leaves_a_set_that_is_not_full() -> None:
-    assert leaving_rows(SINGLES, None, 0) == {}
-    assert leaving_rows(SINGLES, 20, 0) == {}
-    assert leaving_rows(SINGLES, 21, 0) == {}
-    assert leaving_rows(SINGLES.clear(), 5, 0) == {}
-
-
 def test_who_leaves_and_why() -> None:
     leaving = leaving_rows(SINGLES.with_columns(weight=pl.when(pl.col("source") == "a").then(3.0).otherwise(1.0)), 8, 0)
     assert Counter(name[0] for name in leaving) == {"a": 4, "b": 8}
+    assert leaving_rows(SINGLES, None, 0) == leaving_rows(SINGLES, 20, 0) == {}
     assert set(leaving.values()) == {"a gives 6 of its 10 to a set of 8", "b gives 2 of its 10 to a set of 8"}
 
 
@@ -97,41 +47,19 @@ def test_the_seed_draws_and_draws_the_same_again() -> None:
     draws = {seed: frozenset(leaving_rows(SINGLES, 10, seed)) for seed in range(5)}
     assert all(len(leaving) == 10 for leaving in draws.values())
     assert len(set(draws.values())) == 5
+    smaller, larger = (set(SINGLES["id"]) - set(leaving_rows(SINGLES, size, 0)) for size in (4, 10))
+    assert smaller < larger  # a larger set keeps what the smaller one had
     # by hand: of "0|a0" … "0|a9" hashed with BLAKE2b (8 bytes), the five smallest stay
     assert sorted(name for name in draws[0] if name[0] == "a") == ["a1", "a4", "a6", "a8", "a9"]
 
 
-@given(st.integers(1, 19), st.integers(0, 3), st.randoms(use_true_random=False))
-def test_the_order_of_rows_and_shards_does_not_matter(size: int, seed: int, shuffler: random.Random) -> None:
-    order = list(range(SINGLES.height))
-    shuffler.shuffle(order)
-    assert leaving_rows(SINGLES[order], size, seed) == leaving_rows(SINGLES, size, seed)
-
-
-def test_a_larger_set_keeps_what_the_smaller_one_had() -> None:
-    everyone = set(SINGLES["id"])
-    kept = [everyone - set(leaving_rows(SINGLES, size, 0)) for size in range(2, 21, 2)]
-    assert all(smaller < larger for smaller, larger in itertools.pairwise(kept))
-
-
-GROUPS = index(*[(f"{group}{i}", group, "a") for group in "pqrstu" for i in range(3)])
-
-
-@pytest.mark.parametrize("size", [2, 5, 8])
-def test_a_group_of_two_sources_leaves_the_same_way_in_any_order(size: int) -> None:
+def test_a_group_of_two_sources_leaves_together_and_in_any_order_the_same() -> None:
+    size = 5
     twins = index(*[(f"{source}{i}", f"g{i}", source) for source in "ab" for i in range(6)])
     leaving = leaving_rows(twins, size, 0)
     assert all((f"a{i}" in leaving) == (f"b{i}" in leaving) for i in range(6))
     assert twins.height - len(leaving) == size // 2 * 2
     assert leaving_rows(twins.reverse(), size, 0) == leaving
-
-
-@pytest.mark.parametrize("size", [3, 4, 6, 7, 11, 17])
-def test_a_group_stays_or_leaves_together_and_the_set_is_not_larger_than_asked(size: int) -> None:
-    leaving = leaving_rows(GROUPS, size, 0)
-    kept = Counter(name[0] for name in set(GROUPS["id"]) - set(leaving))
-    assert set(kept.values()) <= {3}
-    assert 0 < sum(kept.values()) <= size
 
 
 def problem(name: str, **more: object) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 
 from curation.config import EndpointModel
 from curation.prompts import SOLVE
@@ -19,9 +17,7 @@ from curation.prompts.asked import asked_by
 from curation.publish.export import CURATED
 from curation.publish.export_formats import FORMATS, ExportResult, export_set, writing
 from curation.records import JUDGING, TEST, Domain, PromptRequest, SourceError
-from curation.scoring.trainers import art_reward
 from curation.verify.programs.files import problem_of_row, read_problems
-from flows.cli.files import export_folder
 from tests.curation.verify.programs.corpus import PROBLEMS, write_set
 
 MATH = {
@@ -124,49 +120,6 @@ def test_open_r1(mixed: Path, tmp_path: Path) -> None:
     }
 
 
-def test_verifiers(mixed: Path, tmp_path: Path) -> None:
-    math, _, code = loaded(export_set(mixed, "verifiers", tmp_path / "out"))
-    assert (math["prompt"], math["answer"], math["task"]) == (chat(MATH), "\\frac{2}{2}", "math")
-    wanted = {
-        "id": "m1",
-        "group": "m1",
-        "source": "school",
-        "lang": "fr",
-        "pass_rate": 0.25,
-        "correct": 4,
-        "judged": 16,
-    }
-    info = json.loads(math["info"])
-    assert info.pop("goldilocks")
-    assert info == wanted
-    assert (code["answer"], code["task"]) == ("", "code")
-
-
-def test_nemo_rl(mixed: Path, tmp_path: Path) -> None:
-    exported = export_set(mixed, "nemo-rl", tmp_path / "out")
-    math, _, code = loaded(exported)
-    assert math["input"] == chat(MATH)[-1]["content"]
-    assert json.loads(math["output"])["answer"] == "\\frac{2}{2}"
-    assert [test["output"] for test in json.loads(code["output"])["program"]["tests"]] == ["1\n", "é\n"]
-    assert exported.system_prompt is not None
-    assert exported.system_prompt.read_text() == SOLVE.system
-
-
-def test_areal(mixed: Path, tmp_path: Path) -> None:
-    math, _, code = loaded(export_set(mixed, "areal", tmp_path / "out"))
-    assert (math["messages"], math["answer"], math["tests"]) == (chat(MATH), "\\frac{2}{2}", None)
-    assert code["answer"] is None
-    assert json.loads(code["tests"])["inputs"] == ["1\n", "é\n"]
-
-
-def test_open_instruct(mixed: Path, tmp_path: Path) -> None:
-    math, _, code = loaded(export_set(mixed, "open-instruct", tmp_path / "out"))
-    assert (math["messages"], math["dataset"], code["dataset"]) == (chat(MATH), "goldilocks", "goldilocks")
-    assert json.loads(math["ground_truth"])["answer"] == "\\frac{2}{2}"
-    assert code["messages"] == chat(PROGRAM)
-    assert [test["input"] for test in json.loads(code["ground_truth"])["program"]["tests"]] == ["1\n", "é\n"]
-
-
 def test_skyrl_roll_and_nemo_gym_name_what_judges_their_rows(mixed: Path, tmp_path: Path) -> None:
     math, _, _ = loaded(export_set(mixed, "skyrl", tmp_path / "skyrl"))
     assert (math["prompt"], math["env_class"]) == (chat(MATH), "goldilocks")
@@ -229,31 +182,6 @@ def test_rows_of_each_format_ask_and_say_what_the_set_does_and_its_readme_names_
         assert pl.read_parquet_schema(in_parts.file) == pl.read_parquet_schema(exported.file)
 
 
-@pytest.mark.parametrize("form", ["verl", "trl", "open-r1", "areal"])
-def test_a_set_of_one_kind_has_the_columns_of_a_mixed_one(form: str, mixed: Path, tmp_path: Path) -> None:
-    only = curated(tmp_path / "only", MATH, tests=False)
-    rows = loaded(export_set(only, form, tmp_path / "out"))
-    assert list(rows[0]) == list(loaded(export_set(mixed, form, tmp_path / "both"))[0])
-
-
-def test_worked_examples_are_earlier_turns_where_a_row_holds_a_chat(mixed: Path, tmp_path: Path) -> None:
-    asked(mixed, prompt="plain", examples=({"statement": "1 + 1?", "response": "\\boxed{2}"},))
-    math, _, _ = loaded(export_set(mixed, "verl", tmp_path / "verl"))
-    assert [(one["role"], one["content"]) for one in math["prompt"]] == [
-        ("user", "1 + 1?"),
-        ("assistant", "\\boxed{2}"),
-        ("user", MATH["statement"]),
-    ]
-    with pytest.raises(SourceError, match="1 worked examples before them, and a row of nemo-rl holds one message"):
-        export_set(mixed, "nemo-rl", tmp_path / "nemo")
-
-
-def test_a_prompt_without_a_system_message_needs_no_file_of_it(mixed: Path, tmp_path: Path) -> None:
-    exported = export_set(asked(mixed, prompt="plain"), "nemo-rl", tmp_path / "out")
-    assert exported.system_prompt is None
-    assert "system_prompt" not in (tmp_path / "out" / "README.md").read_text()
-
-
 def test_a_set_that_does_not_say_how_it_was_asked_is_named(mixed: Path, tmp_path: Path) -> None:
     (mixed / "asked.json").write_text('{"prompt": "solve"}')
     with pytest.raises(SourceError, match=r"asked\.json does not state how problems were asked"):
@@ -261,33 +189,10 @@ def test_a_set_that_does_not_say_how_it_was_asked_is_named(mixed: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("license", "rows", "said"),
-    [
-        ("cc-by-4.0", [MATH], ("math", "Creative Commons Attribution 4.0 International")),
-        ("cc-by-nc-4.0", [PROGRAM], ("coding", "TBD")),
-        (None, [MATH, PROGRAM], ("other", "TBD")),
-    ],
-)
-def test_nemo_gym_is_told_the_sets_licence_and_domain(
-    license: str | None, rows: list[dict[str, Any]], said: tuple[str, str], tmp_path: Path
-) -> None:
-    folder = curated(tmp_path / "curated", *rows)
-    if license is not None:
-        (folder / "README.md").write_text(f"---\npretty_name: x\nlicense: {license}\n---\n# x\n")
-    export_set(folder, "nemo-gym", tmp_path / "out")
-    place = tmp_path / "out" / "resources_servers" / "goldilocks" / "configs" / "goldilocks.yaml"
-    config = yaml.safe_load(place.read_text())
-    (data,) = config["goldilocks_simple_agent"]["responses_api_agents"]["simple_agent"]["datasets"]
-    assert (config["goldilocks"]["resources_servers"]["goldilocks"]["domain"], data["license"]) == said
-    assert f"The set's licence is `{license or 'unknown'}`" in (tmp_path / "out" / "README.md").read_text()
-
-
-@pytest.mark.parametrize(
     ("row", "form", "message"),
     [
         ({**MATH, "answer": None}, "verl", "row 0, problem m1: has no reference answer"),
         ({**PROGRAM, "id": "c9"}, "trl", "row 0, problem c9: a code problem without tests"),
-        ({**MATH, "statement": None}, "areal", "has no statement"),
         (MATH, "rllm", "'rllm' is not known; known are verl"),
     ],
 )
@@ -307,29 +212,13 @@ LEFT_OUT = {
 }
 
 
-@pytest.mark.parametrize("form", ["open-r1", "verl", "slime"])
+@pytest.mark.parametrize("form", ["open-r1", "slime"])
 def test_a_set_with_every_kind_of_problem(form: str, tmp_path: Path) -> None:
     curated = write_set(tmp_path / "curated")
     exported = export_set(curated, form, tmp_path / "out")
     assert dict(exported.left_out) == LEFT_OUT.get(form, {})
     assert exported.rows + sum(exported.left_out.values()) == 13
     assert len(loaded(exported)) == exported.rows
-
-
-def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    export_folder(write_set(tmp_path / "curated"), "open-r1", tmp_path / "out")
-    said = capsys.readouterr().out
-    assert "6 problems: " in said
-    assert "7 problems left out, which open-r1 cannot carry: " in said
-    assert ", a checker in C++ (1)" in said
-
-
-def test_a_set_of_which_nothing_can_be_carried_is_refused(tmp_path: Path) -> None:
-    folder = write_set(tmp_path / "curated")
-    for file in (folder / "data").glob("*.parquet"):
-        pl.read_parquet(file).filter(pl.col("id") == "add").write_parquet(file)
-    with pytest.raises(SourceError, match=r"open-r1 can carry none of its 1 problems: a function \(1\)"):
-        export_set(folder, "open-r1", tmp_path / "out")
 
 
 @pytest.mark.parametrize("form", ["trl", "areal"])
@@ -365,34 +254,3 @@ def test_checkers_in_python_for_open_r1_are_scripts_of_three_files(tmp_path: Pat
             (tmp_path / file).write_text(text)
         done = subprocess.run([sys.executable, "checker.py", *files], cwd=tmp_path, capture_output=True, text=True)
         assert (done.stdout.strip(), done.returncode == 0) == (said, bool(said))
-
-
-def test_a_folder_without_a_set_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no problems"):
-        export_set(curated(tmp_path / "curated"), "verl", tmp_path / "out")
-    with pytest.raises(SourceError, match="no data"):
-        export_set(tmp_path, "verl", tmp_path / "out")
-    (tmp_path / "data").mkdir()
-    pl.DataFrame({"id": ["x"]}).write_parquet(tmp_path / "data" / "train.parquet")
-    with pytest.raises(SourceError, match="no table of a curated set"):
-        export_set(tmp_path, "verl", tmp_path / "out")
-
-
-class Trajectory:
-    """What `art_reward` needs of one of ART's."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.metadata, self.metrics = text, dict[str, Any](), dict[str, Any]()
-
-    def messages(self) -> list[dict[str, str]]:
-        """Return the conversation."""
-        return [{"role": "user", "content": "?"}, {"role": "assistant", "content": self.text}]
-
-
-def test_art_has_a_trajectory_judged_by_its_row(tmp_path: Path) -> None:
-    made = export_set(curated(tmp_path / "set", OTHER), "art", tmp_path / "out")
-    row = json.loads(made.file.read_text())
-    right, wrong = (Trajectory(f"<think>2 + 2 is {answer}.</think>\\boxed{{{answer}}}") for answer in (4, 5))
-    assert (asyncio.run(art_reward(row, right)), asyncio.run(art_reward(row, wrong))) == (1.0, 0.0)
-    assert (right.metadata["outcome"], wrong.metadata["outcome"]) == ("correct", "wrong")
-    assert not right.metrics["verifier_failed"]

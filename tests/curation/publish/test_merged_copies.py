@@ -37,12 +37,6 @@ def test_a_copy_of_a_copy_is_a_copy_of_the_row_that_stays() -> None:
     ]  # fmt: skip
 
 
-def test_references_in_conflict_are_nobodys_copies() -> None:
-    exact = dropped(("p", "a", 9, "MIT", "conflicting_answers"))
-    near = dropped(("q", "b", 0, "MIT", "conflicting_answers"))
-    assert merged_copies(KEPT, exact, near, member("b", 0, "a", 0)).is_empty()
-
-
 def test_rows_without_copies_have_an_empty_list_and_stay_in_order() -> None:
     copies = merged_copies(KEPT, dropped(("r", "c", 1, "MIT", "duplicate")), pl.DataFrame(), pl.DataFrame())
     rows = with_copies(KEPT, copies)
@@ -50,9 +44,3 @@ def test_rows_without_copies_have_an_empty_list_and_stay_in_order() -> None:
     assert rows.schema["also_from"] == COPIES
     assert rows["also_from"].list.len().to_list() == [0, 0, 1]
     assert copies_of(rows.lazy()).collect().rows() == [("c", 1, "MIT")]
-
-
-def test_a_run_without_any_stage_of_dedup_has_no_copies() -> None:
-    none = merged_copies(*[pl.DataFrame()] * 4)
-    assert none.is_empty()
-    assert with_copies(KEPT, none)["also_from"].to_list() == [[], [], []]

@@ -12,16 +12,11 @@ import pytest
 
 from curation.filters.dedup.near import MEMBER
 from curation.publish.review import (
-    DISPUTE,
     FILE,
-    KINDS,
     TORN,
     ReviewVerdict,
     add_verdict,
     apply_verdicts,
-    digest,
-    dispute_counts,
-    dispute_queue,
     doubtful_verdicts,
     exact_conflicts,
     keep_accepted_labels,
@@ -30,7 +25,6 @@ from curation.publish.review import (
     offered_references,
     read_verdicts,
     undo_verdict,
-    wrong_labels,
 )
 from curation.records import DECISION, DROPPED, PROBLEM, VERDICT, DropReason, StoreError
 from curation.verify.answers.references import reference_defect
@@ -62,9 +56,8 @@ def test_the_last_verdict_on_a_problem_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["{", "[]", '{"problem": 3, "verdict": "reject"}', '{"problem": "a", "verdict": "maybe"}',
-     '{"problem": "a", "verdict": "accept"}', '{"problem": "a", "verdict": "reject", "answer": "4"}'],
-)  # fmt: skip
+    ["{", '{"problem": "a", "verdict": "maybe"}', '{"problem": "a", "verdict": "reject", "answer": "4"}'],
+)
 def test_a_line_that_is_no_verdict_is_named(line: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"problem": "a", "verdict": "reject", "answer": null}\n' + line + "\n")
     with pytest.raises(StoreError, match="line 2"):
@@ -100,12 +93,6 @@ def test_a_label_on_a_full_disk_is_refused_and_leaves_no_half_line(tmp_path: Pat
     assert (tmp_path / FILE).stat().st_size == size
     add_verdict(tmp_path, ReviewVerdict("b", "2"))
     assert set(read_verdicts(tmp_path)) == {"a", "b"}
-
-
-def test_the_digest_does_not_depend_on_the_order_of_the_verdicts() -> None:
-    one, other = ReviewVerdict("a", "1"), ReviewVerdict("b", None)
-    assert digest({"a": one, "b": other}) == digest({"b": other, "a": one})
-    assert digest({"a": one}) != digest({"a": ReviewVerdict("a", "2")}) != digest({"a": ReviewVerdict("a", None)})
 
 
 def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> None:
@@ -163,22 +150,6 @@ def test_a_near_duplicate_in_conflict_names_the_row_that_stays() -> None:
     assert row["evidence"].endswith("the row that stays is problem k")
 
 
-def test_suspected_wrong_labels_come_with_their_rival() -> None:
-    problems = frame(PROBLEM, problem("a", "1"), problem("b", "2", 1))
-    decisions = frame(
-        DECISION,
-        {
-            "problem": "a",
-            "reason": DropReason.SUSPECTED_WRONG_LABEL,
-            "top_wrong_answer": "7",
-            "evidence": "9 of 12 agree on 7",
-        },
-        {"problem": "b", "reason": DropReason.TOO_EASY, "top_wrong_answer": "3"},
-    )
-    (row,) = wrong_labels(problems, decisions).iter_rows(named=True)
-    assert (row["id"], row["references"], row["evidence"]) == ("a", ["1", "7"], "9 of 12 agree on 7")
-
-
 def test_unreadable_text_is_no_reference_to_choose() -> None:
     problems = frame(PROBLEM, problem("a", "1/3"))
     answers = ("0.33", "it depends on what one means by a third", "0.3")
@@ -210,33 +181,6 @@ def test_nobody_suspects_a_label_that_a_person_accepted() -> None:
     ]
     assert found.schema == DECISION
     assert keep_accepted_labels(decisions, open_minded, {}).equals(decisions)
-
-
-def test_doubtful_verdicts_are_gathered_by_problem_the_most_frequent_first() -> None:
-    problems = frame(PROBLEM, problem("a", "1/3"), problem("b", "2", 1))
-    rows = [("0.33", "rounded (doubtful)")] * 2 + [("0.3", "rounded (doubtful)"), ("1/3", "same")]
-    verdicts = frame(
-        VERDICT,
-        *({"problem": "a", "answer": answer, "outcome": "wrong", "method": how} for answer, how in rows),
-        {"problem": "b", "answer": "2", "outcome": "correct", "method": "same"},
-    )
-    (row,) = doubtful_verdicts(problems, verdicts).iter_rows(named=True)
-    assert row["references"] == ["1/3", "0.33", "0.3"]
-    assert row["evidence"].startswith("2 attempts: 0.33 wrong (rounded (doubtful)); 1 attempts: 0.3 wrong")
-
-
-def test_the_queue_holds_what_nobody_has_settled() -> None:
-    part = frame(
-        DISPUTE,
-        {"id": "a", "kind": "near_conflict"},
-        {"id": "b", "kind": "near_conflict"},
-        {"id": "c", "kind": "doubtful_verdict"},
-    )
-    waiting = dispute_queue([part], {"b": ReviewVerdict("b", None)})
-    assert waiting["id"].to_list() == ["a", "c"]
-    assert dispute_counts(waiting) == {"near_conflict": 1, "doubtful_verdict": 1}
-    assert list(dispute_counts(part)) == [kind for kind in KINDS if kind in dispute_counts(part)]
-    assert dispute_queue([], {}).schema == DISPUTE
 
 
 def test_the_last_word_can_be_taken_back(tmp_path: Path) -> None:

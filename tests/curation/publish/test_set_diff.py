@@ -86,12 +86,6 @@ def test_each_problem_stands_in_one_class() -> None:
     assert sum(count_changes(table).values()) == table.height == 7
 
 
-def test_a_problem_left_where_its_furthest_row_left() -> None:
-    old, new = published({"id": "a"}), published()
-    copies = pl.DataFrame({"id": ["a", "a"], "reason": ["duplicate", "too_easy"]})
-    assert change_of(diff_sets(old, PublishedTables(new.data, copies))) == {"a": "retired"}
-
-
 def test_contents_differ_and_measurements_do_not_count_as_contents() -> None:
     old = published({"id": "a"}, {"id": "b"}, {"id": "c", "pass_rate": 0.25}, tests={"a": 1, "b": 2})
     new = published(
@@ -114,13 +108,6 @@ def test_a_rewritten_statement_is_one_problem_under_another_id() -> None:
     assert table.filter(pl.col("problem") == "z")["old_problem"].to_list() == ["a"]
     back = diff_sets(new, old)
     assert change_of(back) == {"a": "reworded", "b": "added", "y": "removed"}
-
-
-def test_a_set_against_itself_moves_nothing() -> None:
-    one = published({"id": "a"}, {"id": "b", "pass_rate": None}, dropped={"c": "proof"}, tests={"a": 1})
-    table = diff_sets(one, one)
-    assert change_of(table) == {"a": "kept", "b": "kept", "c": "left_out"}
-    assert (count_differing(table), rate_shift(moves_of(table))) == ({}, (1, 0.0))
 
 
 def test_sets_compared_in_parts_are_compared_as_whole() -> None:

@@ -6,15 +6,12 @@ import json
 from typing import Any
 
 import polars as pl
-from hypothesis import given
-from hypothesis import strategies as st
 
 from curation.publish.withheld import (
     JUDGING,
     TESTS,
     WITHHELD,
     is_withheld,
-    pointer_to,
     restore_beside,
     restore_texts,
     sources_of_variants,
@@ -82,16 +79,6 @@ def test_a_row_whose_statement_or_answer_is_not_its_sources_leaves_and_is_counte
     lost = rows({"answer": "12 345 apples", "solution": "in our words"})  # a row is of use without it
     split = withhold_texts("data", lost, is_withheld(lost, ["unknown"]), source)
     assert (split.left_out, "solution" in split.withheld["column"]) == (0, False)
-
-
-@given(st.text("ab ?", max_size=6), st.text("ab ?", max_size=6), st.text("ab ?", max_size=6))
-def test_a_text_is_made_again_of_its_parts(source: str, before: str, after: str) -> None:
-    for text in (before + source + after, source[1:-1], before):
-        pointer = pointer_to(text, "statement", {"statement": source})
-        if pointer is not None:
-            _, begin, end, first, last, _ = pointer
-            assert first + source[begin:end] + last == text
-            assert 2 * len(first + last) <= len(text)
 
 
 HIDDEN = pl.DataFrame({"source": ["s"], "row": [3], "id": ["py"], "group": ["orig"]})

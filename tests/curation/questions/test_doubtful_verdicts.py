@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curation.config import Band
@@ -70,6 +70,7 @@ def test_only_doubtful_refusals_are_asked_about_the_most_frequent_first() -> Non
     assert requests[0].id != requests[1].id
 
 
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(
         st.tuples(

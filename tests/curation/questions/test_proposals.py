@@ -71,34 +71,6 @@ def test_a_refused_proposal_is_tried_again_with_its_reason() -> None:
     ]
 
 
-def test_tries_end_and_the_last_reason_stays() -> None:
-    model = Model(two=["I cannot"], three=["5"], **{"5_is_not_6": ["7"], "7_is_not_6": ["6"], "nothing": ["x"]})
-    asked = question(tries=2, nothing="nothing")
-    found = asked.answers(ROWS, REQUESTS, model, tool=2)
-    assert found.select("tries", "text", "accepted", "why").rows() == [
-        (2, "x", False, "nothing"),
-        (2, "7", False, "wrong: 7 is not 6"),
-        (0, None, False, "it is not asked"),
-    ]
-    assert asked.notes(found) == {"accepted": 0, "not, nothing": 1, "not, wrong": 1, "not, it is not asked": 1}
-    assert asked.number == 2
-
-
-def test_several_proposals_of_one_request_are_judged_each() -> None:
-    model = Model(two=["5", "4", "4"])
-    found = question(each=2).answers(ROWS[:1], REQUESTS[:1], model, tool=2)
-    assert found.select("index", "accepted").rows() == [(0, False), (1, True)]
-    three = question(each=3).answers(ROWS[:1], REQUESTS[:1], model, tool=2)
-    assert three["accepted"].to_list() == [False, True, True]
-
-
-def test_without_an_answer_nothing_is_tried_again() -> None:
-    model = Model()
-    found = question(tries=4).answers(ROWS, REQUESTS, model, tool=2)
-    assert found["why"].to_list() == ["nothing was proposed"] * 2 + ["it is not asked"]
-    assert len(model.messages) == 2
-
-
 def test_what_is_accepted_is_reviewed_together_and_may_be_refused() -> None:
     model, seen = Model(two=["4"], three=["6"], six_is_odd=["6"]), list[list[int]]()
 

@@ -10,30 +10,13 @@ import pytest
 from curation.questions.doubtful_verdicts import DOUBTFUL_VERDICTS
 from curation.questions.overlaps import OVERLAPS
 from curation.questions.premises import PREMISES
-from curation.questions.votes import UNREADABLE, Vote, every_row
-from curation.records import ATTEMPT, DROPPED, PROBLEM, DropReason, PromptRequest
+from curation.questions.votes import every_row
+from curation.records import ATTEMPT, DROPPED, PROBLEM, PromptRequest
+from tests.curation.tables import check_table
 
 
-@pytest.mark.parametrize(
-    ("text", "vote"),
-    [
-        ("All is given.\n\nVERDICT: SOUND", "sound"),
-        ("The rate is unknown.\nVERDICT: MISSING", "missing"),
-        ("**VERDICT: CONTRADICTORY**", "contradictory"),
-        ("verdict - undetermined.", "undetermined"),
-        ("<think>VERDICT: MISSING? No.</think>\nVERDICT: SOUND", "sound"),
-        ("VERDICT: MISSING\nOn reflection:\nVERDICT: SOUND", "sound"),
-        ("<think>It goes on and on. VERDICT: SOUND", UNREADABLE),
-        ("VERDICT: MISSING? No.</think>VERDICT: SOUND", "sound"),
-        ("VERDICT: SOUND or MISSING", UNREADABLE),
-        ("VERDICT:", UNREADABLE),
-        ("The problem is sound.", UNREADABLE),
-        ("", UNREADABLE),
-        (None, UNREADABLE),
-    ],
-)
-def test_the_last_verdict_after_the_thoughts_is_the_vote(text: str | None, vote: str) -> None:
-    assert PREMISES.read(text) == vote
+def test_the_last_verdict_after_the_thoughts_is_the_vote() -> None:
+    check_table("votes read", PREMISES.read)
 
 
 def attempts(votes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
@@ -51,14 +34,6 @@ VOTES = {
     "mute": ["?", "?", "MISSING"],
 }
 NAMES = pl.Series(["good", "bad", "mute", "new"])
-
-
-def test_votes_are_counted_question_by_question() -> None:
-    counted = PREMISES.tally(NAMES, attempts(VOTES))
-    assert counted["question"].to_list() == NAMES.to_list()
-    assert counted["readable"].to_list() == [3, 3, 1, 0]
-    assert counted["contradictory"].to_list() == [0, 2, 0, 0]
-    assert counted["unreadable"].to_list() == [0, 0, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -83,22 +58,13 @@ def test_faults_count_together_against_the_threshold(
         ]
 
 
-@pytest.mark.parametrize(
-    ("words", "threshold", "decision"),
-    [
-        ("SAME SAME SAME", 1.0, "same"),
-        ("SAME SAME DIFFERENT", 1.0, None),
-        ("SAME SAME DIFFERENT", 0.6, "same"),
-        ("DIFFERENT DIFFERENT PERHAPS", 1.0, "different"),
-        ("SAME DIFFERENT", 0.3, None),
-        ("SAME PERHAPS PERHAPS", 1.0, None),
-        ("UNSURE UNSURE UNSURE", 0.6, "unsure"),
-        ("", 0.6, None),
-    ],
-)
-def test_one_word_alone_must_reach_the_threshold(words: str, threshold: float, decision: str | None) -> None:
-    tally = DOUBTFUL_VERDICTS.tally(pl.Series(["q"]), attempts({"q": words.split()}))
-    assert DOUBTFUL_VERDICTS.decide(tally, threshold, 2)["decision"].to_list() == [decision]
+def test_one_word_alone_must_reach_the_threshold() -> None:
+    def decision(words: str, threshold: float) -> str | None:
+        tally = DOUBTFUL_VERDICTS.tally(pl.Series(["q"]), attempts({"q": words.split()}))
+        found: str | None = DOUBTFUL_VERDICTS.decide(tally, threshold, 2)["decision"].item()
+        return found
+
+    check_table("votes decided", decision)
 
 
 def problems(*names: str) -> pl.DataFrame:
@@ -138,9 +104,3 @@ def test_a_row_that_is_asked_about_twice_leaves_by_its_first_fault() -> None:
     assert made["dropped"].select("reason", "evidence").rows() == [
         ("contaminated", "2 of 3 votes: same, row 2 of exam")
     ]
-
-
-@pytest.mark.parametrize(("words", "fault"), [(("yes",), "no"), (("yes", "No"), "No"), (("yes", "no"), "perhaps")])
-def test_a_vote_without_words_that_can_be_read_is_refused(words: tuple[str, ...], fault: str) -> None:
-    with pytest.raises(ValueError, match=r"words|reasons"):
-        Vote(name="x", title="X", prompt=PREMISES.prompt, words=words, reasons={fault: DropReason.UNUSABLE})

@@ -76,13 +76,11 @@ def test_openrlhf_asks_with_queries_that_hold_their_prompts(service: str) -> Non
     ("path", "body", "code", "words"),
     [
         ("/score", {}, 400, "items is None"),
-        ("/score", [], 400, "it must be an object"),
         ("/score", b"{", 400, "the request is no JSON"),
         ("/score", b"\xff", 400, "the request is no JSON"),
         ("/score", b"[" * 100_000 + b"]" * 100_000, 400, "the request is no JSON"),
         ("/get_reward", {"query": ["a"], "labels": []}, 400, "three lists of one length"),
         ("/get_reward", {"query": 5, "labels": 5, "prompts": 5}, 400, "three lists of one length"),
-        ("/get_reward", {"query": None, "labels": None}, 400, "three lists of one length"),
         ("/reward", {}, 404, "there is no /reward"),
     ],
 )
@@ -104,27 +102,18 @@ for _ in range(400):
     ("item", "words"),
     [
         (None, "it is None; it must be an object"),
-        ([], "it is []; it must be an object"),
         ({"id": "x", "response": "1"}, "id is 'x', which is in no set"),
-        ({"id": ["m"], "response": "1"}, "id is ['m'], which is in no set"),
         ({"id": {}, "response": "1"}, "id is {}, which is in no set"),
         ({"id": "m", "response": 1}, "response is 1; it must be a text"),
-        ({"id": "m"}, "response is None; it must be a text"),
         ({"record": "no JSON", "response": "1"}, "no record of Goldilocks"),
-        ({"record": 5, "response": "1"}, "no record of Goldilocks"),
         ({"record": "[" * 100_000, "response": "1"}, "nested too deeply"),
         ({"record": {**math_record(), "lang": 5}, "response": "1"}, "lang is 5"),
-        ({"record": {**math_record(), "statement": ["a"]}, "response": "1"}, "statement is ['a']"),
         ({"record": {**math_record(), "letter": {}}, "response": "1"}, "letter is {}"),
-        ({"record": {**math_record(), "id": None}, "response": "1"}, "id is None"),
         ({"record": {**math_record(), "domain": []}, "response": "1"}, "no record of Goldilocks"),
         ({"record": {**math_record(), "goldilocks": {}}, "response": "1"}, "a record of version {}"),
-        ({"record": {**math_record(), "thinking": 7}, "response": "1"}, "no record of Goldilocks"),
         ({"record": {**math_record(), "thinking": ["a", 7]}, "response": "1"}, "no record of Goldilocks"),
         ({"record": {**math_record(), "response_format": "odd"}, "response": "1"}, "'odd' is no response format"),
-        ({"record": {**math_record(), "response_format": []}, "response": "1"}, "no record of Goldilocks"),
         ({"record": {**CODE, "program": 5}, "response": "1"}, "program is 5"),
-        ({"record": {**CODE, "program": {"id": "c", "tests": 5}}, "response": "1"}, "not as it should be"),
         ({"record": {**CODE, "program": {"id": "c", "tests": [{"input": 5}]}}, "response": "1"}, "not as it should be"),
         ({"record": {**CODE, "program": {"id": "c", "tests": [], "checker": DEEP}}, "response": "1"}, "problem c"),
     ],
@@ -146,7 +135,7 @@ def test_a_broken_item_of_openrlhf_is_excluded(service: str) -> None:
     assert told["extra_logs"]["excluded"] == [1.0, 1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("text", ["\ud800 it is \\boxed{42}", "\\boxed{42} \udfff", "\\boxed{42\ud800}"])
+@pytest.mark.parametrize("text", ["\ud800 it is \\boxed{42}", "\\boxed{42\ud800}"])
 def test_half_of_a_surrogate_pair_is_judged_as_it_would_be_stored(text: str, service: str) -> None:
     told = asked(f"{service}/score", {"items": [RIGHT, {"id": "m", "response": text}, RIGHT]})["scores"]
     assert [score["reward"] for score in told] == [1.0, 1.0, 1.0]

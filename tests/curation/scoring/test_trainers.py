@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.metadata import distribution, files
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,18 +14,12 @@ from typing import Any
 
 import pytest
 
-from curation.publish.export_formats import export_set, set_records
+from curation.publish.export_formats import export_set
 from curation.records import SourceError
-from curation.scoring import Scorer, ScoringSettings
 from curation.scoring.record import read_record, record_of
 from curation.scoring.trainers import areal_reward, art_reward, slime_reward, trl_reward, verifiers_reward, verl_score
-from curation.thinking import ThinkingTags
 from tests.curation.publish.test_export_formats import MATH, PROGRAM, curated, loaded
-from tests.curation.verify.programs.corpus import responses, write_set
 from tests.places import ROOT
-
-ASKED = [row for row in responses() if row["problem"] != "yes-any-language" and row.get("finish") != "stop"]
-"""Responses to problems that name a language; trainers do not say how a response ended."""
 
 WORKERS = {"workers": 2}
 
@@ -34,27 +27,6 @@ WORKERS = {"workers": 2}
 def math_record(answer: str = "42", **others: str) -> dict[str, Any]:
     told = {"goldilocks": 1, "id": "m", "domain": "math", "lang": "en", "statement": "What is 6 times 7?"}
     return {**told, "answer": answer, **others}
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_set(tmp_path_factory.mktemp("corpus") / "curated")
-
-
-@pytest.fixture(scope="module")
-def scorer() -> Iterator[Scorer]:
-    with Scorer(ScoringSettings(workers=2)) as scorer:
-        yield scorer
-
-
-def test_every_response_of_the_corpus_is_worth_its_outcome(programs: Path, scorer: Scorer) -> None:
-    records = set_records(programs)
-    scores = scorer.score([(records[row["problem"]], row["response"]) for row in ASKED])
-    wanted = {row["id"]: row["outcome"] for row in ASKED}
-    assert {row["id"]: score.outcome for row, score in zip(ASKED, scores, strict=True)} == wanted
-    for score in scores:
-        failed = score.outcome in ("timeout", "broken")
-        assert score.reward == (None if failed else float(score.outcome == "correct"))
 
 
 def test_every_trainer_finds_the_record_in_its_row(tmp_path: Path) -> None:
@@ -78,29 +50,6 @@ def test_every_trainer_finds_the_record_in_its_row(tmp_path: Path) -> None:
             assert asyncio.run(verifiers_reward(reasoned, json.loads(row["info"]))) == worth
 
 
-def test_the_files_beside_a_set_for_verl_are_what_its_readme_says(tmp_path: Path) -> None:
-    export_set(curated(tmp_path / "curated", MATH, tests=False), "verl", tmp_path / "out")
-    readme = (tmp_path / "out" / "README.md").read_text()
-    assert f"custom_reward_function.path={tmp_path / 'out' / 'goldilocks_reward.py'}" in readme
-    scope: dict[str, Any] = {}
-    exec((tmp_path / "out" / "goldilocks_reward.py").read_text(), scope)
-    assert scope["verl_score"] is verl_score
-
-
-@pytest.mark.parametrize(
-    ("thinking", "text", "worth"),
-    [
-        ("<think>", "I guess 41</think> \\boxed{42}", 1.0),
-        ("[THINK]", "[THINK]\\boxed{41}[/THINK] so \\boxed{42}", 1.0),
-        ("none", "so \\boxed{42}", 1.0),
-        ("<think>", "<think>it is \\boxed{42}", 0.0),
-    ],
-)
-def test_thoughts_are_left_aside(thinking: str, text: str, worth: float) -> None:
-    assert trl_reward([text], goldilocks=[json.dumps(math_record())], thinking=thinking, workers=1) == [worth]
-
-
-@pytest.mark.parametrize("thinking", ["<think>", "[THINK]"])
 @pytest.mark.parametrize(
     "message",
     [
@@ -115,13 +64,10 @@ def test_thoughts_are_left_aside(thinking: str, text: str, worth: float) -> None
         },
     ],
 )
-def test_every_form_of_a_message_has_the_same_verdict(message: dict[str, Any], thinking: str) -> None:
-    content = message["content"]
-    if isinstance(content, str):
-        content = ThinkingTags.of(thinking).house_form(content)  # as this model writes it
-    chat = [{"role": "assistant", **message, "content": content}]
+def test_every_form_of_a_message_has_the_same_verdict(message: dict[str, Any]) -> None:
+    chat = [{"role": "assistant", **message}]
     for answer, worth in (("42", 1.0), ("41", 0.0)):
-        record = json.dumps(math_record(answer, thinking=thinking))
+        record = json.dumps(math_record(answer))
         assert trl_reward([chat], goldilocks=[record], workers=1) == [worth]
         info = {"goldilocks": record}
         assert asyncio.run(verifiers_reward(chat, info)) == worth
@@ -158,21 +104,6 @@ def test_an_opened_choice_may_be_answered_by_its_letter() -> None:
     assert "letter" not in json.loads(record_of({**row, "raw_answer": "42"}, None))
 
 
-def test_a_problem_exported_again_with_other_tests_is_judged_by_those(scorer: Scorer) -> None:
-    told = {"goldilocks": 1, "id": "c", "domain": "code", "lang": "en", "statement": "Print it."}
-    records = [
-        {**told, "program": {"id": "c", "language": "python", "tests": [{"input": "", "output": text}]}}
-        for text in ("1\n", "2\n")
-    ]
-    response = "```python\nprint(2)\n```"
-    assert [score.reward for score in scorer.score([(record, response) for record in records])] == [0.0, 1.0]
-
-
-def test_the_statement_is_judged_by(scorer: Scorer) -> None:
-    record = math_record("50", statement="How many percent of 8 is 4?")
-    assert scorer.score([(record, "\\boxed{50\\%}")])[0].reward == 1.0
-
-
 @pytest.mark.parametrize(
     ("record", "words"),
     [
@@ -187,20 +118,6 @@ def test_what_is_no_record_is_refused(record: Any, words: str) -> None:
         read_record(record)
 
 
-def test_a_row_without_its_record_is_refused() -> None:
-    with pytest.raises(SourceError, match="a row has no `goldilocks` record"):
-        trl_reward(["\\boxed{42}"])
-
-
-def test_the_judge_needs_neither_torch_nor_prefect() -> None:
-    heavy = "{'torch', 'prefect', 'transformers', 'vllm', 'datasets', 'matplotlib'}"
-    script = (
-        f"import sys, curation.scoring.trainers, curation.scoring.service; print(sorted({heavy} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 JUDGE_ALONE = """
 import json, sys
 from curation.scoring import Scorer, ScoringSettings
@@ -213,7 +130,7 @@ NEEDED = ("polars", "orjson", "python-flint", "sympy")
 """What the judge imports, as docs/reference/exports.md says; each brings what stands beside it."""
 
 
-def test_the_judge_alone_needs_four_packages(programs: Path, tmp_path: Path) -> None:
+def test_the_judge_alone_needs_four_packages(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     names = [*NEEDED, "polars-runtime-32", "mpmath"]
@@ -223,8 +140,10 @@ def test_the_judge_alone_needs_four_packages(programs: Path, tmp_path: Path) -> 
             (packages / top).symlink_to(distribution("polars").locate_file(top))
     (packages / "curation").symlink_to(ROOT / "curation")
     math = json.dumps(math_record("\\sin(x)^2"))
-    code = next(row for row in ASKED if row["outcome"] == "correct")
-    pairs = [(math, "\\boxed{1 - \\cos(x)^2}"), (set_records(programs)[code["problem"]], code["response"])]
+    told = {"goldilocks": 1, "id": "c", "domain": "code", "lang": "en", "statement": "Print it."}
+    program = {"id": "c", "language": "python", "tests": [{"input": "", "output": "2\n"}]}
+    code = json.dumps({**told, "program": program})
+    pairs = [(math, "\\boxed{1 - \\cos(x)^2}"), (code, "```python\nprint(2)\n```")]
     command = [str(tmp_path / "venv" / "bin" / "python"), "-c", JUDGE_ALONE, json.dumps(pairs)]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=clean)

@@ -3,13 +3,11 @@
 import base64
 import json
 import pickle
-import tomllib
 import zlib
-from pathlib import Path
 
 import pytest
 
-from curation.config import Source, to_plain
+from curation.config import to_plain
 from curation.config.coding import CodeColumns
 from curation.sources.code_problems import code_tables, whole_statement
 from curation.sources.rows import BadRowError
@@ -19,7 +17,6 @@ from curation.verify.programs.problem import CodeVerdict, Submission
 from curation.verify.programs.tables import build_problem
 from curation.verify.programs.tools import Runner
 
-LANGUAGES = {"2": "cpp", "3": "python"}
 CODE_CONTESTS = {
     "tests": [
         {"path": "public_tests", "origin": "public"},
@@ -101,10 +98,6 @@ def test_the_right_to_start_processes_is_the_source_s():
     assert whole.judging["processes"].to_list() == [True] * 2
 
 
-def test_a_problem_that_reads_files_is_marked():
-    assert tables(CODE_CONTESTS, contest_row(input_file="in.txt")).judging["files"].to_list() == [True]
-
-
 def test_apps_and_taco_pack_json_into_text():
     row = {
         "question": "Sum of a list.",
@@ -172,22 +165,14 @@ def test_submissions_with_verdicts():
             "text, but neither JSON nor packed JSON",
         ),
         (APPS, {"input_output": {"inputs": ["1"], "outputs": []}}, "as many `inputs` as `outputs`"),
-        (APPS, {"input_output": 7}, "neither a list of objects, nor an object of lists, nor asserts: 7"),
         (APPS, {"input_output": "", "solutions": 7}, "`solutions` does not hold programs"),
         (TACO, {"input_output": "", "solutions": "", "time_limit": "soon"}, "is not a number with a unit"),
-        (TACO, {"input_output": "", "solutions": "", "memory_limit": "3 acres"}, "megabytes"),
     ],
 )
 def test_what_is_packed_otherwise_is_one_sentence(columns, row, words):
     with pytest.raises(BadRowError) as caught:
         tables(columns, row)
     assert words in str(caught.value)
-
-
-def test_the_same_statement_twice_in_a_shard_keeps_the_first_tables():
-    columns = CodeColumns(**to_plain(CODE_CONTESTS))
-    found = code_tables(["a", "a"], [contest_row(), contest_row(time_limit=None)], columns)
-    assert found.judging["time_limit_s"].to_list() == [2.5]
 
 
 MBPP = {"tests": [{"path": "test_list"}], "solutions": [{"path": "code"}], "starter": "test_setup_code"}
@@ -222,7 +207,7 @@ def test_asserts_of_mbpp_become_calls_if_json_can_hold_them():
 
 @pytest.mark.parametrize(
     "test",
-    ["assert f((1, 2)) == (1, 2)", "assert math.isclose(f(0.5), 0.5)", "assert f({1: 2}) == {1: 2}", "assert not f(0)"],
+    ["assert f((1, 2)) == (1, 2)", "assert math.isclose(f(0.5), 0.5)"],
 )
 def test_other_asserts_of_mbpp_become_a_test_program(test):
     row = {"code": "def f(x): return x", "test_setup_code": "import math", "test_list": [test]}
@@ -247,46 +232,9 @@ def test_check_of_humaneval_is_a_test_program_and_its_solution_a_whole_one():
     assert judged(found, "def area(r): return 3 * r") is CodeVerdict.WA
 
 
-def test_asserts_that_call_nothing_are_a_bad_row():
-    with pytest.raises(BadRowError, match="the asserts call no function"):
-        tables(MBPP, {"code": "x", "test_setup_code": "", "test_list": ["assert 1 == 1"]})
-
-
-def test_a_statement_that_names_no_function_gets_an_assert():
-    columns = CodeColumns(**to_plain(MBPP))
-    row = {"code": "", "test_list": ["assert f(1) == 2", "assert f(2) == 3"]}
-    assert whole_statement("Add one.", row, columns) == "Add one.\n\nThe function is called as in `assert f(1) == 2`."
-    named = "Write `f`, which adds one."
-    assert whole_statement(named, row, columns) == named
-
-
 def test_packed_private_tests_of_livecodebench_are_read():
     content = json.dumps([{"input": "1 2", "output": "3"}])
     packed = base64.b64encode(zlib.compress(pickle.dumps(content))).decode()
     columns = {"tests": [{"path": "public"}, {"path": "private", "origin": "private"}]}
     found = tables(columns, {"public": content, "private": packed})
     assert found.tests.select("input", "origin").rows() == [("1 2", "given"), ("1 2", "private")]
-
-
-def test_each_published_form_of_the_documentation_is_a_source():
-    page = (Path(__file__).parents[3] / "docs" / "how-to" / "sources.md").read_text()
-    block = page.partition("## Tests of code problems")[2].partition("```toml")[2].partition("```")[0]
-    sources = [Source.model_validate(to_plain(table)) for table in tomllib.loads(block)["sources"]]
-    assert [source.name for source in sources] == [
-        "mbpp",
-        "openai_humaneval",
-        "apps",
-        "code_generation_lite",
-        "packages",
-    ]
-    assert {source.domain for source in sources} == {"code"}
-    asserts, check = sources[0].code, sources[1].code
-    row = {"code": "def f(x): return x", "test_setup_code": "", "test_list": ["assert f(1) == 1"]}
-    assert code_tables(["a"], [row], asserts).judging["function"].to_list() == ["f"]
-    row = {
-        "prompt": PROMPT,
-        "entry_point": "area",
-        "canonical_solution": "    return 3\n",
-        "test": "def check(candidate): pass",
-    }
-    assert code_tables(["a"], [row], check).solutions["code"].to_list() == [PROMPT + "    return 3\n"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
 import json
-import lzma
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,36 +71,20 @@ def json_line(problem: Any, answer: Any) -> bytes:
 DEEP = b"[" * 100_000 + b"]" * 100_000
 JSON_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "NUL byte": (b'{"problem": "q\x00", "answer": "1"}\n', "not JSON", None),
-    "NUL escaped": (json_line("q\0", "1"), None, ("q\0", "1")),
-    "NUL in the answer": (json_line("q", "\0"), None, ("q", "\0")),
     "half a pair": (b'{"problem": "q\\ud800", "answer": "1"}\n', "surrogate in string", None),
     "half a pair as bytes": (b'{"problem": "q\xed\xa0\x80", "answer": "1"}\n', "not valid UTF-8", None),
-    "latin-1": (b'{"problem": "caf\xe9", "answer": "1"}\n', "not valid UTF-8", None),
     "an object": (json_line("q", {"a": 1}), "`answer` should be text, but is dict", None),
     "a list": (json_line("q", ["1"]), "`answer` should be text, but is a list", None),
-    "a number": (json_line("q", 7), None, ("q", "7")),
-    "a bool": (json_line("q", True), None, ("q", "True")),
-    "1e400": (b'{"problem": "q", "answer": 1e400}\n', "number is infinity", None),
     "5,000 digits": (b'{"problem": "q", "answer": ' + b"1" * 5000 + b"}\n", "number is infinity", None),
-    "300 digits": (b'{"problem": "q", "answer": ' + b"1" * 300 + b"}\n", None, ("q", "1" * 300)),
     "100,000 brackets": (b'{"problem": "q", "answer": ' + DEEP + b"}\n", "depth limit", None),
-    "1,000 brackets": (
-        b'{"problem": "q", "extra": ' + DEEP[99_000:101_000] + b"}\n",
-        "nested more than 300",
-        None,
-    ),
     "1,000 brackets and a long integer": (
         b'{"problem": "q", "n": 12345678901234567890, "extra": ' + DEEP[99_000:101_000] + b"}\n",
         "nested more than 300",
         None,
     ),
     "no object": (b'"text"\n', "a JSON object is wanted", None),
-    "a number alone": (b"5\n", "a JSON object is wanted", None),
-    "null": (b"null\n", "a JSON object is wanted", None),
     "a mark": (b"\xef\xbb\xbf" + json_line("q", "1"), "not JSON", None),
     "CRLF": (json_line("q", "1").replace(b"\n", b"\r\n"), None, ("q", "1")),
-    "a separator of lines": (b'{"problem": "q\xe2\x80\xa8r", "answer": "1"}\n', None, ("q\u2028r", "1")),
-    "two objects": (json_line("q", "1").rstrip() + json_line("q", "1"), "not JSON", None),
     "cut": (json_line("q", "1")[:-8] + b"\n", "not JSON", None),
     "long": (json_line("q", "1" * 3_000_000)[:-2] + b"\n", "not JSON (unexpected end", None),
 }
@@ -122,8 +104,6 @@ CSV_FAULTS: dict[str, tuple[bytes, str | None, tuple[str, str] | None]] = {
     "NUL": (b"q\x00,1\n", None, ("q\0", "1")),
     "too few": (b"q\n", "fewer fields than the header's 2", None),
     "too many": (b"q,1,2\n", "more fields than the header's 2", None),
-    "a mark": (b"\xef\xbb\xbfq,1\n", None, ("\ufeffq", "1")),
-    "CRLF": (b"q,1\r\n", None, ("q", "1")),
     "a blank line": (b"\n", None, None),
     "lines within": (b'"q\n1,2\n""r""",1\n', None, ('q\n1,2\n"r"', "1")),
 }
@@ -138,46 +118,20 @@ def test_a_row_of_csv(fault: str, tmp_path: Path) -> None:
     assert [json.loads(raw) for raw in bad["raw"]] == ([line.decode().strip().split(",")] if said else [])
 
 
-@pytest.mark.parametrize(
-    "broken", [b'"open,1\n', b'"open,1\n"closed,2\n', b'"b,\nc"d,2\n', b'"q"r,1\n', b"caf\xe9,1\n"]
-)
+@pytest.mark.parametrize("broken", [b'"open,1\n', b'"q"r,1\n', b"caf\xe9,1\n"])
 def test_a_csv_file_with_a_broken_quote_or_text_is_refused(broken: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"problem,answer\na,1\n" + broken + b"e,5\n")
     with pytest.raises(SourceError, match=r"x\.csv, line \d: not readable as CSV"):
         set_aside(sources("x.csv", "csv"), tmp_path)
 
 
-def arrow_file(values: Any, kind: Any) -> bytes:
-    table = pyarrow.table({"problem": pyarrow.array([FIRST[0], "q", LAST[0]]), "answer": pyarrow.array(values, kind)})
-    sink = io.BytesIO()
-    pyarrow.parquet.write_table(table, sink, row_group_size=2)
-    return sink.getvalue()
-
-
 def raw_strings(value: bytes) -> bytes:
     """A parquet file with a text of these bytes, which no writer of texts would write."""
     binary = pyarrow.array([FIRST[1].encode(), value, LAST[1].encode()], pyarrow.binary())
     texts = pyarrow.Array.from_buffers(pyarrow.string(), 3, binary.buffers())
-    return arrow_file(texts, None)
-
-
-PARQUET_FAULTS: dict[str, tuple[Callable[[], bytes], str | None, tuple[str, str] | None]] = {
-    "NUL": (lambda: arrow_file([FIRST[1], "\0", LAST[1]], pyarrow.string()), None, ("q", "\0")),
-    "numbers": (lambda: arrow_file([2, 7, 4], pyarrow.int64()), None, ("q", "7")),
-    "a list": (lambda: arrow_file([None, ["7"], None], pyarrow.list_(pyarrow.string())), "is a list", None),
-}
-
-
-@pytest.mark.parametrize("fault", PARQUET_FAULTS)
-def test_a_row_of_parquet(fault: str, tmp_path: Path) -> None:
-    content, said, read = PARQUET_FAULTS[fault]
-    (tmp_path / "x.parquet").write_bytes(content())
-    if fault != "a list":
-        check(sources("x.parquet", "parquet"), tmp_path, said, read)
-        return
-    sound, bad = set_aside(sources("x.parquet", "parquet"), tmp_path)
-    assert sound == [(FIRST[0], None), (LAST[0], None)]
-    assert bad["reason"].str.contains("`answer` should be text, but is a list").to_list() == [True]
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"problem": texts, "answer": texts}), sink)
+    return sink.getvalue()
 
 
 CONTENT = b"".join(json_line(f"What is {i} + {i * 2654435761 % 2**32}?", str(i)) for i in range(3000))
@@ -195,24 +149,15 @@ def damaged_parquet() -> bytes:
     return bytes(content)
 
 
-BLOCKED = zstandard.ZstdCompressor().compressobj()
-WHOLE_LINES = BLOCKED.compress(CONTENT) + BLOCKED.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
 FILES: dict[str, tuple[str, bytes, str]] = {
     "a cut gzip": ("x.jsonl.gz", gzip.compress(CONTENT)[:-400], "damaged"),
     "a gzip of another checksum": ("x.jsonl.gz", gzip.compress(CONTENT)[:-8] + bytes(8), "CRC check failed"),
-    "a cut bzip2": ("x.jsonl.bz2", bz2.compress(CONTENT)[:-400], "damaged"),
-    "a cut xz": ("x.jsonl.xz", lzma.compress(CONTENT)[:-400], "damaged"),
     "a cut zstandard": ("x.jsonl.zst", zstandard.compress(CONTENT)[:-400], "damaged"),
-    "a zstandard cut behind a line": ("x.jsonl.zst", WHOLE_LINES, "damaged"),
-    "a damaged gzip": ("x.csv.gz", gzip.compress(CONTENT)[:10] + b"\xff" * 200, "damaged"),
-    "no zstandard": ("x.csv.zst", CONTENT[:500], "damaged"),
     "no gzip": ("x.jsonl.gz", CONTENT[:500], "Not a gzipped file"),
     "no parquet": ("x.parquet", b"PAR1" + b"x" * 100, "not a readable parquet file"),
-    "an empty parquet file": ("x.parquet", b"", "not a readable parquet file"),
     "a parquet file without its footer": ("x.parquet", raw_strings(b"q")[:-40], "not a readable parquet file"),
     "a parquet file with a damaged row group": ("x.parquet", damaged_parquet(), "damaged"),
     "a parquet file with text that is not UTF-8": ("x.parquet", raw_strings(b"caf\xe9"), "a text is not UTF-8"),
-    "a header of UTF-16": ("x.csv", CONTENT[:500].decode().encode("utf-16"), "not readable as CSV"),
     "a header with an open quote": ("x.csv", b'"problem,answer\nq,1\n', "not readable as CSV"),
     "a list that is cut": ("x.json", b'[{"problem": "q", "answer": "1"}, {"pro', "not a JSON list"),
 }
@@ -238,21 +183,6 @@ def test_a_file_that_is_a_list_is_read_item_by_item(tmp_path: Path) -> None:
         assert bad.select("line", "raw").rows() == [(2, b"5"), (4, b'["c"]')]
 
 
-def test_a_mark_at_the_front_of_a_file_is_no_fault(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_bytes(b"\xef\xbb\xbf" + json_line(*FIRST) + json_line(*LAST))
-    sound, bad = set_aside(sources("x.jsonl", "jsonl"), tmp_path)
-    assert (len(sound), bad.height) == (2, 0)
-
-
-def test_a_quota_draws_beside_bad_rows(tmp_path: Path) -> None:
-    lines = [json_line(f"q{i}", str(i % 2)) for i in range(20)]
-    lines[3] = b"{\n"
-    (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
-    sound, bad = set_aside(sources("x.jsonl", "jsonl", quota={"rows": 7}), tmp_path)
-    assert len(sound) == 7
-    assert bad["row"].to_list() == [3]
-
-
 OF_200_MB = """
 import resource, sys
 from pathlib import Path
@@ -263,17 +193,14 @@ print(len(sound), bad.height, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_a_bad_line_of_200_mb_takes_bounded_memory(kind: str, tmp_path: Path) -> None:
-    head = b"problem,answer\n" if kind == "csv" else b""
-    row = json_line(*FIRST) if kind == "jsonl" else ",".join(FIRST).encode() + b"\n"
-    begin = b"a,b," if kind == "csv" else b'{"problem": "open'
-    with (tmp_path / f"x.{kind}").open("wb") as file:
-        file.write(head + row + begin)
+def test_a_bad_line_of_200_mb_takes_bounded_memory(tmp_path: Path) -> None:
+    row = ",".join(FIRST).encode() + b"\n"
+    with (tmp_path / "x.csv").open("wb") as file:
+        file.write(b"problem,answer\n" + row + b"a,b,")
         for _ in range(200):
             file.write(b"x" * 1_000_000)
         file.write(b"\n" + row * 1000)
-    command = [sys.executable, "-c", OF_200_MB, f"x.{kind}", kind, str(tmp_path)]
+    command = [sys.executable, "-c", OF_200_MB, "x.csv", "csv", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     sound, bad, megabytes = map(int, done.stdout.split())
     assert (sound, bad) == (1001, 1)

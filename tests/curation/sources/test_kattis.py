@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ from curation.records import SourceError
 from curation.sources.kattis import find_packages, read_package
 from curation.sources.kattis_statement import needs_image, statement_text
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.problem import CheckerKind, CodeVerdict, Submission, ValidatorLang
-from curation.verify.programs.tools import Runner
+from curation.verify.programs.problem import CheckerKind, CodeVerdict, ValidatorLang
 
 TEX = r"""\problemname{Two \emph{Sums}}
 % a comment that says 50\% nothing
@@ -79,18 +76,6 @@ def test_a_package_is_read(tmp_path: Path) -> None:
         assert why in (programs[name].skipped or "")
 
 
-def test_its_submissions_get_their_verdicts(tmp_path: Path) -> None:
-    found = read_package(package(tmp_path / "sums"))
-    programs = [one for one in found.submissions if one.lang is not None]
-    problem = dataclasses.replace(found.problem, cpu_s=1.0)
-    with Runner(2) as runner:
-        results = judge_programs(
-            runner, ((problem, Submission(one.lang, one.code)) for one in programs if one.lang is not None)
-        )
-        for one, result in zip(programs, results, strict=True):
-            assert result.verdict in one.expected, one.name
-
-
 def test_the_statement_as_text() -> None:
     assert statement_text(TEX) == (
         '"Add" the numbers… It costs 5% of $n \\% 7$, at most once.\n\nInput\n\n'
@@ -108,11 +93,9 @@ def test_the_statement_as_text() -> None:
     ("yaml", "reason"),
     [
         ("validation: custom interactive", "interactive"),
-        ("problem_format_version: 2025-09\ntype: interactive", "interactive"),
         ("problem_format_version: 2025-09\ntype: [pass-fail, multi-pass]", "multi_pass"),
         ("type: scoring", "scoring"),
         ("validation: custom", "checker"),
-        ("validator_flags: float_tolerance lots", "checker"),
     ],
 )
 def test_what_cannot_be_judged_is_refused_with_its_reason(tmp_path: Path, yaml: str, reason: str) -> None:
@@ -174,20 +157,6 @@ def test_input_validators_in_python_cpp_and_checktestdata_are_read(tmp_path: Pat
         {"valid.py", "limits.py"},
         ("--most", "10"),
     )
-
-
-def test_a_validator_in_another_language_is_there_with_the_reason(tmp_path: Path) -> None:
-    here = package(tmp_path / "sums")
-    room = here / "input_validators"
-    (room / "java").mkdir(parents=True)
-    (room / "sums.viva").write_text("n (0<=n<=10);\n")
-    (room / "java" / "Sums.java").write_text("class Sums {}\n")
-    (room / "README.md").write_text("How inputs are checked.\n")
-    java, pattern = read_package(here).validators
-    assert (java.lang, java.main) == (ValidatorLang.OTHER, ("java",))
-    assert java.sources["java"] == ".java is neither Python, C++ nor checktestdata"
-    assert pattern.lang is ValidatorLang.OTHER
-    assert pattern.sources["sums.viva"] == ".viva is neither Python, C++ nor checktestdata"
 
 
 def test_pictures_missing_statements_and_folders_that_are_no_packages(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from curation.config import Source
 from curation.config.loading import parse_settings
 from curation.records import ConfigError, SourceError
 from curation.sources.problems import problem_rows
-from curation.sources.reading import read_parts, read_source, source_digest
+from curation.sources.reading import read_parts, read_source
 
 ROWS = """
 def rows():
@@ -38,13 +38,6 @@ def test_rows_are_read_as_those_of_a_file_are(tmp_path: Path) -> None:
 def test_rows_are_streamed(tmp_path: Path) -> None:
     (tmp_path / "rows.py").write_text(ROWS.replace("range(5)", "iter(int, 1)"))
     assert next(read_source(own(limit=1000), tmp_path, 2)).height == 2
-
-
-def test_a_changed_file_is_another_source(tmp_path: Path) -> None:
-    (tmp_path / "rows.py").write_text(ROWS)
-    before = source_digest(own(), tmp_path)
-    (tmp_path / "rows.py").write_text(ROWS.replace("+ 1,", "+ 2,"))
-    assert source_digest(own(), tmp_path) != before
 
 
 def test_what_is_no_row_is_set_aside_and_a_failure_names_file_line_and_row(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ def packed(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data)).decode()
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-@pytest.mark.parametrize("text", ['[{"input": "1"}]', "", "é\n\u2028😀" * 300, "x" * 70_000])
-def test_pickled_text_is_unpacked(text: str, protocol: int) -> None:
-    assert unpack_text(packed(pickle.dumps(text, protocol))) == text
+def test_pickled_text_is_unpacked() -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        for text in ("", "é\n\u2028😀" * 300, "x" * 70_000):
+            assert unpack_text(packed(pickle.dumps(text, protocol))) == text
 
 
 class Attack:

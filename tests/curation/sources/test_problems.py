@@ -5,9 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import pytest
 from curation.config import Source, to_plain
 from curation.records import PROBLEM, SourceError, problem_id
 from curation.sources.reading import check_source, read_source, source_digest
+from tests.curation.tables import check_refused
 
 GSM8K = [
     {"question": "Ann has 3 bags of 6. How many?", "answer": "3 * 6 = <<3*6=18>>18\n#### 18"},
@@ -117,20 +116,6 @@ def test_the_same_rows_from_every_format(tmp_path: Path) -> None:
     assert all(frame.equals(found[0]) for frame in found)
 
 
-def test_constants_and_boxes(tmp_path: Path) -> None:
-    rows = [{"text": r"First \boxed{1}, so \boxed{\frac{1}{2}}."}, {"text": "no box"}]
-    lines(tmp_path / "x.jsonl", rows)
-    columns = {
-        "statement": {"value": "Simplify."},
-        "answer": {"path": "text", "take": "boxed"},
-        "lang": {"value": "fr"},
-    }
-    frame = read(source("jsonl", "x.jsonl", columns), tmp_path)
-    assert frame["statement"].to_list() == ["Simplify.", "Simplify."]
-    assert frame["answer"].to_list() == [r"\frac{1}{2}", None]
-    assert frame["lang"].to_list() == ["fr", "fr"]
-
-
 def test_large_integers_keep_their_digits(tmp_path: Path) -> None:
     big = 2**70
     rows = [{"problem": "p", "answer": value, "tag": big} for value in (big, -big, 2**63, 2**53 + 1)]
@@ -139,31 +124,11 @@ def test_large_integers_keep_their_digits(tmp_path: Path) -> None:
     assert json.loads(frame["meta"][0]) == {"tag": big}
 
 
-def test_batches_limits_and_positions(tmp_path: Path) -> None:
-    lines(tmp_path / "x.jsonl", [{"problem": f"p{i}"} for i in range(7)])
-    for limit, heights in ((None, [3, 3, 1]), (6, [3, 3]), (4, [3, 1]), (3, [3]), (1, [1]), (99, [3, 3, 1])):
-        frames = list(read_source(source("jsonl", "x.jsonl", limit=limit), tmp_path, 3))
-        assert [frame.height for frame in frames] == heights
-        together = pl.concat(frames)
-        assert together["row"].to_list() == list(range(sum(heights)))
-        assert together["statement"].to_list() == [f"p{i}" for i in range(sum(heights))]
-
-
 def test_nothing_behind_the_limit_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"problem": "a"}\n{"problem": "b"}\nbroken\n')
     assert read(source("jsonl", "x.jsonl", limit=2), tmp_path).height == 2
-    assert read(source("jsonl", "x.jsonl", limit=2), tmp_path, batch_rows=1).height == 2
     with pytest.raises(SourceError, match="line 3"):
         read(source("jsonl", "x.jsonl", limit=3), tmp_path)
-
-
-def test_rows_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
-    with (tmp_path / "x.jsonl").open("w") as handle:
-        handle.writelines(f'{{"problem": "p{i}"}}\n' for i in range(50_000))
-        handle.write("broken\n")
-    frames: Iterator[pl.DataFrame] = read_source(source("jsonl", "x.jsonl"), tmp_path, 1000)
-    assert [next(frames).height for _ in range(3)] == [1000] * 3
-    check_source(source("jsonl", "x.jsonl"), tmp_path)
 
 
 def test_several_files_are_one_source_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -186,31 +151,12 @@ def test_a_column_may_come_later_but_not_never(tmp_path: Path) -> None:
     assert read(wanted, tmp_path, batch_rows=2)["answer"].to_list() == [None] * 5 + ["1"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ({"statement": "question"}, "no row has `question`; there are: problem, answer, meta, meta.level, turns"),
-        ({"answer": "reference"}, "no row has `reference`"),
-        ({"answer": {"path": "meta.answer", "take": "hash"}}, "no row has `meta.answer`; there are: problem"),
-        ({"choices": "options"}, "no row has `options`"),
-        ({"solution": "turns.5"}, "no row has `turns.5`"),
-        ({"lang": "meta.lang"}, "no row has `meta.lang`"),
-        ({"meta": ["meta.level", "uid"]}, "no row has `uid`"),
-        ({"answer": "turns"}, "line 1: `turns` should be text, but is a list; name one of its items, as in `turns.0`"),
-        ({"answer": "meta"}, "line 1: `meta` should be text, but is dict: \"{'level': 3}\""),
-        ({"choices": "answer"}, "line 1: `answer` should be a list of options, but is '18'"),
-    ],
-)
-def test_a_wrong_column_is_one_error_that_lists_what_was_there(
-    tmp_path: Path, columns: dict[str, Any], said: str
-) -> None:
+def test_a_wrong_column_is_one_error_that_lists_what_was_there(tmp_path: Path) -> None:
     lines(tmp_path / "x.jsonl", [{"problem": "p", "answer": "18", "meta": {"level": 3}, "turns": ["a"]}])
-    wanted = source("jsonl", "x.jsonl", columns)
-    for ask in (lambda: check_source(wanted, tmp_path), lambda: read(wanted, tmp_path)):
-        with pytest.raises(SourceError) as caught:
-            ask()
-        assert str(caught.value).startswith("source sheet")
-        assert said in str(caught.value)
+    check_refused(
+        "columns refused", lambda given: check_source(source("jsonl", "x.jsonl", given), tmp_path), SourceError
+    )
+    check_refused("columns refused", lambda given: read(source("jsonl", "x.jsonl", given), tmp_path), SourceError)
 
 
 def test_a_wrong_path_lists_its_neighbours(tmp_path: Path) -> None:
@@ -226,25 +172,6 @@ def test_a_wrong_path_lists_its_neighbours(tmp_path: Path) -> None:
         read(source("csv", "folder/deep/x.csv"), tmp_path)
     with pytest.raises(SourceError, match="no file at"):
         source_digest(source("jsonl", "wrong.jsonl"), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "said"),
-    [
-        ("parquet", "x.jsonl", "not a readable parquet file"),
-        ("jsonl", "x.parquet", "line 1: not JSON"),
-        ("jsonl", "x.csv", "line 1: not JSON"),
-        ("csv", "x.parquet", "not readable as CSV"),
-    ],
-)
-def test_another_kind_than_the_recipe_says(tmp_path: Path, kind: str, name: str, said: str) -> None:
-    lines(tmp_path / "x.jsonl", GSM8K)
-    pl.DataFrame(GSM8K).write_csv(tmp_path / "x.csv")
-    pl.DataFrame({"question": [f"Größe {i}" for i in range(99)]}).write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(SourceError) as caught:
-        read(source(kind, name, {"statement": "question"}), tmp_path)
-    assert name in str(caught.value)
-    assert said in str(caught.value)
 
 
 def test_what_holds_no_rows_is_refused(tmp_path: Path) -> None:
@@ -285,24 +212,3 @@ def test_the_digest_follows_the_content(tmp_path: Path) -> None:
     assert source_digest(wanted, tmp_path) != before
     lines(tmp_path / "x2.jsonl", GSM8K)
     assert source_digest(source("jsonl", "x*.jsonl"), tmp_path) != source_digest(wanted, tmp_path)
-
-
-DIGEST = """
-import sys
-from pathlib import Path
-from curation.config import Source
-from curation.sources.reading import source_digest
-print(source_digest(Source(name="s", kind="dataset", path=sys.argv[2]), Path(sys.argv[1])))
-"""
-
-
-def test_the_digest_of_a_data_set_is_the_same_in_another_process(tmp_path: Path) -> None:
-    datasets.Dataset.from_list(GSM8K).save_to_disk(str(tmp_path / "saved"))
-    wanted = source("dataset", "saved")
-    here = source_digest(wanted, tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", DIGEST, str(tmp_path), "saved"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == here
-    datasets.Dataset.from_list(GSM8K[:2]).save_to_disk(str(tmp_path / "other"))
-    assert source_digest(source("dataset", "other"), tmp_path) != here

@@ -11,9 +11,9 @@ import pytest
 
 from curation.config import Source
 from curation.config.loading import parse_settings
-from curation.extras import has_extra
 from curation.records import ConfigError, GoldilocksError
 from curation.sources.reading import read_source, source_digest
+from tests.curation.tables import check_refused
 
 SUMS = """
 from random import Random
@@ -48,17 +48,6 @@ def test_each_row_carries_what_it_was_made_from(tmp_path: Path) -> None:
     assert rows.equals(read(made(first_seed=7), tmp_path, batch_rows=1))
 
 
-def test_later_seeds_make_further_rows(tmp_path: Path) -> None:
-    few, more = read(made(), generator(tmp_path)), read(made(rows_per_level=5), tmp_path)
-    assert set(few["id"]) < set(more["id"])
-    assert not set(few["id"]) & set(read(made(first_seed=3), tmp_path)["id"])
-
-
-def test_a_level_may_have_parameters_of_its_own(tmp_path: Path) -> None:
-    rows = read(made(levels=[{"step": 3}, {"step": 1}], rows_per_level=1), generator(tmp_path))
-    assert [text.count("+") for text in rows["statement"]] == [3, 2]
-
-
 def test_the_digest_follows_the_code_the_levels_and_the_seeds(tmp_path: Path) -> None:
     generator(tmp_path)
     others = [made(), made(levels=3), made(rows_per_level=4), made(first_seed=1), made(levels=[{"step": 1}, {}])]
@@ -68,53 +57,12 @@ def test_the_digest_follows_the_code_the_levels_and_the_seeds(tmp_path: Path) ->
     assert len({*digests, source_digest(made(), tmp_path)}) == len(digests) + 1
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("def make(level, seed):\n    return 1 / 0", "level 1, seed 0: .*sums.py:2: ZeroDivisionError"),
-        ("def make(level, seed):\n    return 'text'", "level 1, seed 0: returned str, not a dictionary"),
-        ("def make(level, seed):\n    return {'statement': 'x', 'answer': 4}", "level 1, seed 0: `answer` is not text"),
-        ("def make(seed):\n    return {}", "TypeError: make.. got an unexpected keyword argument 'level'"),
-        ("make = 3", "sums.py:make is not a function"),
-        (
-            "calls = []\ndef make(level, seed):\n    calls.append(1)\n"
-            "    return {'statement': str(len(calls)), 'answer': '1'}",
-            "makes two different rows of level 1 and seed 0",
-        ),
-    ],
-)
-def test_a_generator_that_is_no_good_is_named(code: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(GoldilocksError, match=message):
-        read(made(), generator(tmp_path, code))
+def test_a_generator_that_is_no_good_is_named(tmp_path: Path) -> None:
+    check_refused("generators refused", lambda code: read(made(), generator(tmp_path, code)), GoldilocksError)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"kind": "procedural"}, "names its `generator`"),
-        ({"kind": "procedural", "generator": "sums.py:make", "path": "x.jsonl"}, "and no `path`"),
-        ({"kind": "procedural", "generator": "sums.py:make", "levels": []}, "`levels` is empty"),
-        ({"kind": "procedural", "generator": "sums.py:make", "levels": 0}, "`levels` = 0"),
-        ({"kind": "procedural", "generator": "sums.py"}, "`generator` = 'sums.py'"),
-        ({"kind": "procedural", "generator": "reasoning_gym:gcd", "levels": 2}, "levels as parameters"),
-        ({"path": "x.jsonl", "rows_per_level": 5}, '`rows_per_level` belongs to a source of `kind = "procedural"`'),
-    ],
-)
-def test_settings_that_cannot_be_meant(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        parse_settings(Source, settings, "source")
-
-
-def test_a_stored_source_is_the_same_source() -> None:
-    source = made(levels=[{"step": 2}])
-    assert parse_settings(Source, source.model_dump(), "source") == source
-
-
-def test_a_task_of_reasoning_gym_without_the_extra_names_it(tmp_path: Path) -> None:
-    if has_extra("procedural"):
-        pytest.skip("the extra is installed")
-    with pytest.raises(ConfigError, match="needs the extra `procedural`"):
-        read(made(generator="reasoning_gym:gcd", levels=[{}]), tmp_path)
+def test_settings_that_cannot_be_meant() -> None:
+    check_refused("procedural settings refused", lambda given: parse_settings(Source, given, "source"), ConfigError)
 
 
 def test_a_task_of_reasoning_gym_makes_rows_by_its_parameters(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -60,21 +58,6 @@ def test_a_bad_line_is_set_aside_between_its_neighbours(name: str, tmp_path: Pat
     assert dropped["statement"] is None
 
 
-def test_bad_lines_of_two_files_have_ids_of_their_own(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(SOUND % (1, 2) + b"{" + name.encode() + b"\n"))
-    (part,) = parts(source("*.jsonl.gz"), tmp_path)
-    assert part.quarantine.select("file", "line", "row").rows() == [("a.jsonl.gz", 2, 1), ("b.jsonl.gz", 2, 3)]
-    assert part.dropped["id"].n_unique() == 2
-
-
-def test_a_parquet_row_of_another_type_is_kept_as_json(tmp_path: Path) -> None:
-    pl.DataFrame({"problem": ["What is 2?", "3?"], "answer": [None, {"v": 1}]}).write_parquet(tmp_path / "x.parquet")
-    (part,) = parts(source("x.parquet", kind="parquet"), tmp_path)
-    assert part.quarantine["line"].to_list() == [2]
-    assert json.loads(part.quarantine["raw"][0]) == {"problem": "3?", "answer": {"v": 1}}
-
-
 def test_positions_and_the_budget_go_on_from_batch_to_batch(tmp_path: Path) -> None:
     lines = [SOUND % (i, i + 1) if i % 3 else b"{%d\n" % i for i in range(10)]
     (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
@@ -84,16 +67,3 @@ def test_positions_and_the_budget_go_on_from_batch_to_batch(tmp_path: Path) -> N
     with pytest.raises(SourceError, match=r"source s: more than 3 rows .*x\.jsonl, line 10: .*raise its `bad_rows`"):
         parts(source(bad_rows=3), tmp_path, batch_rows=4)
     assert [part.rows for part in parts(source(limit=2), tmp_path)] == [2]
-
-
-def test_a_whole_batch_may_be_bad(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_bytes(SOUND % (1, 2) + b"{\n{\n")
-    assert [part.built.height for part in parts(source(), tmp_path, batch_rows=1)] == [1, 0, 0]
-
-
-def test_what_is_no_rows_fault_ends_the_run(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_bytes(SOUND % (1, 2) + b"{\n")
-    with pytest.raises(SourceError, match="no row has `nowhere`"):
-        parts(source(columns=ProblemColumns(statement="nowhere")), tmp_path)
-    with pytest.raises(SourceError, match="no file at"):
-        parts(source("y.jsonl"), tmp_path)

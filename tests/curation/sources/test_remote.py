@@ -15,13 +15,11 @@ from typing import Any
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from pydantic import ValidationError
 
 from curation.config import ProblemColumns, Source
 from curation.records import SourceError
 from curation.sources.places import MissingSourceError
 from curation.sources.reading import read_parts, read_source, source_digest
-from curation.storage.remote import is_url
 from tests.curation.sources.test_quarantine import parts
 from tests.local_server import LocalServer
 
@@ -93,19 +91,6 @@ def test_what_lies_behind_a_url_reads_and_weighs_as_the_same_file(memory: Memory
     assert statements(source("memory://rows/a.jsonl.gz"), tmp_path) == expected
 
 
-def test_a_glob_names_files_in_order_and_parquet_and_joins_read_too(memory: MemoryFileSystem, tmp_path: Path) -> None:
-    import polars as pl
-
-    pl.DataFrame(ROWS).write_parquet(tmp_path / "rows.parquet")
-    memory.pipe("/rows/b.jsonl", b'{"problem": "What is 7?", "answer": "7"}\n')
-    memory.pipe("/rows/rows.parquet", (tmp_path / "rows.parquet").read_bytes())
-    expected = [row["problem"] for row in ROWS]
-    assert statements(source("memory://rows/*.jsonl"), tmp_path) == [*expected, "What is 7?"]
-    assert statements(source("memory://rows/rows.parquet", kind="parquet"), tmp_path) == expected
-    join = {"path": "memory://rows/b.jsonl", "on": "problem", "columns": ("answer",), "into": "also"}
-    assert statements(source("memory://rows/a.jsonl", join=join), tmp_path) == expected
-
-
 def archive(text: str) -> bytes:
     """An archive as tools make them that give every file the same time."""
     made = io.BytesIO()
@@ -155,14 +140,6 @@ def test_a_file_is_fetched_again_only_when_the_place_says_that_it_is_another(tmp
         assert server.fetched == 3
 
 
-def test_a_place_that_says_nothing_of_a_file_is_fetched_from_each_time(tmp_path: Path) -> None:
-    with Files({"/rows.jsonl": TEXT.encode()}, {}) as server:
-        digest = source_digest(source(f"{server.address}/rows.jsonl"), tmp_path)
-        server.files["/rows.jsonl"] = TEXT.replace("1", "2").encode()
-        assert source_digest(source(f"{server.address}/rows.jsonl"), tmp_path) != digest
-        assert server.fetched == 2
-
-
 def test_what_cannot_be_had_is_a_sentence(memory: MemoryFileSystem, tmp_path: Path) -> None:
     def why(path: str) -> str:
         with pytest.raises(MissingSourceError) as caught:
@@ -194,11 +171,3 @@ def test_a_bad_row_is_named_by_its_url(memory: MemoryFileSystem, tmp_path: Path)
     (part,) = parts(source("memory://rows/bad.jsonl", bad_rows=100), tmp_path)
     assert part.quarantine["file"].to_list() == ["memory:///rows/bad.jsonl"]
     assert next(read_parts(source("memory://rows/a.jsonl"), tmp_path, 9, lambda rows, _: len(rows))).built == 5
-
-
-def test_kinds_that_read_folders_take_no_url() -> None:
-    for kind in ("dataset", "kattis"):
-        with pytest.raises(ValidationError, match="is a URL"):
-            source("s3://bucket/folder", kind=kind)
-    assert not is_url("owner/name")
-    assert not is_url("C:/rows")

@@ -13,10 +13,10 @@ import pytest
 from pydantic import ValidationError
 
 from curation.config import Source, to_plain
-from curation.config.sources import Quota
 from curation.records import SourceError
-from curation.sources.reading import read_parts, read_source, source_digest
-from curation.sources.selection import SelectionCounts, draw, selected_rows
+from curation.sources.reading import read_parts, read_source
+from curation.sources.selection import SelectionCounts, selected_rows
+from tests.curation.tables import check_refused
 
 ROWS = [
     {"problem": f"What is {n} + 1?", "answer": str(n + 1), "valid": "Yes" if n % 2 else "No", "level": n,
@@ -48,46 +48,10 @@ def test_rows_of_a_where_keep_their_positions_in_the_source(tmp_path: Path) -> N
     assert positions(tmp_path, where="valid = 'Yes' AND level >= 20") == [21, 23, 25, 27, 29]
     assert positions(tmp_path, where="level IN (1, 3) OR meta.kind = 'c'")[:4] == [1, 2, 3, 5]
     assert positions(tmp_path, where="license = 'MIT'") == [0, 1, 2, 3, 4]
-    assert positions(tmp_path, where="license IS NULL AND valid LIKE 'N%'", limit=2) == [6, 8]
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "dataset"])
-def test_a_where_in_every_kind_of_file(kind: str, tmp_path: Path) -> None:
-    frame = pl.DataFrame([{key: row[key] for key in ("problem", "answer", "valid", "level")} for row in ROWS])
-    if kind == "csv":
-        frame.write_csv(tmp_path / "x")
-    elif kind == "parquet":
-        frame.write_parquet(tmp_path / "x")
-    else:
-        datasets.Dataset.from_list(frame.to_dicts()).save_to_disk(str(tmp_path / "x"))
-    level = "CAST(level AS INT)" if kind == "csv" else "level"
-    found = read(source(kind=kind, path="x", where=f"valid = 'Yes' AND {level} < 6"), tmp_path)
-    assert found["row"].to_list() == [1, 3, 5]
-
-
-@pytest.mark.parametrize(
-    ("where", "said"),
-    [
-        ("valid = ", "is no SQL expression"),
-        ("problem_is_valid = 'Yes'", "no row has `problem_is_valid`; there are: problem, answer, valid"),
-        ("level + 1", "is Int64, not true or false"),
-        ("1 = 1", "names no column"),
-        ("MAX(level) > 3", "needs all rows together"),
-        ("level = MAX(level)", "needs all rows together"),  # another row for each size of a batch
-        ("level % 2 = 0 AND ROW_NUMBER() OVER (ORDER BY level) < 9", "needs all rows together"),
-        ("valid > 3", "cannot be asked of its rows (cannot compare string with numeric type (i32)); its columns are: "),
-        ("level = '3'", "; its columns are: level Int64."),
-        ("meta.kin = 'a'", "; its columns are: meta.kind String."),
-        (
-            'valid = "Yes"',
-            "(text is written in 'single quotes': \"Yes\" is a column): no row has `Yes`; there are: problem",
-        ),
-    ],
-)
-def test_a_where_that_cannot_be_meant(where: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="source s") as error:
-        positions(tmp_path, where=where)
-    assert said in str(error.value)
+def test_a_where_that_cannot_be_meant(tmp_path: Path) -> None:
+    check_refused("where refused", lambda where: positions(tmp_path, where=where), SourceError)
 
 
 def test_a_where_of_no_row(tmp_path: Path) -> None:
@@ -102,41 +66,6 @@ def test_a_quota_draws_the_same_rows_again_and_more_of_the_same(tmp_path: Path) 
     assert positions(tmp_path, quota={"rows": 5}) == few
     assert set(few) < set(positions(tmp_path, quota={"rows": 9}))
     assert positions(tmp_path, quota={"rows": 100}) == list(range(30))
-
-
-@pytest.mark.parametrize("quota", [{"rows": 5}, {"rows": 100}, {"share": 0.5}])
-def test_a_quota_draws_the_same_rows_of_a_data_set_as_of_a_file(quota: dict[str, Any], tmp_path: Path) -> None:
-    rows = [{**row, "license": row["license"] or "Apache-2.0"} for row in ROWS]
-    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "x"))
-    found = read(source(kind="dataset", path="x", quota=quota), tmp_path)["row"].to_list()
-    assert found == positions(tmp_path, quota=quota)
-    assert found
-
-
-def test_a_share_needs_no_count() -> None:
-    numbers = range(20_000)
-    quota = Quota(share=0.1)
-    drawn = draw("s", quota, numbers)
-    assert 1_850 < len(drawn) < 2_150  # 2,000 expected, standard deviation 42
-    assert draw("s", Quota(share=0.1, rows=7), numbers) < drawn
-    assert draw("other", quota, numbers) != drawn
-
-
-@pytest.mark.parametrize("quota", [{}, {"rows": 0}, {"share": 0.0}])
-def test_a_quota_that_draws_nothing_is_refused(quota: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        source(quota=quota)
-
-
-def test_steps_are_counted(tmp_path: Path) -> None:
-    lines(tmp_path / "x.jsonl", ROWS)
-    counts = SelectionCounts()
-    wanted = source(where="valid = 'Yes'", quota={"rows": 6}, limit=4)
-    assert len(list(selected_rows(wanted, tmp_path, 5, counts))) == 4
-    assert (counts.drawn, counts.joined) == (4, 4)
-    everything = SelectionCounts()
-    list(selected_rows(wanted.model_copy(update={"limit": None}), tmp_path, 5, everything))
-    assert everything == SelectionCounts(rows=30, where=15, drawn=6, joined=6)
 
 
 def test_bad_rows_pass_a_where_and_are_set_aside_with_their_place(tmp_path: Path) -> None:
@@ -181,27 +110,6 @@ def test_matching_rows_become_a_list(tmp_path: Path) -> None:
     assert found[0]["solutions"][0]["size"] == 3  # all columns where none are named
 
 
-def test_rows_with_a_match_are_counted(tmp_path: Path) -> None:
-    joined(tmp_path, {"into": "solutions"})
-    join = {"path": "programs.jsonl", "on": "id", "into": "solutions"}
-    for key, matched in (("problem_id", 2), ("lang", 0)):
-        counts = SelectionCounts()
-        list(selected_rows(source(join={**join, "key": key}), tmp_path, 2, counts))
-        assert (counts.joined, counts.matched) == (3, matched)
-
-
-def test_keys_of_two_columns_are_compared_as_text(tmp_path: Path) -> None:
-    lines(tmp_path / "y.jsonl", [{"problem": "Task", "contest": 1566, "index": "A"}])
-    lines(tmp_path / "z.jsonl", [{"contest_id": "1566", "index": "A", "note": "x"}])
-    join = {"path": "z.jsonl", "on": ["contest", "index"], "key": ["contest_id", "index"], "into": "notes"}
-    wanted = source(path="y.jsonl", columns={}, join={**join, "columns": ["note"]})
-    (row,) = [placed.raw.row for placed in selected_rows(wanted, tmp_path, 2, SelectionCounts())]
-    assert row is not None
-    assert row["notes"] == [{"note": "x"}]
-    with pytest.raises(ValidationError, match="the same number of columns"):
-        source(join={**join, "key": "contest_id"})
-
-
 def test_joins_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(
         SourceError, match=r"source s: join with programs.jsonl: no row has `uid`; there are: problem_id"
@@ -214,20 +122,6 @@ def test_joins_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "torn.jsonl").write_text('{"problem_id": 1}\n{"problem_id"\n')
     with pytest.raises(SourceError, match=r"join with torn.jsonl: .*torn.jsonl, line 2: not JSON"):
         joined(tmp_path, {"path": "torn.jsonl"})
-
-
-def test_the_digest_follows_the_joined_table(tmp_path: Path) -> None:
-    lines(tmp_path / "x.jsonl", STATEMENTS)
-    lines(tmp_path / "programs.jsonl", PROGRAMS)
-    wanted = source(join={"path": "programs.jsonl", "on": "id", "key": "problem_id", "into": "p"})
-    before = source_digest(wanted, tmp_path)
-    assert before != source_digest(source(), tmp_path)
-    lines(tmp_path / "programs.jsonl", PROGRAMS[:3])
-    assert source_digest(wanted, tmp_path) != before
-
-
-def test_settings_of_a_selection_change_a_source_s_digest() -> None:
-    assert source(where="level > 3").digest() != source().digest()
 
 
 def test_several_configurations_and_splits_are_read_one_after_another(tmp_path: Path) -> None:

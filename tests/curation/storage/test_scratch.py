@@ -66,11 +66,3 @@ def test_the_first_of_a_kind_sweeps_and_only_what_is_old_and_its_own(
     ScratchFolder("kind").remove()
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"goldilocks-kind-young", "goldilocks-other-old", "somebody-else", "goldilocks-kind-link"}
-
-
-def test_a_folder_that_is_given_away_is_left_to_its_taker() -> None:
-    scratch = ScratchFolder("given")
-    path = Path(scratch.give_away())
-    scratch.remove()
-    assert path.is_dir()
-    path.rmdir()

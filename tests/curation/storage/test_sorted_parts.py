@@ -29,15 +29,6 @@ def in_files(table: pl.DataFrame, folder: Path, size: int) -> pl.LazyFrame:
     return sorted_parts.scan_table(folder.parent, folder.name)
 
 
-def test_slices_are_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sorted_parts, "ROWS_AT_ONCE", 30)
-    table = rows(100)
-    slices = list(sorted_parts.in_slices(in_files(table, tmp_path / "table", 13)))
-    assert [part.height for part in slices] == [30, 30, 30, 10]
-    assert pl.concat(slices).equals(table)
-    assert list(sorted_parts.in_slices(table.clear().lazy())) == []
-
-
 def test_a_table_is_written_as_the_same_bytes_however_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = rows(100)
     write_parquet(tmp_path / "whole.parquet", table)

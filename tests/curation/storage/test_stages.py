@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 import polars as pl
@@ -22,7 +20,6 @@ from curation.storage.stages import (
     StageFolder,
     file_digest,
     finished_shards,
-    read_manifest,
     read_shard,
     read_table,
 )
@@ -91,15 +88,6 @@ def test_a_missing_file_means_not_finished(tmp_path: Path, name: str) -> None:
     assert one.manifest() is None
 
 
-def test_a_stage_is_found_again_by_what_made_it(tmp_path: Path) -> None:
-    made(tmp_path)
-    again = stage(tmp_path, inputs=dict(reversed(INPUTS.items())))
-    again.prepare()
-    assert again.is_finished(0)
-    assert again.is_finished(1)
-    assert again.manifest() is not None
-
-
 @pytest.mark.parametrize(
     "other", [{"version": "v2"}, {"settings": "t"}, {"inputs": {**INPUTS, "sources": "ab"}}, {"inputs": {}}]
 )
@@ -131,43 +119,6 @@ def test_a_lost_row_is_refused(tmp_path: Path) -> None:
         one.write(0, Shard(4, {"kept": frame("a", "b"), "dropped": frame("c")}))
     assert not one.is_finished(0)
     assert files(tmp_path) == ["stage.json"]
-
-
-def test_rows_lost_between_stages_are_refused(tmp_path: Path) -> None:
-    one = stage(tmp_path)
-    one.prepare()
-    one.write(0, shard("ab", "z"))
-    with pytest.raises(StoreError, match="4 rows were handed over, its shards took 3"):
-        one.close(1, rows_in=4)
-    assert one.manifest() is None
-
-
-def test_closing_without_a_shard_is_refused(tmp_path: Path) -> None:
-    one = stage(tmp_path)
-    one.prepare()
-    one.write(0, shard("a"))
-    one.write(2, shard("c"))
-    with pytest.raises(StoreError, match=r"shards \[1, 3\] have no mark"):
-        one.close(4)
-    assert read_manifest(tmp_path) is None
-
-
-def test_a_stage_that_measures_says_how_many_rows_it_took(tmp_path: Path) -> None:
-    one = stage(tmp_path)
-    one.prepare()
-    one.write(0, Shard(7, {"counts": frame("a")}, kept_rows=7))
-    with pytest.raises(StoreError, match="7 rows went in, 6 were kept"):
-        one.write(1, Shard(7, {"counts": frame("a")}, kept_rows=6))
-    assert one.close(1).kept == 7
-
-
-def test_a_stage_without_rows_closes(tmp_path: Path) -> None:
-    one = stage(tmp_path)
-    one.prepare()
-    manifest = one.close(0, rows_in=0)
-    assert (manifest.rows_in, manifest.shards, manifest.reasons) == (0, 0, {})
-    assert one.manifest() == manifest
-    assert stage(tmp_path, version="v2").manifest() is None
 
 
 def test_the_digest_is_the_content_and_nothing_else(tmp_path: Path) -> None:
@@ -215,15 +166,6 @@ def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
     assert hashes[0] == hashes[1]
 
 
-@pytest.mark.parametrize("content", [b'{"format": 1, "st', b"[1, 2]", b"\x00\xff\xfe\x80"])
-@pytest.mark.parametrize("name", ["DONE.json", "stage.json", "shards/00000.json"])
-def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes) -> None:
-    one = made(tmp_path)
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(StoreError, match=re.escape(str(tmp_path / name))):
-        one.prepare() if name == "stage.json" else one.manifest()
-
-
 @pytest.mark.parametrize("name", ["DONE.json", "stage.json", "shards/00000.json", "kept/00001.parquet"])
 def test_a_changed_byte_is_named(tmp_path: Path, name: str) -> None:
     one = made(tmp_path)
@@ -243,15 +185,6 @@ def test_a_changed_byte_is_named(tmp_path: Path, name: str) -> None:
             read()
     file.write_bytes(content)
     assert one.manifest() is not None
-
-
-def test_another_layout_is_refused(tmp_path: Path) -> None:
-    made(tmp_path)
-    table = json.loads((tmp_path / "DONE.json").read_text())
-    del table["hash of this file"]  # of a version that had none
-    (tmp_path / "DONE.json").write_text(json.dumps({**table, "format": 99}))
-    with pytest.raises(StoreError, match=r"layout 99, this version reads 1; use a new folder"):
-        read_manifest(tmp_path)
 
 
 HOLDER = """
@@ -277,17 +210,3 @@ def test_a_second_run_is_refused_until_the_first_is_dead(tmp_path: Path) -> None
     assert holder.returncode == -signal.SIGKILL
     with lock_folder(folder):
         pass
-
-
-def test_another_holder_is_waited_for_where_that_is_asked(tmp_path: Path) -> None:
-    said: list[str] = []
-    with ExitStack() as first:
-        first.enter_context(lock_folder(tmp_path))
-
-        def say(line: str) -> None:
-            said.append(line)
-            first.close()
-
-        with lock_folder(tmp_path, 600.0, say), pytest.raises(StoreError, match="in use"), lock_folder(tmp_path):
-            raise AssertionError("two runs hold one folder")
-    assert said == [f"{tmp_path} is in use by another process; waiting for it, 600 s at most."]

@@ -32,13 +32,6 @@ def test_a_problem_that_leaves_moves_no_other() -> None:
     assert chosen(rows(1000), SETTINGS, 1) != whole
 
 
-def test_another_language_takes_over_and_moves_no_other() -> None:
-    before = chosen(rows(2000), SETTINGS, 0)
-    after = chosen(rows(2000), SETTINGS.model_copy(update={"languages": (*SETTINGS.languages, "pt")}), 0)
-    assert before.keys() == after.keys()
-    assert {after[name] for name in before if before[name] != after[name]} == {"pt"}
-
-
 def test_a_group_is_translated_once_and_not_where_it_has_a_translation() -> None:
     settings = SETTINGS.model_copy(update={"share": 1.0})
     twice = pl.concat([rows(3), rows(1).with_columns(id=pl.lit("q"))])

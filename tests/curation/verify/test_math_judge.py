@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,7 +11,6 @@ import pytest
 
 from curation.config.filters import VerifySettings
 from curation.records import Outcome, SourceError
-from curation.verify import answers
 from curation.verify.engines import ENGINES, OWN_ENGINE
 from curation.verify.math_judge import JudgeTask, MathJudge, Response
 from curation.verify.pairs import verify_pairs
@@ -22,7 +20,6 @@ from tests.places import SHARED_DATA
 
 DATA = SHARED_DATA
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the shared data are not at {DATA}; set GOLDILOCKS_DATA")
-TRUSTED = ("unit_test", "hardverify", "scoring_example", "github_issue")
 
 
 def task(reference: str, *found: str | None, lang: str = "en") -> JudgeTask:
@@ -53,7 +50,7 @@ def test_the_text_is_judged_not_the_recorded_answer() -> None:
 
 
 def test_verdicts_do_not_depend_on_the_number_of_workers() -> None:
-    tasks = [task(r"x^2-1", "(x-1)(x+1)", "x^2", f"{n}", r"\frac{x^3-x}{x}") for n in range(30)]
+    tasks = [task(r"x^2-1", "(x-1)(x+1)", "x^2", f"{n}", r"\frac{x^3-x}{x}") for n in range(12)]
     with MathJudge(workers=1) as one, MathJudge(workers=3) as three:
         assert list(one.judge(tasks)) == list(three.judge(tasks))
 
@@ -100,28 +97,6 @@ def test_a_worker_that_dies_is_the_verifiers_failure_whatever_was_asked() -> Non
     assert pairs == [Outcome.BROKEN, Outcome.CORRECT]
 
 
-def test_same_compares_pairs() -> None:
-    with MathJudge(workers=1) as judge:
-        assert list(judge.compare_pairs([("1", "1"), ("x+1", "1+x"), ("1", "2")])) == [
-            Outcome.CORRECT,
-            Outcome.CORRECT,
-            Outcome.WRONG,
-        ]
-
-
-def test_it_runs_off_the_main_thread() -> None:
-    found: list[Outcome] = []
-
-    def work() -> None:
-        with MathJudge(workers=1) as judge:
-            found.extend(judge.compare_pairs([(r"\sqrt{8}", r"2\sqrt{2}")]))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [Outcome.CORRECT]
-
-
 @needs_data
 def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
     rows = [
@@ -131,33 +106,16 @@ def test_recorded_gsm8k_attempts_agree_with_their_labels() -> None:
     ]
     tasks = [
         JudgeTask(row["id"], row["gold"], "en", tuple(Response(sample["text"], None) for sample in row["samples"]))
-        for row in rows
+        for row in rows[::4]
     ]
     with MathJudge(workers=2) as judge:
         results = list(judge.judge(tasks))
     pairs = [
         (verdict.outcome is Outcome.CORRECT, sample["correct"])
-        for row, result in zip(rows, results, strict=True)
+        for row, result in zip(rows[::4], results, strict=True)
         for verdict, sample in zip(result.verdicts, row["samples"], strict=True)
     ]
     assert sum(one == two for one, two in pairs) / len(pairs) >= 0.99
-
-
-@needs_data
-def test_the_shared_pairs_of_trusted_kinds() -> None:
-    rows = [
-        json.loads(line)
-        for line in (DATA / "answers" / "equivalence.jsonl").read_text(encoding="utf-8").split("\n")
-        if line
-    ]
-    rows = [row for row in rows if row["kind"] in TRUSTED]
-    found = [
-        row.get("pred") is not None and answers.compare_texts(row["gold"], row["pred"]).outcome is Outcome.CORRECT
-        for row in rows
-    ]
-    agree = sum(equal == row["equal"] for equal, row in zip(found, rows, strict=True))
-    assert agree / len(rows) >= 0.95
-    assert sum(equal and not row["equal"] for equal, row in zip(found, rows, strict=True)) <= 4
 
 
 def test_a_pairs_file_comes_back_in_order(tmp_path: Path) -> None:
@@ -166,24 +124,27 @@ def test_a_pairs_file_comes_back_in_order(tmp_path: Path) -> None:
         {"gold": r"\boxed{x+1}", "pred": "So we get $1+x$.", "id": 2},
         {"gold": "2", "pred": "9^{9^{9^9}}", "id": 3},
         {"gold": "3", "pred": None, "id": 4},
+        {"gold": "31", "pred": "3100 cm", "id": 5, "statement": "How long is it in metres?"},
+        {"gold": "31", "pred": "3100 cm", "id": 6, "statement": None},
     ]
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     seen: list[int] = []
     counts = verify_pairs(path, tmp_path / "out.jsonl", workers=2, progress=seen.append)
     out = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").split("\n") if line]
-    assert [row["id"] for row in out] == [1, 2, 3, 4]
-    assert [row["equal"] for row in out] == [True, True, False, False]
+    assert [row["id"] for row in out] == [1, 2, 3, 4, 5, 6]
+    assert [row["equal"] for row in out] == [True, True, False, False, True, False]
     assert out[3]["verdict"] == "no_answer"
     assert all({"equal", "verdict", "method", "ms"} <= row.keys() for row in out)
-    assert counts["correct"] == 2
-    assert seen == [1, 2, 3, 4]
+    assert counts["correct"] == 3
+    assert seen == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["not json", "[1]", '{"pred": "1"}', '{"gold": 5, "pred": "1"}', '{"gold": "5", "pred": 1}', '{"gold": "\udcff"'],
-)
+BAD_LINES = ["not json", "[1]", '{"pred": "1"}', '{"gold": 5, "pred": "1"}', '{"gold": "5", "pred": 1}']
+BAD_LINES += ['{"gold": "\udcff"', '{"gold": "3", "pred": "3", "statement": 7}']
+
+
+@pytest.mark.parametrize("line", BAD_LINES)
 def test_a_bad_line_is_one_clear_error(tmp_path: Path, line: str) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_bytes(b'{"gold": "1", "pred": "1"}\n' + line.encode("utf-8", "surrogateescape") + b"\n")

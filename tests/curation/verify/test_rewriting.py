@@ -9,22 +9,13 @@ import pytest
 from curation.verify.rewriting import keep_reference, reads_the_same
 
 
-@pytest.mark.parametrize(
-    ("original", "rewritten"),
-    [
-        ("$4$ .", "$4$"),
-        (r"\ 4 \qquad", "4"),
-        (r"12 \\", "12"),
-        (r"\noindent 12", "12"),
-        ("1,2\u200b", "1,2"),
-        (r"\text{12 cm}", "12 cm"),
-        ("90 miles", "90 miles."),
-        (r"\text{blue whale}", "blue whale"),
-        (r"\text{no real roots}", "no real roots"),
-    ],
-)
-def test_layout_may_go(original: str, rewritten: str) -> None:
-    assert keep_reference(original, rewritten) == rewritten
+def test_layout_may_go() -> None:
+    pairs = {"$4$ .": "$4$", r"\ 4 \qquad": "4", r"12 \\": "12", r"\noindent 12": "12", "1,2\u200b": "1,2"}
+    pairs |= {"90 miles": "90 miles."} | {
+        rf"\text{{{text}}}": text for text in ("12 cm", "blue whale", "no real roots")
+    }
+    for original, rewritten in pairs.items():
+        assert keep_reference(original, rewritten) == rewritten
 
 
 @pytest.mark.parametrize(

@@ -83,30 +83,20 @@ def test_results_come_in_order_and_jobs_are_read_lazily() -> None:
     assert len(read) <= 100 + 4 * 2 + 1
 
 
-@pytest.mark.parametrize(
-    ("deed", "outcome"),
-    [
-        ("spin", "timeout"),
-        ("power", "timeout"),
-        ("memory", "broken"),
-        ("crash", "broken"),
-        ("exit", "broken"),
-        ("raise", "broken"),
-    ],
-)
+BAD = {"spin": "timeout", "power": "timeout"} | dict.fromkeys(("memory", "crash", "exit", "raise"), "broken")
+
+
+@pytest.mark.parametrize(("deed", "outcome"), BAD.items())
 def test_a_bad_step_is_written_off_and_its_neighbours_are_kept(deed: str, outcome: str) -> None:
     with WorkerPool(f"{HERE}:misbehave", 1, WorkerLimits(step_s=0.3)) as pool:
         (reply,) = pool.map([{"deeds": ["fine", deed, "fine", deed]}])
     assert reply.value == {"0 fine": "done", f"1 {deed}": outcome, "2 fine": "done", f"3 {deed}": outcome}
 
 
-def test_a_step_that_sleeps_meets_the_wall_guard() -> None:
+def test_a_step_that_sleeps_meets_the_wall_guard_and_prints_do_not_disturb() -> None:
     with WorkerPool(f"{HERE}:misbehave", 1, WorkerLimits(step_s=0.02)) as pool:
         (reply,) = pool.map([{"deeds": ["sleep"]}])
     assert reply.value == {"0 sleep": "timeout"}
-
-
-def test_prints_do_not_disturb() -> None:
     with WorkerPool(f"{HERE}:misbehave", 1) as pool:
         (reply,) = pool.map([{"deeds": ["print"]}])
     assert reply.value == {"0 print": "done"}
@@ -140,15 +130,11 @@ def test_it_works_from_several_threads_at_once() -> None:
     assert found == {start: list(range(start, start + 50)) for start in (0, 1000, 2000)}
 
 
-def test_a_target_that_does_not_import_is_one_clear_error() -> None:
+def test_a_target_that_does_not_import_and_a_closed_pool_are_clear_errors() -> None:
     with WorkerPool("curation.no_such_module:run", 1) as pool, pytest.raises(VerifierError, match="no_such_module"):
         list(pool.map([1]))
-
-
-def test_a_closed_pool_refuses() -> None:
-    pool = WorkerPool(f"{HERE}:echo", 1)
     with pytest.raises(VerifierError, match="not open"):
-        pool.submit(1)
+        WorkerPool(f"{HERE}:echo", 1).submit(1)
 
 
 def test_a_job_outside_every_step_that_dies_is_broken() -> None:

@@ -48,6 +48,17 @@ def test_what_is_no_set_is_one_sentence(tiny_run: Tiny, tmp_path: Path) -> None:
     assert "must end in .parquet or .jsonl" in refusal("diff", here, here, "--out", tmp_path / "x.csv")
 
 
+OWN = """
+class Texts:
+    def claims(self, reference, statement):
+        return True
+
+    def judge(self, answer, reference, statement):
+        return answer == reference
+
+TEXTS = Texts()
+"""
+TEXTS = 'verify.judges=["own.py:TEXTS"]'
 DIFFERENT = {  # the two verifiers differ on what is right here
     "What angle does the minute hand of a clock turn in 20 minutes?": ("120^\\circ", "\\frac{2\\pi}{3} 1 2 3"),
     "Find all antiderivatives of $2x$.": ("x^2+C", "x^2+K x^2+K x^3 x^4"),
@@ -64,16 +75,17 @@ def test_another_verifier_judges_stored_attempts_again_and_diff_names_the_verdic
     write_jsonl(home / "problems.jsonl", [{"question": text, "final": answer} for text, (answer, _) in rows.items()])
     for model in ("weak", "strong"):
         write_jsonl(home / f"{model}.jsonl", [tries(text, answer, finals) for text, (answer, finals) in rows.items()])
+    (home / "own.py").write_text(OWN)
     run = Tiny(home / "tiny.toml", tmp_path / "run")
-    assert run.run("verify.engine=math-verify").status == 0
+    assert run.run(TEXTS).status == 0
     folder = run.folder
     before = {name: stamp for name, stamp in stamps(folder).items() if name.startswith(("attempts/", "verdicts/"))}
     assert any("/part-" in name for name in before)
-    assert run.run("verify.engine=goldilocks").status == 0
+    assert run.run("verify.judges=[]").status == 0
     assert before.items() <= stamps(folder).items()  # no attempt was made, and the first verdicts are there still
     said = goldilocks("diff", f"{folder}@1", f"{folder}@2")
     assert said.status == 0, said.err
-    assert re.search(r"^verifier math-verify@\S+ → answers@\S+$", said.out, re.M)
+    assert re.search(r"^verifier answers@\S+ own.py:TEXTS\S* → answers@\S+$", said.out, re.M)
     line = r'stage2, attempt 0: ".+" against ".+" was wrong \(.+\), is correct \(.+\)'
     assert len(re.findall(line, said.out)) == len(DIFFERENT)
     assert not any(problem_id(text) in said.out for text in SAME)

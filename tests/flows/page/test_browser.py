@@ -25,7 +25,7 @@ from flows.run.progress import read_metrics
 from flows.run.run_folder import open_run
 from tests.benchmarks.bench_page import make_run
 from tests.flows.conftest import write_jsonl
-from tests.flows.page.conftest import PLANTED, planted_rows
+from tests.flows.page.conftest import planted_rows
 from tests.flows.solver import Solver, answer, statement
 from tests.places import ROOT
 from tests.waiting import wait_until
@@ -185,19 +185,6 @@ def test_labels_are_judged_by_keyboard_also_over_the_death_of_server_and_tab(
     context.close()
 
 
-def test_twenty_disputes_take_two_keys_each_at_most(browser: Any, served: Served, planted_copy: Path) -> None:
-    page, complaints = open_page(browser)
-    begin_review(page, served)
-    rights = {wrong: right for _, wrong, right in planted_rows()}
-    for _ in range(PLANTED):
-        press(page, "r")
-    assert page.inner_text("#item").startswith("Nothing waits for you")
-    answers = sorted(line["answer"] for line in written(planted_copy))
-    assert answers == sorted(list(rights.values())[:PLANTED])
-    assert complaints == []
-    page.context.close()
-
-
 def test_no_text_of_a_row_or_a_model_ever_runs(browser: Any, served: Served) -> None:
     page, complaints = open_page(browser)
     begin_review(page, served)
@@ -286,7 +273,7 @@ def test_a_run_is_watched_from_its_middle_to_its_end_without_a_touch(browser: An
 
 @pytest.mark.slow
 def test_many_rows_are_paged_sorted_narrowed_and_searched(browser: Any, tmp_path: Path) -> None:
-    folder, rows = tmp_path / "run", 70_000
+    folder, rows = tmp_path / "run", 7_000
     make_run(folder, rows)
     files = sorted((folder / "stages").glob("*/kept/*.parquet"))
     texts = pl.read_parquet(files, columns=["statement", "lang"])
@@ -297,7 +284,7 @@ def test_many_rows_are_paged_sorted_narrowed_and_searched(browser: Any, tmp_path
         assert page.inner_text("h1") == f"Rows {rows:,}"
         first = page.inner_text("ol.rows li:first-child")
         page.keyboard.press("n")
-        page.wait_for_selector("text=page 2 of 1,400")
+        page.wait_for_selector("text=page 2 of 140")
         assert page.inner_text("ol.rows li:first-child") != first
         page.keyboard.press("/")
         page.keyboard.type("triangle CANDLES")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.page.charts import HEIGHT, WIDTH, chart, flow, histogram, label
+from flows.page.charts import HEIGHT, WIDTH, chart, flow, histogram
 
 
 def test_a_histogram_counts_every_rate_once() -> None:
@@ -36,11 +36,3 @@ def test_a_line_spans_its_steps_and_its_values() -> None:
     assert line.last == 0.6
     assert len(line.band.split()) == 2
     assert chart("nothing", {"total": []}) is None
-
-
-def test_values_are_told_in_few_digits_and_rounding_left_over_is_nothing() -> None:
-    values = (0.66832, 1470.0, 5.8e-08, 0.000996, -0.5, 0.0199)
-    assert [label(value) for value in values] == ["0.668", "1,470", "0", "0.001", "-0.5", "0.0199"]
-    drawn = chart("idle", {"run": [(1, -1.7e-11, None, None), (2, 0.002, None, None)]})
-    assert drawn is not None
-    assert [value for _, value in drawn.ticks] == [0.0, 0.001, 0.002]

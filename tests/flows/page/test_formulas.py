@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flows.page.formulas import formula, pieces, rendered, rendered_answer
+from flows.page.formulas import formula, pieces, rendered
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,3 @@ def test_money_is_no_formula_and_code_holds_none() -> None:
 def test_words_are_marked_in_prose_and_around_formulas() -> None:
     assert rendered("Prove <that> 2", ["prove"]) == "<mark>Prove</mark> &lt;that&gt; 2"
     assert rendered(r"$\frac{1}{2}$", ["frac"]).startswith("<mark><math>")
-
-
-def test_an_answer_without_dollars_is_a_formula_where_it_is_written_as_one() -> None:
-    assert "<msqrt>" in rendered_answer(r"7\sqrt{7}")
-    assert rendered_answer("about 7 <b>") == "about 7 &lt;b&gt;"
-    assert rendered_answer(None) == ""

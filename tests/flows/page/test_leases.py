@@ -16,14 +16,6 @@ class Clock:
         return self.now
 
 
-def test_two_sessions_get_two_items_and_keep_them(tmp_path: Path) -> None:
-    one, other = Leases(tmp_path), Leases(tmp_path)
-    assert [one.take(WAITING, "Ada"), other.take(WAITING, "Bob")] == ["a", "b"]
-    assert [one.take(WAITING, "Ada"), other.take(WAITING, "Bob")] == ["a", "b"]
-    assert one.take(["a"], "Bob") is None
-    assert not one.renew("a", "Bob")
-
-
 def test_a_lease_ends_unless_it_is_renewed(tmp_path: Path) -> None:
     clock = Clock()
     leases = Leases(tmp_path, clock)
@@ -34,15 +26,6 @@ def test_a_lease_ends_unless_it_is_renewed(tmp_path: Path) -> None:
     assert leases.take(WAITING, "Bob") == "b"
     clock.now = 3 * LEASE_S
     assert leases.take(WAITING, "Eve") == "a"
-
-
-def test_what_was_skipped_comes_again_at_the_end(tmp_path: Path) -> None:
-    leases = Leases(tmp_path)
-    for expected in WAITING:
-        assert leases.take(WAITING, "Ada") == expected
-        leases.skip(expected, "Ada")
-    assert leases.take(WAITING, "Bob") == "a"
-    assert leases.take(WAITING, "Ada") == "b"
 
 
 def test_a_wanted_item_is_given_where_it_is_free_and_a_damaged_file_is_forgotten(tmp_path: Path) -> None:

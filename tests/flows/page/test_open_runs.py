@@ -8,14 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from flows.page import review_tab
-from flows.page.open_runs import MOST_INDEXES, OpenRuns
 from flows.pipelines.find_problem import filters_of
 from flows.pipelines.run_tables import verifier_of
 from flows.publish.versions import newest_run
-from flows.run.run_folder import Run
 from flows.stages.decisions import decisions_of
-from tests.flows.conftest import Tiny, forge
+from tests.flows.conftest import forge
 from tests.flows.page.conftest import PLANTED, Visitor
 from tests.waiting import wait_until
 
@@ -60,38 +57,3 @@ def test_where_the_model_cannot_be_fitted_the_tab_is_shown_and_says_why(
     assert "are correct</p>" in visitor.get("/r/run/calibration").text
     assert "Stage 1" in shown().text
     assert "are correct" in capfd.readouterr().err
-
-
-def test_the_rows_of_a_few_runs_are_held(tiny_run: Tiny, planted_run: Path, tmp_path: Path) -> None:
-    opened = OpenRuns()
-    folders = [planted_run, *(tmp_path / str(number) for number in range(MOST_INDEXES))]
-    for folder in folders[1:]:
-        folder.symlink_to(tiny_run.folder)
-    first = opened.rows(newest_run(folders[0]))
-    assert opened.rows(newest_run(folders[0])) is first
-    for folder in folders[1:]:
-        opened.rows(newest_run(folder))
-    assert opened.rows(newest_run(folders[0])) is not first
-    opened.close()
-
-
-def test_the_next_disputes_evidence_is_gathered_while_a_person_reads(
-    planted_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    gathered: list[str] = []
-
-    def gather(run: Run, problem: str) -> dict[str, Any]:
-        gathered.append(problem)
-        return evidence(run, problem)
-
-    evidence = review_tab._evidence
-    monkeypatch.setattr(review_tab, "_evidence", gather)
-    visitor = Visitor(planted_copy)
-    first = visitor.next("Ada")
-    wait_until(lambda: len(gathered) == 2)
-    message = {"problem": first, "verdict": "reject", "answer": None, "reviewer": "Ada"}
-    assert visitor.post("/r/run/review/verdict", message).status_code == 200
-    second = visitor.next("Ada")
-    assert gathered[:2] == [first, second]
-    wait_until(lambda: len(gathered) == 3)
-    assert len(set(gathered)) == 3

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 from curation.publish.review import read_verdicts
 from curation.storage.locks import lock_folder
-from flows.page.dispute_queue import Dispute, ranked
 from flows.publish.versions import newest_run
 from tests.flows.conftest import Tiny, goldilocks
 from tests.flows.page.conftest import PLANTED, Visitor, planted_rows
@@ -123,18 +121,3 @@ def test_everything_that_speaks_of_a_label_is_on_one_screen(planted_copy: Path) 
     assert "Stage 1" in shown
     assert "Stage 2" in shown
     assert name[:8] in shown
-
-
-def test_before_anything_is_published_a_sentence_stands_below_the_tabs(planted_copy: Path) -> None:
-    shutil.rmtree(planted_copy / "curated")
-    for path in ("review", "review/next?reviewer=Ada"):
-        answer = Visitor(planted_copy).get(f"/r/run/{path}")
-        assert answer.status_code == 422
-        assert "holds no finished run yet" in answer.text
-        assert 'href="../../r/run/rows"' in answer.text or 'href="../../../r/run/rows"' in answer.text
-
-
-def test_the_likeliest_wrong_label_comes_first_and_the_unknown_last() -> None:
-    disputes = [Dispute(name, "", "en", (), (), (), wrong) for name, wrong in (("a", None), ("b", 0.2), ("c", None))]
-    assert [dispute.problem for dispute in ranked(disputes)] == ["b", "a", "c"]
-    assert [dispute.problem for dispute in ranked(disputes, {"c": 0.9, "b": 0.95})] == ["c", "b", "a"]

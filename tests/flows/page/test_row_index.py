@@ -41,17 +41,6 @@ def test_a_bar_of_the_funnel_leads_to_its_rows(tiny_run: Tiny, index: RowIndex) 
             assert len(statements(index, passed=stage["name"])) == stage["kept"], stage["name"]
 
 
-def test_words_facets_rates_and_orders(index: RowIndex) -> None:
-    assert statements(index, words="TIMES 13") == ["What is 13 times 17?"]
-    assert statements(index, reason="proof") == ["Prove that the sum of two even numbers is even."]
-    assert statements(index, low=0.5, high=0.5, words="17")[0] == "What is 17 + 25?"
-    hardest = [row["pass_rate"] for row in index.rows(index.find(RowQuery(sort="hardest", low=0.0)), 0, 50)]
-    assert hardest == sorted(hardest)  # type: ignore[type-var]
-    name = index.table["id"][0]
-    assert {row["id"] for row in index.rows(index.find(RowQuery(id=name[:8])), 0, 50)} == {name}
-    assert index.find(RowQuery(reason="proof")).facets["reason"] == index.find(RowQuery()).facets["reason"]
-
-
 def test_a_query_finds_what_counting_by_hand_finds(index: RowIndex) -> None:
     rows = index.table.to_dicts()
     for sort, words, reason in product(SORTS, ("", "what", "is what 17"), ("", "proof", "never_solved", "no")):

@@ -1,6 +1,6 @@
 """What goes round with verl: a grader between two stages, scheduled training on the set, and the refresh by its model.
 
-verl's own trainer is started for real on the CPU, as in `tests.training.engines.verl.test_on_cpu`.
+verl's own trainer is started for real on the CPU, with `tests.training.engines.verl.on_cpu`.
 """
 
 from __future__ import annotations

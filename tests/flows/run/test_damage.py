@@ -28,12 +28,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     ("damaged", "removed"),
     [
         ("stages/01-sources/kept/00001.parquet", "stages/02-statements"),
-        ("stages/01-sources/shards/00001.json", ""),
         ("stages/01-sources/DONE.json", ""),
-        ("stages/02-statements/dropped/*.parquet", "curated"),
         ("attempts/*/part-*.parquet", "verdicts"),
         ("decisions/stage2/*/decisions/00000.parquet", "curated"),
-        ("stages/10-export/kept/00000.parquet", "curated"),
         ("run.json", ""),
     ],
 )

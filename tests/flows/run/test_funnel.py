@@ -70,22 +70,6 @@ def test_a_half_finished_stage_shows_its_rows_so_far(tiny_copy: Tiny) -> None:
     assert len(re.findall("not begun", said.out)) >= 5
 
 
-def test_the_first_stage_cannot_know_how_many_shards_there_will_be(tiny_copy: Tiny) -> None:
-    (tiny_copy.folder / STAGES["sources"].folder / "DONE.json").unlink()
-    assert "[so far: 4 shards]" in funnel(tiny_copy.folder)["Sources"][3]
-
-
-def test_measuring_stages_are_shown_while_they_run(tiny_copy: Tiny) -> None:
-    shutil.rmtree(tiny_copy.folder / "decisions" / "stage2")
-    shutil.rmtree(tiny_copy.folder / STAGES["export"].folder)
-    (verdicts,) = (tiny_copy.folder / "verdicts" / "stage2").iterdir()
-    (verdicts / "DONE.json").unlink()
-    rows = funnel(tiny_copy.folder)
-    assert "Stage 1: attempts" not in rows
-    assert "so far: 4 of 4 shards" in rows["Stage 2: attempts"][3]
-    assert "Curated set" not in rows
-
-
 def test_what_an_earlier_run_left_behind_is_not_counted(tiny_copy: Tiny) -> None:
     good = [tries(f"What is {number} + 0?", str(number), f"{number}") for number in range(120)]
     write_jsonl(tiny_copy.recipe.parent / "weak.jsonl", [*good, {"question": 5, "tries": []}])

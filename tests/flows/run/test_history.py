@@ -10,7 +10,7 @@ import pytest
 from curation.records import StoreError
 from curation.storage.locks import lock_folder
 from flows.run.history import FILE, last_command, recorded
-from tests.flows.conftest import TITLES, Tiny, goldilocks
+from tests.flows.conftest import Tiny
 
 
 def lines(folder: Path) -> list[dict[str, object]]:
@@ -25,14 +25,6 @@ def test_every_stage_that_worked_has_a_line(tiny_run: Tiny) -> None:
     assert all(line["cpu_s"] >= 0 and line["peak_mb"] > 10 for line in stages)
     assert [line["peak_mb"] for line in stages] == sorted(line["peak_mb"] for line in stages)
     assert (last["command"], last["state"], last["reused"]) == ("run", "finished", 0)
-
-
-def test_a_run_with_nothing_to_do_is_two_lines(tiny_copy: Tiny) -> None:
-    before = len(lines(tiny_copy.folder))
-    assert tiny_copy.run().status == 0
-    begun, end = lines(tiny_copy.folder)[before:]
-    assert (begun["state"], end["state"], end["reused"]) == ("begun", "finished", len(TITLES))
-    assert f"; all {len(TITLES)} stages were finished before\n" in goldilocks("status", tiny_copy.folder).out
 
 
 def test_a_failure_is_written_with_its_sentence(tmp_path: Path) -> None:

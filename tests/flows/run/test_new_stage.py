@@ -5,7 +5,6 @@ The stage of this test drops products. Nothing of it stands anywhere but here.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +12,10 @@ from typing import Any
 
 import pytest
 
-import flows
 from curation.records import Domain, DropReason, problem_id
 from curation.storage.stages import Shard, read_manifest, read_shard
 from flows.cli.plan import plan_recipe
 from flows.pipelines.by_recipe import PIPELINES
-from flows.pipelines.curate_code import CURATE_CODE
 from flows.pipelines.curate_math import CURATE_MATH
 from flows.run import pipeline
 from flows.run.pipeline import Pipeline
@@ -132,24 +129,3 @@ def test_a_list_that_cannot_be_meant_is_refused() -> None:
     with pytest.raises(ValueError, match="programs is not made for math"):
         Pipeline("p", Domain.MATH, (PROGRAMS,))
     assert PROGRAMS.domains == CODE
-
-
-def texts(tree: ast.Module) -> set[str]:
-    """All strings of a module but its docstrings."""
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs)
-    return {node.value for node in constants if isinstance(node.value, str)}
-
-
-def test_a_stages_name_is_written_in_at_most_three_files() -> None:
-    """In its own, and in up to two more where a table, a column or a word happens to be called the same."""
-    paths = [path for path in Path(flows.__file__).parent.rglob("*.py") if path.name != "help.py"]  # names of commands
-    files = {path: texts(ast.parse(path.read_text())) for path in paths}
-    stages = {stage.name: stage for pipeline in (CURATE_MATH, CURATE_CODE) for stage in pipeline.stages}
-    for name, stage in stages.items():
-        last = name.rpartition(".")[2]
-        spelled = (
-            {last} if (stage.asks or "").startswith("questions.") else {name, f".{last}"} if stage.part else {name}
-        )
-        places = [str(path) for path, found in files.items() if found & spelled]
-        assert 1 <= len(places) <= 3, (name, places)

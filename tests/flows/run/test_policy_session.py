@@ -153,18 +153,6 @@ def test_a_model_under_two_names_shares_its_attempts(tiny_copy: Tiny) -> None:
     assert sorted(path.name for path in (tiny_copy.folder / "attempts").iterdir()) == stored
 
 
-def test_two_questions_to_one_model_take_turns_with_one_start(tmp_path: Path) -> None:
-    models, request = run_of(tmp_path).recipe.models, PromptRequest("p", "1 + 1?", Domain.MATH, "en")
-    with (
-        keep_open(),
-        model_session(models["a"], tmp_path, PREMISES) as first,
-        model_session(models["same"], tmp_path) as second,
-    ):
-        texts = [_asked(session, request) for session in (first, second, first)]
-    assert texts == ["small premises@1 p", "small solve p", "small premises@1 p"]
-    assert LOG == ["start small", "end small"]
-
-
 def test_two_local_models_take_turns_and_never_run_at_once(tmp_path: Path) -> None:
     models, request = run_of(tmp_path).recipe.models, PromptRequest("p", "1 + 1?", Domain.MATH, "en")
     with keep_open(), model_session(models["a"], tmp_path) as first, model_session(models["b"], tmp_path) as second:

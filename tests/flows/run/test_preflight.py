@@ -41,12 +41,11 @@ def write_recipe(home: Path, url: str, model: str = "weak", key: str = "") -> Pa
     return path
 
 
-@pytest.mark.parametrize("dry", [True, False])
 @pytest.mark.parametrize(
-    ("model", "key", "message"),
+    ("model", "key", "message", "dry"),
     [
-        ("gone", "", "holds no model 'gone'"),
-        ("weak", 'api_key_env = "GOLDILOCKS_NO_SUCH_KEY"', "GOLDILOCKS_NO_SUCH_KEY"),
+        ("gone", "", "holds no model 'gone'", False),
+        ("weak", 'api_key_env = "GOLDILOCKS_NO_SUCH_KEY"', "GOLDILOCKS_NO_SUCH_KEY", True),
     ],
 )
 def test_a_model_that_cannot_be_asked_is_refused_first(

@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-import flows
 from curation.config import Pick, Recipe
 from curation.records import ConfigError
-from flows.launch.training import is_training_recipe
 from flows.run.recipe import as_printed, load_recipe, override_recipe, parse_recipe
 from flows.run.run_folder import open_run
-from flows.run.training import load_train_recipe
 from tests.flows.conftest import goldilocks, published, write_jsonl
 
 RECIPE = """
@@ -87,23 +84,14 @@ def test_a_recipe_is_read(path: Path) -> None:
     ("override", "where", "value"),
     [
         ("seed=7", "seed", 7),
-        ("name=other-name", "name", "other-name"),
         ('name="quoted"', "name", "quoted"),
         ("description=two words, and = signs", "description", "two words, and = signs"),
-        ("description=", "description", ""),
-        (" seed = 8", "seed", 8),
-        ("stage1.band.attempts=8", "stage1.band.attempts", 8),
-        ("stage1.band.max_pass_rate=0.5", "stage1.band.max_pass_rate", 0.5),
         ("stage1.band.max_pass_rate=1", "stage1.band.max_pass_rate", 1.0),
         ("stage2.band.attempts=4", "stage2.band.max_pass_rate", 0.875),
-        ("verify.limit_s=5", "verify.limit_s", 5.0),
         ("code.make_tests=false", "code.make_tests", False),
         ('statements.languages=["en", "fr"]', "statements.languages", ("en", "fr")),
         ("sources.0.limit=100", "sources.0.limit", 100),
-        ("sources.1.path=deep/er/x.csv", "sources.1.path", "deep/er/x.csv"),
-        ("sources.1.columns.answer=meta.answer", "sources.1.columns.answer", "meta.answer"),
         ('sources.1.columns.answer={value="7"}', "sources.1.columns.answer", Pick(value="7")),
-        ("statements.disabled=['a', 'b']", "statements.disabled", ("a", "b")),
     ],
 )
 def test_set_changes_one_value(path: Path, override: str, where: str, value: Any) -> None:
@@ -130,10 +118,7 @@ def test_a_later_set_wins_and_a_new_table_is_made(path: Path) -> None:
         ("=5", "--set =5: write key=value"),
         ("sources.2.limit=5", "`2` is not a position; the list has 2, from 0"),
         ("sources.one.limit=5", "`one` is not a position; the list has 2, from 0"),
-        ("sources.-1.limit=5", "`-1` is not a position"),
         ("sources.².limit=5", "`²` is not a position"),
-        ("sources.9=5", "`9` is not a position"),
-        ("name.first=x", "`first` is inside a value that is no table"),
         ("name.first.second=x", "is inside a value that is no table"),
         (
             "stage1.band.attempt=8",
@@ -177,7 +162,6 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             "or 'python'.",
         ),
         (changed(sources=[{"name": "s", "kind": "csv"}]), "`sources.0.path` is missing."),
-        (changed(stage1={}), "`stage1.model` is missing."),
         (
             changed(models={"student": {"kind": "oracle"}}),
             "`models.student.kind` = 'oracle': input should be one of 'recorded', 'vllm', 'endpoint', 'torch'.",
@@ -199,7 +183,6 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             changed(models={}),
             "stage1.model = 'student': there is no table [models.student]; no model is defined.",
         ),
-        (changed(models={"student": {"kind": "vllm"}}), "`models.student.model` is missing."),
         (
             changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
             "unknown key `models.student.decoding.heat`; allowed here: max_tokens, seed, temperature, top_p.",
@@ -216,7 +199,6 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
             changed(models={"student": {"kind": "recorded", "name": "m@1", "path": "x", "urls": []}}),
             "unknown key `models.student.urls`; allowed here: columns, kind, name, path, thinking.",
         ),
-        (changed(shard_rows="many"), "`shard_rows` = 'many': input should be a valid integer."),
         (changed(shard_rows=0), "`shard_rows` = 0: input should be greater than or equal to 1."),
         (changed(verify={"limit_s": "2"}), "`verify.limit_s` = '2': input should be a valid number."),
         (
@@ -238,12 +220,6 @@ def test_several_mistakes_are_told_at_once() -> None:
     message = str(caught.value)
     assert message.startswith("recipe here.toml: ")
     assert [key for key in ("`seed` = 'x'", "`workers` = 0", "unknown key `colour`") if key not in message] == []
-
-
-def test_a_long_value_is_cut() -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse_recipe(changed(seed="x" * 5000), "here.toml")
-    assert len(str(caught.value)) < 300
 
 
 def test_a_recipe_without_sources_is_refused() -> None:
@@ -283,14 +259,6 @@ def test_a_printed_recipe_holds_no_path_of_the_machine(path: Path, tmp_path: Pat
         table = tomllib.loads(as_printed(changed, path.parent, run))
         assert table["sources"][0]["path"] == printed
         assert parse_recipe(table, "again") == override_recipe(recipe, [f"sources.0.path='{printed}'"])
-
-
-def test_the_recipes_that_are_shipped_can_be_read() -> None:
-    shipped = sorted((Path(flows.__file__).parent / "recipes").glob("*.toml"))
-    assert shipped
-    for one in shipped:
-        read = load_train_recipe if is_training_recipe(one) else load_recipe
-        assert read(one).name == one.stem.replace("_", "-")
 
 
 def test_a_recipe_of_three_tables_curates(tmp_path: Path) -> None:
@@ -355,8 +323,3 @@ def test_a_printed_recipe_has_no_address_of_a_server() -> None:
     assert "corp" not in text
     assert "KEY" not in text
     assert tomllib.loads(text)["models"]["student"]["urls"] == ["http://your-server/v1"]
-
-
-def test_a_model_that_no_setting_names_is_listed() -> None:
-    spare = {**changed()["models"], "spare": {"kind": "torch", "model": "m"}}
-    assert parse_recipe(changed(models=spare), "here").unused_models == ["spare"]

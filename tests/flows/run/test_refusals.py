@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from curation.difficulty.sampling import SamplingProgress
 from curation.records import problem_id
-from curation.storage.stages import read_table
 from flows.run.sampling_session import progress_phrase
 from tests.curation.policies.test_endpoint import StandIn
 from tests.flows.conftest import Tiny, goldilocks, published, stamps, write_jsonl
@@ -141,25 +139,6 @@ def test_too_many_refused_problems_end_the_run_with_counts_and_an_example(poison
     refused = poisoned.run("stage1.sampling.max_failed=0")
     assert refused.status == 1
     assert "max_failed = 0 allows (0)" in refused.err
-
-
-def test_a_wrong_key_is_no_outcome(poisoned: Tiny, tmp_path: Path) -> None:
-    says(tmp_path, {POISONED: 401})
-    ended = poisoned.run()
-    assert ended.status == 1
-    assert "refuses a request without key" in ended.err
-
-
-def test_a_run_in_which_nothing_is_refused_has_no_trace_of_it(poisoned: Tiny) -> None:
-    assert poisoned.run().status == 0
-    (folder,) = (poisoned.folder / "verdicts" / "stage1").iterdir()
-    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == [
-        "counts", "disagreements_with_labels", "shards", "stopped", "verdicts"
-    ]  # fmt: skip
-    assert read_table(folder, "counts").schema == {
-        "problem": pl.String, "attempts": pl.Int32, "is_decided": pl.Boolean
-    }  # fmt: skip
-    assert not list((poisoned.folder / "attempts").glob("*/refused.jsonl"))
 
 
 def test_votes_of_a_model_are_refused_and_asked_again_too(poisoned: Tiny, tmp_path: Path) -> None:

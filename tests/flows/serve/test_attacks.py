@@ -1,21 +1,18 @@
-"""Attacks on a service: without a key, from foreign names and origins, and through the API with every key there is.
+"""A real service: a run and a refresh at its work, then attacks on it without a key, from foreign names and origins,
+and through the API with every key there is.
 
-One service is shared by all of them. Each attack that would run something writes a file, which must not be there.
+Each attack that would run something writes a file, which must not be there. The last one changes the deployments.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import json
 import os
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,96 +21,45 @@ import psutil
 import pytest
 import websockets
 
+from flows.publish.versions import stored_versions
 from flows.serve.access import KEY_FILE
 from flows.serve.pins import CODE, Pins
 from flows.serve.processes import processes_of
 from flows.serve.server import PAGE
 from flows.serve.serving import SERVICE
-from tests.flows.conftest import ROOT, Tiny, free_port
-from tests.flows.serve.cron_chain import SERVE, scheduled, service_key
+from tests.flows.conftest import TINY, Tiny, tries, write_jsonl
+from tests.flows.serve.conftest import Service
 from tests.waiting import PATIENCE_S, wait_until
 
 SHELL = [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]
 
 
-@dataclass(frozen=True)
-class Attacked:
-    """A service, its keys, and what it printed."""
-
-    port: int
-    run: Path
-    log: Path
-    key: str
-    service_key: str
-
-    def ask(self, method: str, path: str, body: Any = None, key: str | None = None, **headers: str) -> httpx.Response:
-        if key is not None:
-            headers["Authorization"] = f"Basic {base64.b64encode(key.encode()).decode()}"
-        content = None if body is None else json.dumps(body)
-        headers.setdefault("Content-Type", "application/json")
-        address = f"http://127.0.0.1:{self.port}{path}"
-        while True:
-            reply = httpx.request(method, address, content=content, headers=headers, timeout=PATIENCE_S)
-            if reply.status_code != 503:  # SQLite is busy: Prefect's own clients ask again, too
-                return reply
-            time.sleep(0.2)
-
-    def deployment(self, flow: str) -> dict[str, Any]:
-        held: dict[str, Any] = self.ask("GET", f"/api/deployments/name/{flow}/tiny", key=self.key).json()
-        return held
-
-    def start(self, flow: str, parameters: dict[str, Any]) -> str:
-        """Start a run with the pages' key, whatever the schema says of its parameters; return its id."""
-        body = {"parameters": parameters, "enforce_parameter_schema": False}
-        made = self.ask("POST", f"/api/deployments/{self.deployment(flow)['id']}/create_flow_run", body, self.key)
-        assert made.status_code == 201, made.text
-        return str(made.json()["id"])
-
-    def outcome(self, run: str) -> str:
-        """What became of a run."""
-        seen: dict[str, Any] = {}
-
-        def ended() -> bool:
-            seen.update(self.ask("GET", f"/api/flow_runs/{run}", key=self.key).json()["state"])
-            return seen["type"] not in ("SCHEDULED", "PENDING", "RUNNING")
-
-        wait_until(ended, tick_s=0.2)
-        return f"{seen['type']}: {seen['message']}"
+def test_a_run_publishes_a_set_and_the_event_of_a_checkpoint_refreshes_it(service: Service) -> None:
+    own = {"recipe": str(service.recipe), "out": str(service.run)}
+    assert service.outcome(service.start("curate-math", own)).startswith("COMPLETED")
+    stage = service.run / "training" / "0001"
+    stage.mkdir(parents=True)
+    answers = {"half": "42 42 42 42", "markup": "144 144 1 2"}  # one is too easy now, one stays
+    write_jsonl(stage / "newer.jsonl", [tries(*TINY[name][:2], finals) for name, finals in answers.items()])
+    policy = stage / "newer.toml"
+    policy.write_text(
+        '[models.newer]\nkind = "recorded"\nname = "strong@2"\npath = "newer.jsonl"\n'
+        'columns = { problem = "question", attempts = "tries", text = "text" }\n'
+    )
+    event = {
+        "id": str(uuid.uuid4()),
+        "occurred": datetime.now(UTC).isoformat(),
+        "event": "goldilocks.checkpoint",
+        "resource": {"prefect.resource.id": "goldilocks.checkpoint.tiny"},
+        "payload": {"folder": str(service.run), "policy": str(policy), "attempts": None},
+    }
+    assert service.ask("POST", "/api/events", [event], service.service_key).is_success
+    wait_until(lambda: len(stored_versions(service.run)) == 2, tick_s=0.2)
+    assert [version.origin for version in stored_versions(service.run)] == ["run", "refresh"]
 
 
-@pytest.fixture(scope="module")
-def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
-    """A service of the tiny recipe with all three deployments, and no cron."""
-    folder = tmp_path_factory.mktemp("attacked")
-    recipe = scheduled(folder / "in", '\n[schedule]\ntrain = "train.toml"\n')
-    port, run, log = free_port(), folder / "run", folder / "log"
-    here = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    here |= {"PREFECT_HOME": str(folder / "home"), "PREFECT_RUNNER_POLL_FREQUENCY": "1", "PYTHONPATH": str(ROOT)}
-    with log.open("wb") as written:
-        service = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(recipe), str(run), str(port)],
-            cwd=folder,
-            env=here,
-            stdin=subprocess.DEVNULL,
-            stdout=written,
-            stderr=written,
-            start_new_session=True,
-        )
-    try:
-        wait_until(lambda: "refresh/tiny" in log.read_text(), service, tick_s=0.1)
-        key = (run / SERVICE / KEY_FILE).read_text().strip()
-        seen = Attacked(port, run, log, key, service_key(run))
-        wait_until(lambda: "id" in seen.deployment("refresh"), service, tick_s=0.1)
-        yield seen
-    finally:
-        os.killpg(service.pid, signal.SIGTERM)
-        service.wait(timeout=PATIENCE_S)
-    assert list(folder.rglob("pwned*")) == [], "an attack was executed"
-    assert not (run / SERVICE / KEY_FILE).exists(), "the key outlives its service"
-
-
-def test_nothing_is_answered_without_a_key(attacked: Attacked) -> None:
-    deployment = attacked.deployment("refresh")["id"]
+def test_nothing_is_answered_without_a_key(service: Service) -> None:
+    deployment = service.deployment("refresh")["id"]
     asked = [
         ("GET", f"/api/deployments/{deployment}", None),
         ("PATCH", f"/api/deployments/{deployment}", {"pull_steps": SHELL}),
@@ -128,63 +74,60 @@ def test_nothing_is_answered_without_a_key(attacked: Attacked) -> None:
         ("POST", f"{PAGE}/r/run/review/verdict", {}),
     ]
     for method, path, body in asked:
-        for key in (None, "guess", f"{attacked.key}x"):
-            assert attacked.ask(method, path, body, key).status_code == 401, path
-    assert attacked.deployment("refresh")["pull_steps"] in (None, [])
-    assert attacked.ask("GET", "/api/health").status_code == 200
+        for key in (None, "guess", f"{service.key}x"):
+            assert service.ask(method, path, body, key).status_code == 401, path
+    assert service.deployment("refresh")["pull_steps"] in (None, [])
+    assert service.ask("GET", "/api/health").status_code == 200
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:4200", "127.0.0.1.evil.example", "localhost@evil", "[", ""]
-)
-def test_a_foreign_host_is_refused(attacked: Attacked, host: str) -> None:
+def test_a_foreign_host_is_refused(service: Service) -> None:
     """A name that an attacker points at this machine (DNS rebinding)."""
-    for path in ("/", "/api/health", "/api/ready", f"{PAGE}/", "/ui-settings", "/docs"):
-        assert attacked.ask("GET", path, key=attacked.service_key, Host=host).status_code in (400, 403), path
+    for host in ("evil.example", "evil.example:4200", "127.0.0.1.evil.example", "localhost@evil", "[", ""):
+        for path in ("/", "/api/health", "/api/ready", f"{PAGE}/", "/ui-settings", "/docs"):
+            reply = service.ask("GET", path, key=service.service_key, Host=host)
+            assert reply.status_code in (400, 403), (host, path)
 
 
-def test_a_foreign_origin_is_refused(attacked: Attacked) -> None:
-    origins = ["http://evil.example", "null", "http://127.0.0.1:9", "https://localhost", f"http://evil:{attacked.port}"]
+def test_a_foreign_origin_is_refused(service: Service) -> None:
+    origins = ["http://evil.example", "null", "http://127.0.0.1:9", "https://localhost", f"http://evil:{service.port}"]
     for origin in origins:
         for method in ("GET", "POST", "OPTIONS"):
             asked = {"Origin": origin, "Access-Control-Request-Method": "PATCH"}
-            reply = attacked.ask(method, "/api/flow_runs/filter", key=attacked.service_key, **asked)
+            reply = service.ask(method, "/api/flow_runs/filter", key=service.service_key, **asked)
             assert reply.status_code == 403
             assert "access-control-allow-origin" not in reply.headers
-    for own in (f"http://127.0.0.1:{attacked.port}", f"http://localhost:{attacked.port}"):
-        reply = attacked.ask("POST", "/api/flow_runs/filter", {}, attacked.key, Origin=own)
+    for own in (f"http://127.0.0.1:{service.port}", f"http://localhost:{service.port}"):
+        reply = service.ask("POST", "/api/flow_runs/filter", {}, service.key, Origin=own)
         assert reply.status_code == 200
         assert reply.headers["access-control-allow-origin"] == own
-        reply = attacked.ask("POST", "/api/flow_runs/filter", {}, Origin=own)
+        reply = service.ask("POST", "/api/flow_runs/filter", {}, Origin=own)
         assert (reply.status_code, reply.headers["access-control-allow-origin"]) == (401, own), (
             "a page asks for the key"
         )
 
 
-@pytest.mark.parametrize(
-    "path", ["/api/events/in", "/api/events/out", "/api/logs/out", "/api/task_runs/subscriptions/scheduled"]
-)
-def test_a_web_socket_wants_a_key_and_no_foreign_origin(attacked: Attacked, path: str) -> None:
-    async def enters(token: str | None, **headers: str) -> bool:
+def test_a_web_socket_wants_a_key_and_no_foreign_origin(service: Service) -> None:
+    async def enters(path: str, token: str | None, **headers: str) -> bool:
         given: Any = {"subprotocols": ["prefect"] if token is not None else None, "additional_headers": headers}
         try:
-            async with websockets.connect(f"ws://127.0.0.1:{attacked.port}{path}", **given) as socket:
+            async with websockets.connect(f"ws://127.0.0.1:{service.port}{path}", **given) as socket:
                 await socket.send(json.dumps({"type": "auth", "token": token}))
                 return bool(json.loads(await socket.recv())["type"] == "auth_success")
         except websockets.WebSocketException:
             return False
 
-    evil = "http://evil.example"
-    assert not asyncio.run(enters(None))
-    assert not asyncio.run(enters("guess"))
-    assert not asyncio.run(enters(attacked.service_key, Origin=evil))
-    assert asyncio.run(enters(attacked.service_key))
-    assert asyncio.run(enters(attacked.key)) == path.endswith("/out"), "the pages' key listens, and sends nothing"
+    for path in ("/api/events/in", "/api/events/out", "/api/logs/out", "/api/task_runs/subscriptions/scheduled"):
+        assert not asyncio.run(enters(path, None))
+        assert not asyncio.run(enters(path, "guess"))
+        assert not asyncio.run(enters(path, service.service_key, Origin="http://evil.example"))
+        assert asyncio.run(enters(path, service.service_key))
+        listens = asyncio.run(enters(path, service.key))
+        assert listens == path.endswith("/out"), "the pages' key listens, and sends nothing"
 
 
-def test_the_pages_key_shows_and_starts_and_changes_nothing(attacked: Attacked) -> None:
-    deployment = attacked.deployment("refresh")["id"]
-    run = attacked.start("refresh", {"folder": "/elsewhere", "policy": "/elsewhere/model"})
+def test_the_pages_key_shows_and_starts_and_changes_nothing(service: Service) -> None:
+    deployment = service.deployment("refresh")["id"]
+    run = service.start("refresh", {"folder": "/elsewhere", "policy": "/elsewhere/model"})
     stored = {"type": "COMPLETED", "data": {"type": "reference", "storage_key": "/tmp/evil.pickle"}}
     allowed = [
         ("GET", f"/api/deployments/{deployment}", None),
@@ -213,37 +156,18 @@ def test_the_pages_key_shows_and_starts_and_changes_nothing(attacked: Attacked) 
         ("POST", "/api/variables/", {}),
         ("POST", f"/api/deployments/{deployment}/create_flow_run", {"name": "x" * (1 << 21)}),
     ]
-    assert [attacked.ask(*one, attacked.key).status_code for one in refused] == [403] * len(refused)
-    assert [attacked.ask(*one, attacked.key).is_success for one in allowed] == [True] * len(allowed)
-    assert attacked.outcome(run).startswith("CANCELLED: refused: folder = /elsewhere")
+    assert [service.ask(*one, service.key).status_code for one in refused] == [403] * len(refused)
+    assert [service.ask(*one, service.key).is_success for one in allowed] == [True] * len(allowed)
+    assert service.outcome(run).startswith("CANCELLED: refused: folder = /elsewhere")
 
 
-def test_overrides_of_a_served_run_name_no_plug_in(attacked: Attacked) -> None:
+def test_overrides_of_a_served_run_name_no_plug_in(service: Service) -> None:
     """A plug-in runs with the rights of the service, so only the recipe that was served may name one."""
-    evil, pwned = attacked.run.parent / "plug_in.py", attacked.run.parent / "pwned-by-plug-in"
+    evil, pwned = service.run.parent / "plug_in.py", service.run.parent / "pwned-by-plug-in"
     evil.write_text(f"open({str(pwned)!r}, 'w')\nRULE = None\n")
-    own = {"recipe": str(attacked.run.parent / "in" / "tiny.toml"), "out": str(attacked.run)}
-    run = attacked.start("curate-math", {**own, "overrides": [f"statements.rules=['{evil}:RULE']"]})
-    assert attacked.outcome(run).startswith("CANCELLED: refused: overrides = ")
-
-
-@pytest.mark.slow
-def test_the_runner_refuses_what_the_api_was_made_to_name(attacked: Attacked) -> None:
-    """With the service's own key, as if the database were the attacker's."""
-    evil, pwned = attacked.run.parent / "evil.py", attacked.run.parent / "pwned"
-    evil.write_text(f"open({str(pwned)!r}, 'w')\nfrom prefect import flow\n@flow\ndef go(**_): ...\n")
-    tampered: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
-        ("curate-math", {"pull_steps": SHELL, "job_variables": {"env": {"LD_PRELOAD": "/tmp/x"}}}, {}, CODE[0]),
-        ("refresh", {"entrypoint": f"{evil}:go"}, {"policy": f"{attacked.run}/training/1/model"}, "entrypoint of"),
-    ]
-    started = []
-    for flow, change, parameters, expected in tampered:
-        path = f"/api/deployments/{attacked.deployment(flow)['id']}"
-        assert attacked.ask("PATCH", path, change, attacked.service_key).status_code == 204
-        started.append((attacked.start(flow, parameters), expected))
-    for run, expected in started:
-        assert attacked.outcome(run).startswith(f"CANCELLED: refused: {expected}")
-    assert "refused: pull_steps, job_variables of the deployment changed" in attacked.log.read_text()
+    own = {"recipe": str(service.recipe), "out": str(service.run)}
+    run = service.start("curate-math", {**own, "overrides": [f"statements.rules=['{evil}:RULE']"]})
+    assert service.outcome(run).startswith("CANCELLED: refused: overrides = ")
 
 
 def test_only_the_services_own_parameters_are_taken(tiny_run: Tiny, tmp_path: Path) -> None:
@@ -274,17 +198,17 @@ def test_only_the_services_own_parameters_are_taken(tiny_run: Tiny, tmp_path: Pa
         assert "this service was not started with it" in (pins.refusal(parameters) or "")
 
 
-def test_another_account_reads_no_key(attacked: Attacked) -> None:
-    assert (attacked.run / SERVICE).stat().st_mode & 0o777 == 0o700
-    assert (attacked.run / SERVICE / KEY_FILE).stat().st_mode & 0o777 == 0o600
-    processes = [attacked.run / SERVICE / "service.json"]
+def test_another_account_reads_no_key(service: Service) -> None:
+    assert (service.run / SERVICE).stat().st_mode & 0o777 == 0o700
+    assert (service.run / SERVICE / KEY_FILE).stat().st_mode & 0o777 == 0o600
+    processes = [service.run / SERVICE / "service.json"]
     token = json.loads(processes[0].read_text())["token"]
-    secrets = (attacked.key, attacked.service_key)
+    secrets = (service.key, service.service_key)
     for process in processes_of(token):
         with contextlib.suppress(psutil.NoSuchProcess):  # it may have ended
             words = " ".join(psutil.Process(process).cmdline())
             assert not any(secret in words for secret in secrets), "anybody may read arguments"
-    assert not any(secret in attacked.log.read_text() for secret in secrets)
+    assert not any(secret in service.log.read_text() for secret in secrets)
     if os.getuid() != 0:
         pytest.skip("only root can try it from another account")
     tried = f"""
@@ -294,13 +218,13 @@ for process in {list(processes_of(token))}:
         sys.exit(f"read {{open(f'/proc/{{process}}/environ').read(9)}}")
     except (PermissionError, FileNotFoundError):  # it may have ended
         pass
-for path in {[str(attacked.run / SERVICE / name) for name in (KEY_FILE, "service.json")]}:
+for path in {[str(service.run / SERVICE / name) for name in (KEY_FILE, "service.json")]}:
     try:
         sys.exit(open(path).read())
     except PermissionError:
         pass
 try:
-    sys.exit(urllib.request.urlopen("http://127.0.0.1:{attacked.port}/api/deployments/name/refresh/tiny").read())
+    sys.exit(urllib.request.urlopen("http://127.0.0.1:{service.port}/api/deployments/name/refresh/tiny").read())
 except urllib.error.HTTPError as error:
     assert error.code == 401
 print("nothing")
@@ -314,10 +238,29 @@ print("nothing")
     assert (seen.returncode, seen.stdout.strip()) == (0, "nothing"), seen.stderr
 
 
-def test_the_pages_key_opens_the_runs_own_page(attacked: Attacked) -> None:
-    address = f"http://127.0.0.1:{attacked.port}"
+def test_the_pages_key_opens_the_runs_own_page(service: Service) -> None:
+    address = f"http://127.0.0.1:{service.port}"
     with httpx.Client(base_url=address, follow_redirects=True, timeout=PATIENCE_S) as visitor:
         assert visitor.get(f"{PAGE}/").status_code == 401
         typed = {"content-type": "application/x-www-form-urlencoded"}
         assert visitor.post(f"{PAGE}/enter", content="token=guess", headers=typed).status_code == 403
-        assert visitor.post(f"{PAGE}/enter", content=f"token={attacked.key}", headers=typed).status_code == 200
+        assert visitor.post(f"{PAGE}/enter", content=f"token={service.key}", headers=typed).status_code == 200
+
+
+@pytest.mark.slow
+def test_the_runner_refuses_what_the_api_was_made_to_name(service: Service) -> None:
+    """With the service's own key, as if the database were the attacker's."""
+    evil, pwned = service.run.parent / "evil.py", service.run.parent / "pwned"
+    evil.write_text(f"open({str(pwned)!r}, 'w')\nfrom prefect import flow\n@flow\ndef go(**_): ...\n")
+    tampered: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+        ("curate-math", {"pull_steps": SHELL, "job_variables": {"env": {"LD_PRELOAD": "/tmp/x"}}}, {}, CODE[0]),
+        ("refresh", {"entrypoint": f"{evil}:go"}, {"policy": f"{service.run}/training/1/model"}, "entrypoint of"),
+    ]
+    started = []
+    for flow, change, parameters, expected in tampered:
+        path = f"/api/deployments/{service.deployment(flow)['id']}"
+        assert service.ask("PATCH", path, change, service.service_key).status_code == 204
+        started.append((service.start(flow, parameters), expected))
+    for run, expected in started:
+        assert service.outcome(run).startswith(f"CANCELLED: refused: {expected}")
+    assert "refused: pull_steps, job_variables of the deployment changed" in service.log.read_text()

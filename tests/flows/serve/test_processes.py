@@ -1,11 +1,17 @@
-"""The processes of a service: found by its token, whoever their parent is, and ended together."""
+"""The processes of a service, found by its token and ended together; GPU slots, free when their holder is killed."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+from flows.serve import serving
+from flows.serve.access import new_keys
+from flows.serve.gpu_slots import gpu_slot, slots_folder
 from flows.serve.processes import TOKEN, end_processes, processes_of
 from tests.flows.conftest import ROOT
 from tests.waiting import PATIENCE_S, wait_until
@@ -20,6 +26,14 @@ import os, sys
 from flows.serve.processes import TOKEN, end_with_parent
 print("up", flush=True)
 end_with_parent(os.environ[TOKEN])
+"""
+
+HOLD = f"""
+import time
+from flows.serve.gpu_slots import gpu_slot
+with gpu_slot(1, print):
+    print("held", flush=True)
+    time.sleep({PATIENCE_S})
 """
 
 
@@ -45,3 +59,43 @@ def test_who_sees_its_parent_end_ends_the_service() -> None:
         child.stdin.close()
         child.wait(PATIENCE_S)
     wait_until(lambda: not list(processes_of("test-token-2")))
+
+
+def test_children_that_served_are_started_again_at_once_and_others_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rounds, slept = iter((True, False, False, True)), list[float]()
+
+    def serve(_service: object, _has_served: bool) -> tuple[bool, str]:
+        return next(rounds, None) is True, "killed"
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving, "_serve_once", serve)
+    monkeypatch.setattr(serving.time, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        serving._keep_serving(serving.Service((), None, 0, "no such token", (), new_keys()))
+    assert slept == [0, 2.0, 4.0, 0]
+
+
+def test_a_held_gpu_slot_is_waited_for_and_a_killed_holder_frees_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with gpu_slot(2, print) as first, gpu_slot(2, print) as second:
+        assert (first, second) == (0, 1)
+    said: list[str] = []
+    with subprocess.Popen([sys.executable, "-c", HOLD], cwd=ROOT, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+
+        def say(text: str) -> None:
+            said.append(text)
+            holder.kill()
+
+        with gpu_slot(1, say):
+            assert (slots_folder() / "slot-0.lock").exists()
+    assert said == [f"waits for the GPUs: all 1 slots are held, by processes {holder.pid}"]

@@ -1,53 +1,44 @@
-"""What is served: deployments, what starts them, and the chain from a cron to a refresh on a real server."""
+"""What is served: deployments, what starts them, what is refused, and the events that start the next flow."""
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+import json
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from curation.records import ConfigError, GoldilocksError
+from curation.records import ConfigError, GoldilocksError, StoreError
 from flows.pipelines.refresh import EmptySetError
 from flows.publish.versions import latest
-from flows.run.run_folder import open_run
-from flows.serve.serving import serve_recipes, serving_api
-from flows.serve.unfinished import ANNOUNCED
+from flows.serve.serving import SERVICE, _served_once, serve_recipes, serving_api
 from tests.flows.conftest import KEYS, TINY, Tiny, tries, write_jsonl
-from tests.flows.serve.cron_chain import scheduled
-from tests.waiting import PATIENCE_S
+from tests.flows.serve.conftest import scheduled
 
 
 def test_a_recipe_is_served_as_its_line_its_training_and_its_refresh(tmp_path: Path, under_prefect: str) -> None:
+    from prefect.client.orchestration import get_client
+
     from flows.serve.schedule import deployments, schedule_phrase
 
     pinned = deployments(scheduled(tmp_path / "in"), tmp_path / "run")
     made = {one.flow_name: one for one in (deployment.for_prefect() for deployment in pinned)}
-    assert list(made) == ["curate-math", "train-stage", "refresh"]
-    assert {one.name for one in made.values()} == {"tiny"}
-    assert schedule_phrase(made["curate-math"]) == ["cron */5 * * * *"]
-    assert schedule_phrase(made["train-stage"]) == ["on goldilocks.curated"]
-    assert schedule_phrase(made["refresh"]) == ["on goldilocks.checkpoint"]
-    assert made["curate-math"].parameters["out"] == str(tmp_path / "run")
+    assert {name: schedule_phrase(one) for name, one in made.items()} == {
+        "curate-math": ["cron */5 * * * *"],
+        "train-stage": ["on goldilocks.curated"],
+        "refresh": ["on goldilocks.checkpoint"],
+    }
     own = {"folder": str(tmp_path / "run"), "recipe": str(tmp_path / "in" / "train.toml"), "rounds": 2}
     assert made["train-stage"].parameters == own
     (trigger,) = made["refresh"].triggers
     assert trigger.match.model_dump() == {"prefect.resource.id": "goldilocks.checkpoint.tiny"}
-
-
-def test_the_server_takes_the_deployments_with_their_parameters(tmp_path: Path, under_prefect: str) -> None:
-    from prefect.client.orchestration import get_client
-
-    from flows.serve.schedule import deployments
-
-    for one in deployments(scheduled(tmp_path / "in"), tmp_path / "run"):
-        one.for_prefect().apply()
+    for one in made.values():
+        one.apply()
     with get_client(sync_client=True) as client:
         held = client.read_deployment_by_name("curate-math/tiny")
-        assert held.schedules[0].schedule.cron == "*/5 * * * *"
-        assert held.schedules[0].schedule.timezone == "UTC"
-        assert held.parameter_openapi_schema["properties"]["recipe"]["format"] == "path"
+        assert (held.schedules[0].schedule.cron, held.schedules[0].schedule.timezone) == ("*/5 * * * *", "UTC")
         assert held.enforce_parameter_schema
         assert held.global_concurrency_limit is None, "a killed holder would keep its slot"
         assert client.read_deployment_by_name("refresh/tiny").parameters == {
@@ -69,33 +60,29 @@ def test_a_recipe_without_a_trainer_is_not_trained(tmp_path: Path, under_prefect
     [
         ('cron = "every day"', "does not have 5 fields"),
         ('train = "no.toml"', "there is no file"),
+        ('train = "odd.toml"', r"odd\.toml: unknown key `step`; did you mean `steps`\?"),
     ],
 )
 def test_refusals(schedule: str, words: str, tmp_path: Path, under_prefect: str) -> None:
     from flows.serve.schedule import deployments
 
-    with pytest.raises(ConfigError, match=words):
-        deployments(scheduled(tmp_path / "in", f"\n[schedule]\n{schedule}\n"))
-
-
-def test_a_trainers_recipe_is_read_before_anything_is_served(tmp_path: Path, under_prefect: str) -> None:
-    from flows.serve.schedule import deployments
-
-    recipe = scheduled(tmp_path / "in", '\n[schedule]\ntrain = "odd.toml"\n')
+    recipe = scheduled(tmp_path / "in", f"\n[schedule]\n{schedule}\n")
     (tmp_path / "in" / "odd.toml").write_text('name = "odd"\nmodel = "embedded"\nstep = 3\n')
-    with pytest.raises(ConfigError, match=r"odd\.toml: unknown key `step`; did you mean `steps`\?"):
+    with pytest.raises(ConfigError, match=words):
         deployments(recipe)
 
 
-def test_two_recipes_of_one_name_are_refused(tmp_path: Path) -> None:
-    recipe = scheduled(tmp_path / "in")
+def test_a_name_a_port_or_a_set_is_served_once_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, run = scheduled(tmp_path / "in"), tmp_path / "run"
     with pytest.raises(ConfigError, match="one name"):
         serve_recipes([recipe, recipe])
-
-
-def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    import socket
-
+    with (
+        _served_once(run / SERVICE, "one", "key"),
+        pytest.raises(StoreError, match=f"{run} is served already, by process {os.getpid()}"),
+    ):
+        serve_recipes([recipe], run)
+    with _served_once(run / SERVICE, "two", "key"):
+        assert json.loads((run / SERVICE / "service.json").read_text())["token"] == "two"
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -104,35 +91,11 @@ def test_a_taken_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
 
-def test_a_run_that_nobody_watches_announces_a_new_version_once(
-    tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
-) -> None:
-    import flows.serve.flow_runs as served
-    from flows.curate_math import curate_math
-
-    told: list[tuple[str, dict[str, Any]]] = []
-    monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: told.append((event, payload)))
-    out = tiny_copy.folder.parent / "fresh"
-    for _ in range(2):
-        curate_math(tiny_copy.recipe, out)
-    ((event, payload),) = told
-    assert event == "goldilocks.curated"
-    assert payload["version"] == 1
-    assert payload["folder"] == str(out)
-    version = latest(out)
-    assert version is not None
-    served.announce_version(open_run(out), version)
-    assert len(told) == 1, "announced already"
-    (out / ANNOUNCED).unlink()  # as if the run had been killed before it said so
-    served.announce_version(open_run(out), version)
-    assert len(told) == 2
-
-
 class Killed(BaseException):
     """What no code of the house catches: the process is gone at this point."""
 
 
-def test_what_a_killed_run_published_is_announced_by_the_next(
+def test_a_new_version_is_announced_once_also_after_a_kill(
     tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
 ) -> None:
     import flows.serve.flow_runs as served
@@ -141,28 +104,20 @@ def test_what_a_killed_run_published_is_announced_by_the_next(
     def dies(**_: object) -> None:
         raise Killed
 
-    told: list[dict[str, Any]] = []
+    told: list[tuple[str, dict[str, Any]]] = []
     out = tiny_copy.folder.parent / "fresh"
     monkeypatch.setattr(served, "emit_event", dies)
     with pytest.raises(Killed):
         curate_math(tiny_copy.recipe, out)
     assert latest(out) is not None, "published, and not announced"
-    monkeypatch.setattr(served, "emit_event", lambda payload, **_: told.append(payload))
-    curate_math(tiny_copy.recipe, out)
-    assert [one["version"] for one in told] == [1]
-
-
-def test_what_was_there_before_the_first_scheduled_run_is_not_announced(
-    tiny_copy: Tiny, under_prefect: str, monkeypatch: Any
-) -> None:
-    import flows.serve.flow_runs as served
-    from flows.curate_math import curate_math
-
-    told: list[dict[str, Any]] = []
-    monkeypatch.setattr(served, "emit_event", lambda payload, **_: told.append(payload))
+    monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: told.append((event, payload)))
+    for _ in range(2):
+        curate_math(tiny_copy.recipe, out)
+    ((event, payload),) = told
+    assert (event, payload["version"], payload["folder"]) == ("goldilocks.curated", 1, str(out))
     assert latest(tiny_copy.folder) is not None
     curate_math(tiny_copy.recipe, tiny_copy.folder)
-    assert told == []
+    assert len(told) == 1, "what was there before the first scheduled run is not announced"
 
 
 def test_a_set_that_a_refresh_exhausts_is_announced(tiny_copy: Tiny, under_prefect: str, monkeypatch: Any) -> None:
@@ -175,23 +130,19 @@ def test_a_set_that_a_refresh_exhausts_is_announced(tiny_copy: Tiny, under_prefe
     home = tiny_copy.recipe.parent
     policy = home / "newer.toml"
     columns = '{ problem = "question", attempts = "tries", text = "text" }'
+    once = refresh.with_options(retries=0)
     for name, solved in (("strong@2", {"half", "markup"}), ("strong@3", {"half", "markup", "strong only"})):
         answers = {one: " ".join([str(TINY[one][1])] * 4) if one in solved else TINY[one][3] for one in TINY}
         write_jsonl(home / "newer.jsonl", [tries(*TINY[one][:2], finals) for one, finals in answers.items()])
         policy.write_text(
             f'[models.newer]\nkind = "recorded"\nname = "{name}"\npath = "newer.jsonl"\ncolumns = {columns}\n'
         )
-        if name == "strong@3":
-            with pytest.raises(EmptySetError):
-                refresh.with_options(retries=0)(tiny_copy.folder, policy)
+        if name == "strong@2":
+            once(tiny_copy.folder, policy)
         else:
-            refresh.with_options(retries=0)(tiny_copy.folder, policy)
+            with pytest.raises(EmptySetError):
+                once(tiny_copy.folder, policy)
     folder = str(tiny_copy.folder)
     assert [payload for event, payload in events if event == "goldilocks.exhausted"] == [
         {"folder": folder, "version": 2, "rows": rows, "first_rows": 3} for rows in (1, 0)
     ]
-
-
-def test_a_cron_run_fires_by_itself_and_its_set_is_announced(cron_chain: Future[list[str]]) -> None:
-    """After a kill of the whole service the next cron run completes; then a checkpoint's event refreshes the set."""
-    assert cron_chain.result(timeout=3 * PATIENCE_S) == ["run", "refresh"]

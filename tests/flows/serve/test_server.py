@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from curation.records import GoldilocksError
-from flows.serve.server import QUIET, quiet, user_api
+from flows.serve.server import user_api
 from flows.serve.serving import serving_api
 from tests.flows.conftest import KEYS, ROOT, TITLES, Tiny, free_port
 from tests.waiting import PATIENCE_S, wait_gone, wait_until
@@ -68,21 +68,29 @@ def test_a_server_that_cannot_start_is_one_sentence(tmp_path: Path, monkeypatch:
     assert "PREFECT_API_URL" not in os.environ
 
 
-def test_the_users_own_settings_of_prefect_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in QUIET:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PREFECT_LOGGING_LEVEL", "DEBUG")
-    quiet()
-    assert {name: os.environ[name] for name in QUIET} == {**QUIET, "PREFECT_LOGGING_LEVEL": "DEBUG"}
-    for name in QUIET:
-        monkeypatch.delenv(name)
-
-
 def test_the_run_its_tasks_and_its_artifacts_are_stored(tiny_copy: Tiny, under_prefect: str) -> None:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey, FlowRunFilter
 
     (tiny_copy.folder / "run.json").unlink()  # the folder of `tiny` would be refused to another recipe
+    assert tiny_copy.run("name=a.b_c-1..x").status == 0
+    with get_client(sync_client=True) as client:
+        key = ArtifactFilterKey(any_=["card-a-b-c-1--x", "funnel-a-b-c-1--x"])
+        found = client.read_artifacts(artifact_filter=ArtifactFilter(key=key))
+        table, card = sorted(found, key=lambda artifact: str(artifact.type), reverse=True)
+        run = client.read_flow_run(card.flow_run_id)
+        flow = client.read_flow(run.flow_id)
+        of_run = FlowRunFilter(id={"any_": [run.id]})
+        # task runs are written down later
+        wait_until(lambda: len(client.read_task_runs(flow_run_filter=of_run)) >= len(TITLES), tick_s=0.1)
+        tasks = client.read_task_runs(flow_run_filter=of_run)
+    assert flow.name == "curate-math"
+    assert run.state is not None
+    assert run.state.is_completed()
+    assert len(tasks) == len(TITLES)
+    assert (table.type, card.type) == ("table", "markdown")
+    assert '"stage": "Curated set"' in str(table.data)
+    assert str(card.data).strip().startswith("# ")
     assert tiny_copy.run("name=a.b_c-1..x").status == 0
     with get_client(sync_client=True) as client:
         key = ArtifactFilterKey(any_=["card-a-b-c-1--x", "funnel-a-b-c-1--x"])

@@ -12,6 +12,7 @@ import pytest
 from curation.config.schedule import ScheduleSettings
 from curation.storage.locks import lock_folder
 from flows.serve.unfinished import ANNOUNCED, FIRST, REFRESHED, Work, training_folder, unfinished, wait_before
+from tests.flows.serve.conftest import scheduled
 
 SCHEDULE = ScheduleSettings(train="train.toml")
 
@@ -35,13 +36,8 @@ def test_a_version_that_was_announced_is_to_be_trained_on(tmp_path: Path) -> Non
     assert unfinished(tmp_path, ScheduleSettings()) is None, "no trainer"
     with lock_folder(tmp_path / "training"):
         assert unfinished(tmp_path, SCHEDULE) is None, "somebody trains"
-
-
-def test_what_was_there_before_it_was_served_starts_nothing(tmp_path: Path) -> None:
-    (announced(tmp_path, 3) / FIRST).write_text("3\n")
-    assert unfinished(tmp_path, SCHEDULE) is None
-    announced(tmp_path, 4)
-    assert unfinished(tmp_path, SCHEDULE) is not None
+    (tmp_path / FIRST).write_text("1\n")
+    assert unfinished(tmp_path, SCHEDULE) is None, "it was there before it was served"
 
 
 def test_a_model_is_to_judge_the_set_again_once(tmp_path: Path) -> None:
@@ -64,10 +60,6 @@ def test_no_more_stages_than_are_asked_for(tmp_path: Path) -> None:
     assert unfinished(tmp_path, once) is not None, "a stage that was begun goes on"
 
 
-def test_the_wait_doubles_up_to_an_hour() -> None:
-    assert [wait_before(runs) for runs in (1, 2, 3, 9)] == [30.0, 60.0, 120.0, 3600.0]
-
-
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -83,17 +75,16 @@ def a_run(kind: str, ended_s_ago: float = 0.0) -> Any:
     [
         ([], True),
         ([("RUNNING", 900.0)], False),
-        ([("SCHEDULED", 900.0)], False),
         ([("FAILED", 900.0)], False),
         ([("CRASHED", 29.0)], False),
         ([("CRASHED", 31.0)], True),
         ([("CRASHED", 31.0), ("CRASHED", 90.0)], False),
-        ([("CANCELLED", 31.0)], True),
     ],
 )
 def test_lost_work_is_started_again_and_failed_work_is_not(runs: list[tuple[str, float]], starts: bool) -> None:
     from flows.serve.runner import may_start
 
+    assert [wait_before(number) for number in (1, 2, 3, 9)] == [30.0, 60.0, 120.0, 3600.0]
     assert may_start([a_run(*run) for run in runs], NOW) == starts
 
 
@@ -103,7 +94,6 @@ def test_lost_runs_are_closed_and_started_again(tmp_path: Path, under_prefect: s
 
     from flows.serve.runner import ServedSet, close_lost_runs, start_unfinished
     from flows.serve.schedule import deployments
-    from tests.flows.serve.cron_chain import scheduled
 
     folder = announced(tmp_path, 1)
     known = [one.for_prefect().apply() for one in deployments(scheduled(tmp_path / "in"), folder)]

@@ -45,15 +45,6 @@ class Deaf(Recorded):
         return await super().update_weights({**weights, **self.kept}, version)
 
 
-class Refusing(Recorded):
-    """Refuses new weights."""
-
-    async def update_weights(self, weights: Weights, version: int) -> float:
-        raise PolicyError(
-            f"version {version} with {len(weights) if isinstance(weights, dict) else 0} tensors is refused."
-        )
-
-
 class Dying(Recorded):
     """Fails some requests, or all."""
 
@@ -90,17 +81,6 @@ def test_two_generators_agree_and_nothing_is_different_afterwards(random_model: 
     assert all(torch.equal(value, before[name]) for name, value in trainer.full_state_dict().items())
 
 
-def test_half_precision_is_measured_by_its_own_tolerance(random_model: Path) -> None:
-    trainer = trainer_of(random_model)
-    agree, arrive = checked(trainer, Recorded(random_model, dtype="bfloat16"), tolerance=ENGINES)
-    assert agree.passed
-    assert arrive.passed
-    assert agree.figure is not None
-    assert EXACT < agree.figure < ENGINES
-    (refused,) = checked(trainer, Recorded(random_model, dtype="bfloat16"))
-    assert "set dtype of the model's table and compute.dtype to one type" in refused.advice
-
-
 def test_other_weights_are_refused(random_model: Path, other_model: Path) -> None:
     (agree,) = checked(trainer_of(random_model), Recorded(random_model), Recorded(other_model), tolerance=ENGINES)
     assert agree.figure is not None
@@ -128,14 +108,6 @@ def test_a_tensor_that_does_not_arrive_is_seen(random_model: Path) -> None:
     assert arrive.figure is not None
     assert arrive.figure > 50 * EXACT
     assert "set the kind of its table to torch" in arrive.advice
-
-
-def test_weights_that_are_refused_leave_the_trainer_as_it_was(random_model: Path) -> None:
-    trainer = trainer_of(random_model)
-    before = {name: value.clone() for name, value in trainer.full_state_dict().items()}
-    _, arrive = checked(trainer, Refusing(random_model))
-    assert (arrive.detail, arrive.passed) == (f"version -1 with {len(before)} tensors is refused", False)
-    assert all(torch.equal(value, before[name]) for name, value in trainer.full_state_dict().items())
 
 
 def test_single_failures_are_survived_and_a_dead_engine_is_not(random_model: Path) -> None:

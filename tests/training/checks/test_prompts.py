@@ -1,17 +1,23 @@
-"""Prompts under a chat template: refused, without their system message, or without room."""
+"""Prompts under a chat template: refused, without their system message, or without room; results as a table."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+import torch
 
 from curation.policies.chat_templates import stop_tokens
 from curation.prompts import PLAIN, SOLVE, Prompt
 from curation.records import Domain, PromptRequest
 from curation.thinking import THINK
-from training.checks.prompts import check_prompts, check_room, short_tasks, without_room
-from training.checks.results import CheckResult
+from training.checks.prompts import check_prompts, check_room, without_room
+from training.checks.results import (
+    CheckResult,
+    ModelCheckError,
+    mean_difference,
+    require_passed,
+)
 from training.config import PackingSettings
 from training.embedded_model import WEIGHTS
 from training.optimisation.model import load_tokenizer
@@ -38,13 +44,9 @@ def test_a_prompt_that_the_template_takes(tokenizer: Any) -> None:
     template, ends = asked(tokenizer, PLAIN)
     assert template.passed
     assert (template.detail, ends.detail) == ("", "<|end|> (2) ends a response")
+    silent, _ = asked(tokenizer, SOLVE)
+    assert (silent.passed, silent.detail) == (True, "it leaves the system message of solve@1 out")
     assert asked(tokenizer, SOLVE, TURNS)[0].detail == ""
-
-
-def test_a_template_without_the_system_message_says_so(tokenizer: Any) -> None:
-    template, _ = asked(tokenizer, SOLVE)
-    assert template.passed
-    assert template.detail == "it leaves the system message of solve@1 out"
 
 
 def test_a_template_that_refuses_the_prompt_is_a_refusal(tokenizer: Any) -> None:
@@ -61,35 +63,43 @@ def room(tokenizer: Any, context: int, max_tokens: int, **packing: Any) -> Check
     )
 
 
-def test_room_is_that_of_the_longest_prompt(tokenizer: Any) -> None:
-    fits = room(tokenizer, 256, 100)
-    longest = fits.figure
-    assert longest is not None
-    assert longest > 38  # nineteen times two tokens
+def test_room_is_that_of_the_longest_prompt_and_prompts_that_fill_the_context_are_found(tokenizer: Any) -> None:
+    fits, cut, full = (room(tokenizer, context, 100) for context in (256, 120, 40))
+    longest = int(fits.figure or 0)
     assert (fits.passed, fits.detail) == (True, "")
-    cut = room(tokenizer, 120, 100)
     assert cut.passed
     assert cut.detail.endswith(f"cut at {120 - longest} tokens, not 100")
-    full = room(tokenizer, 40, 100)
     assert (full.passed, full.tolerance) == (False, 40)
-
-
-def test_prompts_that_fill_the_context_are_found_with_their_tokens(tokenizer: Any) -> None:
+    small = room(tokenizer, 256, 100, micro_batch_tokens=110)
+    assert f"set packing.micro_batch_tokens = {longest + 100}, or a lower max_tokens" in small.advice
+    assert room(tokenizer, 110, 100, micro_batch_tokens=110).passed  # the context ends it before
     lengths = {task.id: len(render_prompt(tokenizer, PLAIN, task)) for task in TASKS}
+    assert longest == max(lengths.values())
     found = without_room(tokenizer, PLAIN, TASKS, THINK, 40)
     assert found == {name: tokens for name, tokens in lengths.items() if tokens >= 40}
     assert 0 < len(found) < len(TASKS)
-    assert without_room(tokenizer, PLAIN, TASKS, THINK, 256) == {}
 
 
-def test_a_sequence_that_no_micro_batch_holds_is_refused_before_it_is_made(tokenizer: Any) -> None:
-    small = room(tokenizer, 256, 100, micro_batch_tokens=110)
-    longest = room(tokenizer, 256, 100).figure
-    assert longest is not None
-    assert f"set packing.micro_batch_tokens = {int(longest) + 100}, or a lower max_tokens" in small.advice
-    assert room(tokenizer, 110, 100, micro_batch_tokens=110).passed  # the context ends it before
+RESULTS = [
+    CheckResult("end token", None, None, "</s> (2) ends a response"),
+    CheckResult("room", 1200, 4096, ""),
+    CheckResult("packed = unpacked", 0.4321, 1e-3, "0.43 nats off", "set packing.single = true"),
+]
 
 
-def test_short_prompts_are_taken_to_generate_from() -> None:
-    assert [task.id for task in short_tasks(reversed(TASKS))] == [f"p{n}" for n in range(8)]
-    assert short_tasks(TASKS[:1]) == TASKS[:1]
+def test_the_first_that_failed_is_the_error() -> None:
+    require_passed(RESULTS[:2], "some/model")
+    with pytest.raises(ModelCheckError) as caught:
+        require_passed(RESULTS, "some/model")
+    assert str(caught.value).startswith(
+        "model some/model: packed = unpacked: 0.43 nats off; set packing.single = true. `goldilocks train RECIPE"
+    )
+
+
+def test_the_mean_is_over_tokens_and_no_number_is_never_near() -> None:
+    ours = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0])]
+    theirs = [torch.tensor([1.0, 2.5, 3.0]), torch.tensor([4.5])]
+    assert mean_difference(ours, theirs) == pytest.approx(0.25)
+    assert mean_difference(ours, [torch.tensor([1.0, float("nan"), 3.0]), ours[1]]) == float("inf")
+    assert mean_difference(ours, [torch.tensor([1.0, float("-inf"), 3.0]), ours[1]]) == float("inf")
+    assert mean_difference([], []) == float("inf")

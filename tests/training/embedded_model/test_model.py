@@ -1,56 +1,10 @@
-"""The embedded model: made deterministically, shipped small, right as often as its card says, the same in vLLM."""
+"""The embedded model: shipped small, right as often as its card says."""
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-import torch
-
-from curation.config import Decoding, TorchModel, VllmModel
-from curation.prompts import SOLVE
-from curation.records import Completion, Domain, Policy, PromptRequest
-from tests.embedded_model import tokens
-from tests.embedded_model.make import TrainingSettings, train_embedded_model
 from tests.embedded_model.measure import measure_pass_rates
 from training.embedded_model import WEIGHTS
-from training.embedded_model.problems import Split, generate_exercises
-from training.generation.torch_policy import TorchPolicy
 from training.optimisation.model import load_model, load_tokenizer, published_revision
-
-ASKED = [
-    PromptRequest(item.id, item.statement, Domain.MATH, item.lang)
-    for item in itertools.islice(generate_exercises(3, Split.HELD_OUT), 12)
-]
-
-
-@pytest.fixture(autouse=True)
-def _threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
-def test_training_starts_the_same_way_every_time() -> None:
-    making = TrainingSettings(steps=4, batch_size=8, sort_window=2, tokenizer_texts=500)
-    losses: list[list[float]] = [[], []]
-    (first, _), (second, _) = (
-        train_embedded_model(making, lambda _, loss, kept=kept: kept.append(loss)) for kept in losses
-    )
-    assert losses[0] == losses[1]
-    assert losses[0][0] > losses[0][-1]
-    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
-
-
-def test_another_seed_makes_another_model() -> None:
-    makings = (
-        TrainingSettings(seed=seed, steps=1, batch_size=4, sort_window=1, tokenizer_texts=500) for seed in (1, 2)
-    )
-    (first, _), (second, _) = (train_embedded_model(making) for making in makings)
-    assert not torch.equal(first.model.embed_tokens.weight, second.model.embed_tokens.weight)
 
 
 def test_the_shipped_folder_is_whole_and_small() -> None:
@@ -72,15 +26,6 @@ def test_the_tokenizer_writes_any_text_and_keeps_what_the_form_needs() -> None:
     ]  # fmt: skip
 
 
-def test_the_chat_template_asks_as_the_model_was_trained() -> None:
-    tokenizer = load_tokenizer(WEIGHTS)
-    for asked in ASKED:
-        messages = SOLVE.messages(asked)
-        assert tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True
-        ) == tokens.render_chat(asked.statement)
-
-
 def test_the_shipped_weights_are_right_about_as_often_as_the_card_says() -> None:
     measured = measure_pass_rates(WEIGHTS, problems=60, attempts=8, seed=11)
     assert 0.2 < measured.mean_pass_rate < 0.6
@@ -89,27 +34,3 @@ def test_the_shipped_weights_are_right_about_as_often_as_the_card_says() -> None
     assert (rates > 0.7).any()
     assert ((rates > 0.2) & (rates < 0.8)).sum() >= 15
     assert measured.mean_tokens < 60
-
-
-@pytest.mark.slow
-@pytest.mark.vllm
-def test_vllm_says_the_same_as_torch() -> None:
-    from curation.policies.vllm import Vllm
-
-    decoding = Decoding(temperature=0.0, max_tokens=112)
-    theirs = VllmModel(kind="vllm", model=str(WEIGHTS), decoding=decoding, dtype="float32", kv_cache_mb=64)
-    ours = TorchModel(model=str(WEIGHTS), decoding=decoding)
-    by_vllm = asyncio.run(_answers(Vllm(theirs, WEIGHTS)))
-    by_torch = asyncio.run(_answers(TorchPolicy(ours, WEIGHTS)))
-    assert [said.text for said in by_vllm] == [said.text for said in by_torch]
-    assert all(said.text and said.text.startswith("<think>") for said in by_vllm)
-
-
-async def _answers(policy: Policy) -> list[Completion]:
-    async with policy:
-        said = await asyncio.gather(*(policy.answer(asked, 0) for asked in ASKED))
-    return [one for one in said if one is not None]
-
-
-def test_the_weights_folder_is_beside_the_code() -> None:
-    assert Path("training/embedded_model/weights").parts == WEIGHTS.parts[-3:]

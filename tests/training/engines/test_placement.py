@@ -14,12 +14,10 @@ from training.engines.placement import (
     place_embedded,
     place_verl,
     place_verl_by_settings,
-    shortest_split,
 )
 from training.engines.verl.settings import VerlSettings
 from training.optimisation.memory import MODEL_SHAPES
 from training.recipe import TrainRecipe
-from training.workload import StageWork, Workload, workload
 
 EIGHT = tuple(str(number) for number in range(8))
 
@@ -83,27 +81,6 @@ def test_the_split_leaves_the_trainer_memory_enough() -> None:
     assert "no number of them has memory enough" in none.why
 
 
-def test_figures_that_do_not_say_all_share_out_by_half_and_say_so() -> None:
-    open_end = apart({}, curriculum={"stages": [{"until": "reward"}, {}]})
-    placed = place_embedded(open_end, EIGHT)
-    assert placed.processes == 4
-    assert "curriculum.stages.0 has no fixed length" in placed.why
-
-
-@pytest.mark.parametrize("waits", [False, True])
-def test_no_other_split_is_shorter_than_the_one_that_is_chosen(waits: bool) -> None:
-    for generating in (0.1, 1.0, 7.0, 50.0):
-        for unit in (1, 2, 4):
-            stages = tuple(StageWork(1, 1, 1, 1, 1.0, 1.0, generating * n, 1.0) for n in (1, 3))
-            work, allowed = Workload(stages, 0.0, 2.0), range(1, 16 - unit + 1)
-            chosen = shortest_split(work, 16, unit, allowed, waits=waits)
-
-            def hours(training: int, work: Workload = work, unit: int = unit) -> float:
-                return work.hours(training, (16 - training) // unit * unit, waits=waits)
-
-            assert hours(chosen) == min(map(hours, allowed))
-
-
 @pytest.mark.parametrize(
     ("settings", "share", "synchronous", "experts", "placed"),
     [
@@ -112,8 +89,6 @@ def test_no_other_split_is_shorter_than_the_one_that_is_chosen(waits: bool) -> N
         ({"nodes": 4}, 0.5, False, False, VerlPlacement(2, 8, 2, 8)),
         ({"nodes": 32}, 0.75, False, True, VerlPlacement(8, 8, 24, 8)),
         ({"tensor": 2}, 0.9, False, False, VerlPlacement(1, 2, 1, 6)),
-        ({"nodes": 2}, 0.01, False, False, VerlPlacement(1, 8, 1, 8)),
-        ({}, 0.5, False, True, VerlPlacement(1, 4, 1, 4)),
     ],
 )
 def test_verl_shares_the_gpus_out(
@@ -142,42 +117,6 @@ def test_verl_gets_the_split_that_is_shortest_by_the_recipes_figures() -> None:
     assert place_verl(waiting, 8, experts=False) == VerlPlacement(1, 8)
 
 
-def test_verls_trainers_have_memory_enough_by_the_estimate() -> None:
-    uneven = {"group_size": 10, "n_async": 100, "n_batch": 100}
-    roomy = place_verl(by_figures(collector=uneven), 8, experts=False, shape=MODEL_SHAPES["7B"])
-    assert roomy == VerlPlacement(
-        1, 4, 1, 4
-    )  # two would need more than 80 GB each, and three cannot share 100 rollouts
-    assert place_verl(by_figures(costs={"gpu_gb": 141.0}), 8, experts=False, shape=MODEL_SHAPES["7B"]).trainers == 2
-    none = place_verl(by_figures(costs={"gpu_gb": 1.0}), 8, experts=False, shape=MODEL_SHAPES["7B"])
-    assert none == VerlPlacement(1, 4, 1, 4)
-    assert "by the estimate no number of them has memory enough" in none.why
-
-
-def test_without_figures_half_of_verls_gpus_train() -> None:
-    unknown = apart(engine="verl", verl={"gpus_per_node": 8})
-    assert "states no [costs]" in place_verl(unknown, 8, experts=False).why
-    open_ended = by_figures(curriculum={"stages": [{"until": "reward"}, {}]})
-    assert "has no fixed length" in place_verl(open_ended, 8, experts=False).why
-
-
-def test_no_split_of_verls_gpus_is_shorter_than_the_one_that_is_chosen() -> None:
-    for nodes, tensor, speed in ((1, 1, 50.0), (1, 2, 1000.0), (4, 1, 20.0), (8, 4, 100.0)):
-        made = by_figures(nodes, **student(kind="vllm", tensor_parallel=tensor), costs={"tokens_per_s": [speed]})
-        assert made.costs is not None
-        work, chosen = workload(made, made.costs, "r"), place_verl(made, 8, experts=False)
-        hours = []
-        for part in range(1, 100):
-            one = place_verl_by_settings(made.verl, 8, tensor, synchronous=False, experts=False, share=part / 100)
-            hours.append(work.hours(one.trainers, one.generators, waits=False))
-        assert work.hours(chosen.trainers, chosen.generators, waits=False) == min(hours)
-
-
-def test_counts_of_a_placement() -> None:
-    assert (VerlPlacement(2, 8, 1, 4).trainers, VerlPlacement(2, 8, 1, 4).generators) == (16, 4)
-    assert VerlPlacement(2, 8).generators == 16
-
-
 @pytest.mark.parametrize(
     ("settings", "gpus", "synchronous", "said"),
     [
@@ -193,21 +132,3 @@ def test_gpus_that_cannot_be_shared_out_are_refused(
     tensor = settings.pop("tensor", 1)
     with pytest.raises(ConfigError, match=said):
         place_verl_by_settings(VerlSettings(**settings), gpus, tensor, synchronous=synchronous, experts=False)
-
-
-def test_no_gpu_is_used_twice_and_every_copy_has_its_share() -> None:
-    for nodes in (1, 2, 3, 8):
-        for gpus in (2, 4, 8):
-            for share in (0.1, 0.34, 0.5, 0.8, 0.95):
-                for tensor in (1, 2):
-                    settings = VerlSettings(nodes=nodes)
-                    try:
-                        placed = place_verl_by_settings(
-                            settings, gpus, tensor, synchronous=False, experts=False, share=share
-                        )
-                    except ConfigError:
-                        assert (nodes, gpus, tensor) == (1, 2, 2)
-                        continue
-                    assert placed.trainers + placed.generators <= nodes * gpus
-                    assert min(placed.trainers, placed.generators) > 0
-                    assert placed.generators % tensor == 0

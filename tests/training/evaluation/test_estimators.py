@@ -1,15 +1,20 @@
-"""The estimators, against enumeration and by hand."""
+"""Estimators against enumeration and by hand, pass@1 of an evaluation, and comparisons of arms."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections import Counter
 from itertools import combinations
-from random import Random
 
 import pytest
+from pydantic import ValidationError
 
+from curation.config.base import to_plain
+from curation.policies.completions import TokenCompletion
+from curation.records import Outcome
+from training.evaluation.ablations import Ablation, TrainedArm, ablation_lines, compare_arms
 from training.evaluation.estimators import (
     crossed_interval,
     majority_at_k,
@@ -17,21 +22,16 @@ from training.evaluation.estimators import (
     paired_difference,
     pass_at_k,
 )
+from training.evaluation.evaluate import summarise_evaluation
+from training.rewards import Reward
+from training.rollouts.rollouts import Rollout
 
 
-@pytest.mark.parametrize("k", range(1, 9))
-@pytest.mark.parametrize("correct", range(9))
-def test_pass_at_k_is_the_share_of_subsets_with_a_correct_one(correct: int, k: int) -> None:
-    subsets = list(combinations(range(8), k))
-    share = sum(min(subset) < correct for subset in subsets) / len(subsets)
-    assert pass_at_k(8, correct, k) == pytest.approx(share, abs=1e-12)
-
-
-def test_pass_at_k_is_unbiased() -> None:
-    """The mean over all outcomes of n attempts is what k attempts really reach."""
-    p, n, k = 0.3, 6, 4
-    mean = sum(math.comb(n, c) * p**c * (1 - p) ** (n - c) * pass_at_k(n, c, k) for c in range(n + 1))
-    assert mean == pytest.approx(1 - (1 - p) ** k, abs=1e-12)
+def test_pass_at_k_is_the_share_of_subsets_with_a_correct_one() -> None:
+    for correct, k in itertools.product(range(7), range(1, 7)):
+        subsets = list(combinations(range(6), k))
+        share = sum(min(subset) < correct for subset in subsets) / len(subsets)
+        assert pass_at_k(6, correct, k) == pytest.approx(share, abs=1e-12)
 
 
 def by_enumeration(ballots: list[str | None], k: int) -> float:
@@ -45,8 +45,7 @@ def by_enumeration(ballots: list[str | None], k: int) -> float:
     return statistics.fmean(won)
 
 
-@pytest.mark.parametrize("right", ["a", "b", "c", "d", "nobody"])
-@pytest.mark.parametrize("silent", [0, 2])
+@pytest.mark.parametrize(("right", "silent"), [("a", 0), ("b", 2), ("nobody", 2)])
 def test_majority_against_enumeration(right: str, silent: int) -> None:
     votes = {"a": 3, "b": 2, "c": 2, "d": 1}
     ballots = ["r" if name == right else name for name, count in votes.items() for _ in range(count)] + [None] * silent
@@ -56,19 +55,12 @@ def test_majority_against_enumeration(right: str, silent: int) -> None:
         assert exact == pytest.approx(by_enumeration(ballots, k), abs=1e-12)
 
 
-def test_majority_of_all_is_the_plain_vote_and_of_one_is_pass_at_1() -> None:
-    assert majority_at_k(64, 20, [19, 19, 6], 64) == 1.0
-    assert majority_at_k(64, 20, [20, 20, 4], 64) == pytest.approx(1 / 3)
-    assert majority_at_k(64, 20, [21, 20, 3], 64) == 0.0
-    assert majority_at_k(64, 20, [1] * 44, 1) == pytest.approx(20 / 64)
-
-
-@pytest.mark.parametrize(("k", "n"), [(0, 4), (5, 4)])
-def test_k_beyond_the_attempts_is_refused(k: int, n: int) -> None:
-    with pytest.raises(ValueError, match="between 1 and the number of attempts"):
-        pass_at_k(n, 2, k)
-    with pytest.raises(ValueError, match="between 1 and the number of attempts"):
-        majority_at_k(n, 2, [1], k)
+def test_k_beyond_the_attempts_is_refused() -> None:
+    for k in (0, 5):
+        with pytest.raises(ValueError, match="between 1 and the number of attempts"):
+            pass_at_k(4, 2, k)
+        with pytest.raises(ValueError, match="between 1 and the number of attempts"):
+            majority_at_k(4, 2, [1], k)
 
 
 def test_a_paired_interval_is_that_of_the_differences() -> None:
@@ -81,29 +73,17 @@ def test_a_paired_interval_is_that_of_the_differences() -> None:
     )  # t of 3 degrees
 
 
-def test_one_value_tells_no_interval() -> None:
-    assert math.isnan(mean_interval([0.5]).low)
-    assert mean_interval([]).count == 0
-    assert not mean_interval([0.5]).excludes_zero
-
-
 def test_values_that_are_all_the_same_tell_no_interval_and_no_verdict() -> None:
     """Two problems of which each got better by a half do not prove that a policy did."""
     estimate = paired_difference([0.0, 0.5], [0.5, 1.0])
     assert (estimate.mean, estimate.count) == (0.5, 2)
     assert math.isnan(estimate.low)
     assert not estimate.excludes_zero
+    assert math.isnan(mean_interval([0.5]).low)
+    assert mean_interval([]).count == 0
     assert not crossed_interval([[0.5, 0.5], [0.5, 0.5]]).excludes_zero
+    assert crossed_interval([[0.1, 0.3]]) == mean_interval([0.1, 0.3], -1, 1)
     assert not paired_difference([0.0, 0.25], [0.5, 1.0]).excludes_zero  # two that differ hardly more
-
-
-def test_an_interval_of_few_problems_holds_the_truth() -> None:
-    """Four draws of a normal variable: Student's interval misses in 5 of 100, the normal one in 14."""
-    random, held = Random(7), 0
-    for _ in range(2000):
-        estimate = mean_interval([random.gauss(0, 1) for _ in range(4)])
-        held += estimate.low <= 0 <= estimate.high
-    assert 0.935 <= held / 2000 <= 0.965
 
 
 def test_none_of_few_is_not_surely_none() -> None:
@@ -114,16 +94,82 @@ def test_none_of_few_is_not_surely_none() -> None:
     assert mean_interval([1.0] * 30, 0.0, 1.0).low == pytest.approx(1 - estimate.high)
 
 
-def test_a_crossed_interval_covers_both_ways() -> None:
-    """Simulated differences with effects of seeds and of problems: the truth lies within in about 95 of 100."""
-    random, truth, covered = Random(5), 0.05, 0
-    for _ in range(200):
-        of_problem = [random.gauss(0, 0.2) for _ in range(40)]
-        rows = []
-        for _ in range(5):
-            of_seed = random.gauss(0, 0.05)
-            rows.append([truth + of_seed + one + random.gauss(0, 0.2) for one in of_problem])
-        estimate = crossed_interval(rows)
-        covered += estimate.low <= truth <= estimate.high
-    assert 184 <= covered <= 200
-    assert crossed_interval([[0.1, 0.3]]) == mean_interval([0.1, 0.3], -1, 1)
+def one(outcome: Outcome | None, tokens: int = 2) -> Rollout:
+    made = TokenCompletion((1,), (5,) * tokens, (-0.1,) * tokens, (0,) * tokens, "", "stop")
+    return Rollout("p", made, Reward(), outcome, "")
+
+
+def test_by_hand() -> None:
+    right, wrong = one(Outcome.CORRECT), one(Outcome.WRONG, tokens=4)
+    found = summarise_evaluation([[right, right], [right, wrong], [one(None), wrong]])
+    assert found.pass_rate == pytest.approx(0.5)
+    reach = 1.96 * 0.5 / math.sqrt(3)  # rates 1, 1/2, 0 have a deviation of 1/2
+    assert (found.low, found.high) == pytest.approx((max(0.5 - reach, 0), min(0.5 + reach, 1)))
+    assert (found.problems, found.rollouts, found.unjudged) == (3, 6, 0)
+    assert found.mean_tokens == pytest.approx((2 * 4 + 4 * 2) / 6)
+
+
+def test_what_could_not_be_judged_or_was_refused_counts_neither_way() -> None:
+    right, wrong, timeout, broken = map(one, (Outcome.CORRECT, Outcome.WRONG, Outcome.TIMEOUT, Outcome.BROKEN))
+    cases: tuple[tuple[list[list[Rollout | None]], float, int], ...] = (
+        ([[right, timeout], [broken]], 1.0, 2),
+        ([[right, wrong], [right, None]], 0.5, 2),
+    )
+    for attempts, rate, unjudged in cases:
+        found = summarise_evaluation(attempts)
+        assert (found.pass_rate, found.problems, found.unjudged) == (rate, 1, unjudged)
+    assert math.isnan(summarise_evaluation([[broken]]).pass_rate)
+
+
+BASE = {"name": "x", "recipe": "train.toml", "benches": ["demo"]}
+TABLE = {
+    **BASE,
+    "set": ["steps=3"],
+    "seeds": [1, 2, 3],
+    "axes": [
+        {"name": "a", "values": [{"name": "one"}, {"name": "two", "set": ["x=2"], "recipe": "other.toml"}]},
+        {"name": "b", "values": [{"name": "low", "set": ["x=0"]}, {"name": "high", "set": ["y=1"]}]},
+    ],
+}
+
+
+def test_arms_are_all_combinations_the_base_first() -> None:
+    arms = Ablation.model_validate(to_plain(TABLE)).arms()
+    assert [arm.name for arm in arms] == ["one-low", "one-high", "two-low", "two-high"]
+    assert arms[2].changes(["steps=3"], 7) == ["steps=3", "x=2", "x=0", "seed=7"]
+    assert [arm.recipe("train.toml") for arm in arms] == ["train.toml", "train.toml", "other.toml", "other.toml"]
+
+
+def trained(*rates: float) -> TrainedArm:
+    return TrainedArm({"demo": {f"p{n}": rate for n, rate in enumerate(rates)}}, 3, 1000.0, 0.25)
+
+
+def test_an_arm_may_start_from_another_of_its_axis() -> None:
+    start = {"name": "start", "values": [{"name": "rl"}, {"name": "sft"}, {"name": "both", "after": "sft"}]}
+    clip = {"name": "clip", "values": [{"name": "low"}, {"name": "high"}]}
+    arms = Ablation.model_validate(to_plain({**BASE, "axes": [start, clip]})).arms()
+    assert {arm.name: arm.after for arm in arms if arm.after} == {"both-low": "sft-low", "both-high": "sft-high"}
+    later = {"name": "start", "values": [{"name": "both", "after": "sft"}, {"name": "sft"}]}
+    with pytest.raises(ValidationError, match=r"after = sft is no earlier value of it \(none\)"):
+        Ablation.model_validate(to_plain({**BASE, "axes": [later]}))
+    with pytest.raises(ValidationError, match="`after` stands in two axes"):
+        Ablation.model_validate(to_plain({**BASE, "axes": [start, {**start, "name": "again"}]}))
+
+
+def test_a_verdict_stands_only_where_the_interval_excludes_0() -> None:
+    base = {seed: trained(*[0.5, 0.4, 0.6, 0.5] * 5) for seed in (1, 2, 3)}
+    better = {seed: trained(*[0.7 + 0.01 * seed, 0.6, 0.8, 0.7] * 5) for seed in (1, 2, 3)}
+    mixed = {seed: trained(*[0.5 + 0.1 * (seed - 2), 0.4, 0.6, 0.6] * 5) for seed in (1, 2, 3)}
+    results = compare_arms("base", {"base": base, "better": better, "mixed": mixed})
+    assert [(result.arm, result.verdict) for result in results] == [
+        ("base", ""),
+        ("better", "better"),
+        ("mixed", "no difference shown"),
+    ]
+    assert results[1].difference is not None
+    assert results[1].difference.mean == pytest.approx((0.22 + 0.2 * 3) / 4)
+    assert results[0].pass_1.mean == pytest.approx(0.5)
+    ablation = Ablation.model_validate(to_plain(TABLE))
+    lines = "\n".join(ablation_lines(ablation, results))
+    assert "| better | 3 |" in lines
+    assert "no difference shown" in lines

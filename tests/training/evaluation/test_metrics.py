@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
-from training.evaluation.metrics import SampledGroupStats, Timer
-from training.evaluation.plots import draw_plots
-from training.generation.decoding_meter import DecodingTotals
-from training.objectives.grpo import GrpoSettings
+from training.evaluation.metrics import SampledGroupStats
 from training.objectives.step_statistics import Measure
 from training.optimisation.trainer import StepResult
 from training.rewards import Reward
-from training.rollouts.batches import batch_metrics, build_samples, format_rollouts, policy_metrics
+from training.rollouts.batches import batch_metrics, policy_metrics
 from training.rollouts.rollout_scheduler import RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout
 
@@ -39,14 +32,6 @@ GROUPS = (
     group(0, rollout(True, 2), rollout(False, 4, (2, 2, 3, 3))),
     group(1, rollout(True, 3), rollout(False, 3)),
 )
-
-
-def test_samples_by_hand() -> None:
-    samples = build_samples(GROUPS, GrpoSettings())
-    assert [sample.advantage for sample in samples] == pytest.approx([1, -1, 1, -1])
-    assert [sample.token_weight for sample in samples] == pytest.approx([1 / 12] * 4)  # 6 tokens a group, 2 groups
-    assert samples[1].response_ids == (5,) * 4
-    assert samples[1].generator_logprobs == (-0.5,) * 4
 
 
 def test_batch_numbers_by_hand() -> None:
@@ -88,34 +73,3 @@ def test_several_optimiser_steps_are_weighted_by_their_tokens() -> None:
     assert numbers["policy/sum"] == 7
     assert numbers["policy/gradient_norm"] == 2
     assert numbers["policy/learning_rate"] == 2e-3
-
-
-def test_shares_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = map(float, range(0, 1000, 10))  # ten seconds pass between two looks at the clock
-    clock = SimpleNamespace(perf_counter=lambda: next(moments))
-    monkeypatch.setattr(sys.modules[Timer.__module__], "time", clock)
-    totals = DecodingTotals(decoding=100.0, held=8.0)
-    watch = Timer(lambda: totals)
-    watch.add_trainer_time(4.0)
-    totals = DecodingTotals(decoding=110.0, held=12.0)  # of 4 slots x 10 s: 10 decoded, 4 were held
-    shares = watch.idle_shares(capacity=4, wanted=4096)
-    assert shares == {
-        "speed/generator_idle_share": 1 - 10 / 40,
-        "speed/generator_held_share": 4 / 40,
-        "speed/trainer_idle_share": 1 - 4 / 10,
-    }
-    watch.restart()
-    assert watch.idle_shares(4, 4096)["speed/generator_idle_share"] == 1
-    totals = DecodingTotals(decoding=115.0, held=12.0)  # 5 of 10 s, since no more than one rollout was wanted at once
-    assert watch.idle_shares(4, 1)["speed/generator_idle_share"] == 1 - 5 / 20
-
-
-def test_attempts_are_shown_with_what_they_earned() -> None:
-    (text,) = format_rollouts(GROUPS, 1)
-    assert "correctness 0.90" in text
-    assert "versions 3 to 3" in text
-
-
-def test_plots_of_what_there_is(tmp_path: Path) -> None:
-    rows = [{"step": step, "policy/entropy": 0.1 * step} for step in range(3)]
-    assert [path.name for path in draw_plots(rows, tmp_path / "plots")] == ["entropy.png"]

@@ -1,4 +1,4 @@
-"""Grids, the regression on log length, and the plots of a planted surface."""
+"""The plane of a way through weights, as by SVD, and the plots of a planted surface on it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
-from training.evaluation.surfaces import Point, draw_surfaces, fit_log_length, grid_axes
-
-
-def test_a_grid_spans_the_way_by_half_its_range_and_holds_the_trained_model() -> None:
-    firsts, seconds = grid_axes([(-4.0, 1.0), (-2.0, -1.0), (0.0, 0.0)], 9)
-    assert (firsts[0], firsts[-1]) == (-6.0, 2.0)
-    assert (seconds[0], seconds[-1]) == (-2.0, 2.0)
-    assert 0.0 in firsts
-    assert 0.0 in seconds
+from training.embedded_model import WEIGHTS
+from training.evaluation.directions import principal_directions, write_point
+from training.evaluation.surfaces import Point, fit_log_length
 
 
 def test_a_planted_slope_is_found() -> None:
@@ -29,14 +25,45 @@ def test_a_planted_slope_is_found() -> None:
     assert fit_log_length([Point(0, 0, 0.5, 20.0)] * 5) is None
 
 
-def test_a_planted_surface_is_drawn(tmp_path: Path) -> None:
-    way = [(-2.0, 0.6), (-1.0, -0.3), (0.0, 0.0)]
-    firsts, seconds = grid_axes(way, 5)
-    points = [Point(a, b, 1 - 0.1 * (a - 0.5) ** 2 - b * b, 30 + 4 * a) for a in firsts for b in seconds]
-    best = max(points, key=lambda point: point.reward)
-    assert (best.first, best.second) == min(
-        ((a, b) for a in firsts for b in seconds), key=lambda at: 0.1 * (at[0] - 0.5) ** 2 + at[1] ** 2
-    )
-    paths = draw_surfaces(points, way, ["start", "step 5", "trained"], (0.8, 0.15), tmp_path)
-    assert [path.name for path in paths] == ["reward.png", "length.png", "reward_by_length.png"]
-    assert all(path.stat().st_size > 5_000 for path in paths)
+def states(folder: Path, rows: torch.Tensor) -> list[Path]:
+    """Write rows as the weights of models with two tensors."""
+    places = []
+    for place, row in enumerate(rows):
+        path = folder / f"v{place:08}"
+        path.mkdir(parents=True)
+        save_file({"a": row[:30].reshape(5, 6).clone(), "b": row[30:].clone()}, str(path / "model.safetensors"))
+        places.append(path)
+    return places
+
+
+def test_the_directions_are_those_of_the_singular_values(tmp_path: Path) -> None:
+    torch.manual_seed(4)
+    rows = torch.randn(7, 50, dtype=torch.float64).cumsum(0)
+    found = principal_directions(states(tmp_path, rows))
+    centred = rows - rows.mean(0)
+    _, values, directions = torch.linalg.svd(centred, full_matrices=False)
+    made = torch.tensor(found.weights, dtype=torch.float64).T @ centred
+    assert torch.allclose((made @ directions[:2].T).abs(), torch.eye(2, dtype=torch.float64), atol=1e-9)
+    assert found.explained[0] == pytest.approx(float(values[0] ** 2 / (values**2).sum()))
+
+
+def test_the_origin_is_the_trained_model_and_a_state_lies_where_it_is(tmp_path: Path) -> None:
+    from training.optimisation.model import load_model, load_tokenizer, save_model
+
+    model, tokenizer, places = load_model(WEIGHTS), load_tokenizer(WEIGHTS), [WEIGHTS]
+    start = load_file(WEIGHTS / "model.safetensors")
+    torch.manual_seed(5)
+    ways = [{name: torch.randn_like(value) * 1e-3 for name, value in start.items()} for _ in range(2)]
+    for a, b in ((1.0, 0.2), (2.0, -0.1), (3.0, 0.0)):
+        moved = {name: value + a * ways[0][name] + b * ways[1][name] for name, value in start.items()}
+        places.append(tmp_path / f"v{len(places):08}")
+        save_model(model, tokenizer, places[-1], state=moved)
+    found = principal_directions(places)
+    origin = load_file(write_point(found, 0.0, 0.0, tmp_path / "origin") / "model.safetensors")
+    last = load_file(places[-1] / "model.safetensors")
+    assert origin.keys() == last.keys()
+    assert all(torch.equal(origin[name], last[name]) for name in last)
+    assert (tmp_path / "origin" / "model.safetensors").read_bytes() == (places[-1] / "model.safetensors").read_bytes()
+    there = load_file(write_point(found, *found.coordinates[1], tmp_path / "there") / "model.safetensors")
+    second = load_file(places[1] / "model.safetensors")
+    assert all(torch.allclose(there[name], second[name], atol=1e-5) for name in second)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-import pytest
 import torch
 from transformers import PreTrainedModel
 
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
-from training.generation.forward import LlamaForwardPass, ModelForwardPass
 from training.optimisation.model import load_model
 
 
@@ -39,10 +37,8 @@ def off(model: PreTrainedModel, said: DecodingRequest) -> float:
     return float((torch.tensor(said.logprobs) - wanted).abs().max())
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_more_prompts_than_are_remembered_and_some_again(random_model: Path, quick: bool) -> None:
+def test_more_prompts_than_are_remembered_and_some_again(random_model: Path) -> None:
     made = engine(random_model, slots=24)  # remembers 3 prompts
-    made._forward_pass = LlamaForwardPass(made.model) if quick else ModelForwardPass(made.model)
     first = [asked(number % 9, 3 + number % 9) for number in range(12)]
     made.step(first)
     again = [asked(number, 3 + number) for number in (0, 8, 2)]
@@ -62,30 +58,3 @@ def test_a_prompt_is_run_again_after_new_weights(random_model: Path, other_model
     assert off(other, after) < 1e-4
     assert after.versions == [7] * len(after.token_ids)
     assert before.versions == [0, 0] + [7] * (len(before.token_ids) - 2)
-
-
-def test_a_prompt_of_its_group_is_run_once(random_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = engine(random_model, slots=16)
-    run: list[int] = []
-    prompts = made._forward_pass.prefill
-
-    def counted(ids: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
-        run.append(len(ids))
-        return prompts(ids, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(made._forward_pass, "prefill", counted)
-    group = [DecodingRequest((11, 12, 13), 30, Random(number)) for number in range(8)]
-    for request in group:
-        made.step([request])
-    assert run == [1]
-    assert max(off(made.model, said) for said in group) < 1e-4
-
-
-def test_rows_freed_in_the_middle_are_filled_from_the_end(random_model: Path) -> None:
-    made = engine(random_model, slots=8)
-    requests = [asked(number, 4 + number, max_tokens=25) for number in range(8)]
-    made.step(requests)
-    made.step(aborted_requests=[requests[1], requests[7], requests[4]])
-    assert {id(request) for request in made.active} <= {id(requests[number]) for number in (0, 2, 3, 5, 6)}
-    finish(made, [asked(20)])
-    assert max(off(made.model, requests[number]) for number in (0, 2, 3, 5, 6)) < 1e-4

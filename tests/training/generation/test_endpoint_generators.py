@@ -21,6 +21,8 @@ from training.generation.endpoint_generators import EndpointGenerator
 from training.generation.weight_transfer import Way
 from training.optimisation.model import load_model, load_tokenizer, save_model
 
+END = 2
+
 
 @pytest.fixture(scope="module")
 def moved(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -79,6 +81,7 @@ def test_weights_change_under_requests_and_every_token_knows_its_own(
             tokens, versions = list(one.token_ids), list(one.versions)
             wanted = logprobs_by_version(prompt, tokens, versions, [WEIGHTS, moved, WEIGHTS])
             assert max(abs(a - b) for a, b in zip(one.logprobs, wanted, strict=True)) < 1e-3
+            assert (tokens[-1] == END) is (one.finish == "stop")
             assert one.text == load_tokenizer(WEIGHTS).decode(tokens, skip_special_tokens=True)
 
     asyncio.run(work())

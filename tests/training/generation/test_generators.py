@@ -66,15 +66,12 @@ async def said_by(generator: TorchGenerator, tokens: int) -> None:
     await until(lambda: engine.active and len(engine.active[0].token_ids) >= tokens, tick_s=0.001)
 
 
-@pytest.mark.parametrize("folder", [True, False])
-def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path], folder: bool) -> None:
+def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path]) -> None:
     async def run() -> TokenCompletion:
         async with TorchGenerator(sayers[A]) as generator:
             request = asyncio.create_task(generator.generate([1, 2, 3], seed=4, max_tokens=LONG))
             await said_by(generator, 5)
-            state = sayers[B] if folder else load_model(sayers[B]).state_dict()
-            seconds = await generator.update_weights(state, 7)
-            assert seconds > 0
+            assert await generator.update_weights(load_model(sayers[B]).state_dict(), 7) > 0
             return await request
 
     made = asyncio.run(run())
@@ -88,32 +85,6 @@ def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path], fol
     assert made.logprobs[change:] == pytest.approx([logprob(B)] * (LONG - change), abs=1e-5)  # float32 near 15 and 16
     assert logprob(B) != pytest.approx(logprob(A), rel=0.5)
     assert made.finish == "length"
-
-
-def test_an_abort_frees_the_place(sayers: dict[int, Path]) -> None:
-    async def run() -> TokenCompletion:
-        async with TorchGenerator(sayers[A], capacity=1) as generator:
-            first = asyncio.create_task(generator.generate([1, 2], seed=1, max_tokens=LONG))
-            await said_by(generator, 2)
-            second = asyncio.create_task(generator.generate([1, 2], seed=2, max_tokens=3))
-            first.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await first
-            return await second
-
-    assert asyncio.run(run()).token_ids == (A, A, A)
-
-
-def test_same_seed_same_words(random_model: Path) -> None:
-    async def run(beside: int) -> TokenCompletion:
-        async with TorchGenerator(random_model, capacity=8) as generator:
-            others = [generator.generate([7, 8], seed=100 + index, max_tokens=9) for index in range(beside)]
-            return (await asyncio.gather(generator.generate([1, 40, 41], seed=3, max_tokens=12), *others))[0]
-
-    alone, among = asyncio.run(run(0)), asyncio.run(run(5))
-    assert alone.token_ids == among.token_ids
-    assert alone.logprobs == pytest.approx(among.logprobs, abs=1e-5)
-    assert alone.text
 
 
 def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None:
@@ -135,33 +106,19 @@ def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None
     assert totals.held > 0
 
 
-def test_weights_that_do_not_fit_are_refused_and_generation_goes_on(sayers: dict[int, Path]) -> None:
-    async def run() -> TokenCompletion:
+def test_what_does_not_fit_is_refused_and_generation_goes_on_until_it_is_closed(sayers: dict[int, Path]) -> None:
+    async def run() -> None:
         async with TorchGenerator(sayers[A]) as generator:
             with pytest.raises(PolicyError, match="do not fit"):
                 await generator.update_weights({"strange": torch.zeros(1)}, 1)
-            return await generator.generate([1, 2], seed=1, max_tokens=2)
-
-    assert asyncio.run(run()).versions == (0, 0)
-
-
-def test_a_prompt_that_is_too_long_and_a_closed_generator(sayers: dict[int, Path]) -> None:
-    async def run() -> None:
-        async with TorchGenerator(sayers[A]) as generator:
             with pytest.raises(PolicyError, match="1024"):
                 await generator.generate([1] * 1024, seed=1, max_tokens=1)
-        with pytest.raises(PolicyError, match="closed"):
-            await generator.generate([1], seed=1, max_tokens=1)
-
-    asyncio.run(run())
-
-
-def test_whoever_waits_when_it_is_closed_learns_so(sayers: dict[int, Path]) -> None:
-    async def run() -> None:
-        async with TorchGenerator(sayers[A]) as generator:
+            assert (await generator.generate([1, 2], seed=1, max_tokens=2)).versions == (0, 0)
             waiting = asyncio.create_task(generator.generate([1, 2], seed=1, max_tokens=LONG))
             await said_by(generator, 2)
         with pytest.raises(PolicyError, match="closed"):
             await waiting
+        with pytest.raises(PolicyError, match="closed"):
+            await generator.generate([1], seed=1, max_tokens=1)
 
     asyncio.run(run())

@@ -58,9 +58,7 @@ def test_a_server_has_the_guard_and_no_key_among_its_arguments(monkeypatch: pyte
         assert started[-1][-4:] == ["--host", "0.0.0.0", "--port", "8000"]
 
 
-@pytest.mark.parametrize(
-    "host", [["--host", "0.0.0.0"], ["--host=10.0.0.1"], ["--host", "::"], ["--host", "127.0.0.1.x"]]
-)
+@pytest.mark.parametrize("host", [["--host", "0.0.0.0"], ["--host=10.0.0.1"], ["--host", "127.0.0.1.x"]])
 def test_without_a_key_it_listens_on_this_machine_alone(host: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY, raising=False)
     monkeypatch.setattr("training.generation.serving.os.execv", lambda *_: pytest.fail("it was started"))

@@ -1,11 +1,11 @@
-"""The torch policy: exact log-probabilities, seeds, joining and leaving, aborting, weights exchanged in flight."""
+"""The torch policy: exact log-probabilities, seeds, joining and leaving, aborting, other weights."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ def replayed(folder: Path, said: PolicySample, temperature: float = 1.0, top_p: 
     return sampling_logprobs(logits, temperature, top_p).gather(-1, ids[0, len(said.prompt_ids) :, None])[:, 0]
 
 
-@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (0.6, 1.0), (1.3, 0.8)])
+@pytest.mark.parametrize(("temperature", "top_p"), [(1.0, 1.0), (1.3, 0.8)])
 def test_logprobs_are_those_of_a_full_pass(random_model: Path, temperature: float, top_p: float) -> None:
     made = policy(random_model, temperature=temperature, top_p=top_p)
     for said in asyncio.run(sampled(made, [(problem, 0) for problem in ASKED])):
@@ -71,12 +71,6 @@ def test_what_a_request_says_does_not_depend_on_what_runs_beside_it(random_model
     assert [said.token_ids for said in together] == [said.token_ids for said in alone]
     assert len({said.token_ids for said in together}) == len(wanted)
     assert len({len(said.token_ids) for said in together}) > 5  # rows were freed at different times and given away
-
-
-def test_another_seed_says_something_else(random_model: Path) -> None:
-    wanted = [(ASKED[0], 0)]
-    (first,), (second,) = (asyncio.run(sampled(policy(random_model, seed=seed), wanted)) for seed in (3, 4))
-    assert first.token_ids != second.token_ids
 
 
 def test_temperature_0_takes_the_likeliest_token(random_model: Path) -> None:
@@ -108,11 +102,6 @@ def test_top_p_keeps_the_likeliest_tokens_only() -> None:
     assert torch.allclose(sampling_logprobs(logits, 1.0, 0.05).exp(), torch.tensor([[1.0, 0.0, 0.0, 0.0]]))
 
 
-def test_length_is_the_finish_of_a_response_that_was_cut(random_model: Path) -> None:
-    (said,) = asyncio.run(sampled(policy(random_model, max_tokens=2), [(ASKED[0], 0)]))
-    assert (said.finish, len(said.token_ids)) == ("length", 2)
-
-
 def test_cancelling_aborts_and_the_others_go_on(random_model: Path) -> None:
     async def run() -> tuple[list[Any], int]:
         made = policy(random_model, in_flight=3, max_tokens=100)
@@ -131,60 +120,11 @@ def test_cancelling_aborts_and_the_others_go_on(random_model: Path) -> None:
     assert still_open == 0
 
 
-def test_weights_are_exchanged_in_flight_and_every_token_knows_its_version(
-    random_model: Path, other_model: Path
-) -> None:
-    async def run() -> tuple[list[PolicySample], PolicySample, str, str]:
-        made = policy(random_model, in_flight=6, max_tokens=200)
-        async with made:
-            before = made.key.policy
-            tasks = [asyncio.create_task(made.sample(problem, 0)) for problem in ASKED]
-            await speaking(made)
-            await made.load_weights(other_model, version=7)
-            flying = await asyncio.gather(*tasks)
-            return list(flying), await made.sample(ASKED[3], 1), before, made.key.policy
-
-    flying, after, before, name = asyncio.run(run())
-    assert set(after.versions) == {7}
-    assert torch.allclose(torch.tensor(after.logprobs), replayed(other_model, after), atol=1e-4)
-    assert all(list(said.versions) == sorted(said.versions) for said in flying)
-    assert before != name
-    assert name.startswith("random@")
-    for said in flying:
-        old = said.versions.count(0)
-        wanted = replayed(random_model, said)[:old]
-        assert torch.allclose(torch.tensor(said.logprobs[:old]), wanted, atol=1e-4)
-
-
-def test_a_state_dict_may_be_loaded_and_a_wrong_one_is_refused(random_model: Path, other_model: Path) -> None:
-    async def run(state: Mapping[str, torch.Tensor]) -> PolicySample:
-        made = policy(random_model)
-        async with made:
-            await made.load_weights(state)
-            assert made.version == 1
-            return await made.sample(ASKED[0], 0)
-
-    state = load_model(other_model).state_dict()
-    said = asyncio.run(run(state))
-    assert torch.allclose(torch.tensor(said.logprobs), replayed(other_model, said), atol=1e-4)
-    for wrong in ({}, {**state, "strange": torch.zeros(1)}, {name: value[:1] for name, value in state.items()}):
-        with pytest.raises(PolicyError, match="do not fit the model"):
-            asyncio.run(run(wrong))
-
-
-def test_a_prompt_longer_than_the_context_is_refused(random_model: Path) -> None:
+def test_a_prompt_longer_than_the_context_is_refused_and_a_response_ends_with_the_context(random_model: Path) -> None:
     long = PromptRequest("long", "What is " + "7 + " * 300 + "1?", Domain.MATH, "en")
     with pytest.raises(PolicyError, match="context is 256"):
         asyncio.run(sampled(policy(random_model), [(long, 0)]))
-
-
-def test_a_response_ends_where_the_context_ends(random_model: Path) -> None:
-    long = PromptRequest("long", "What is " + "7+" * 118 + "1?", Domain.MATH, "en")
-    (said,) = asyncio.run(sampled(policy(random_model, max_tokens=500), [(long, 0)]))
+    fits = PromptRequest("fits", "What is " + "7+" * 118 + "1?", Domain.MATH, "en")
+    (said,) = asyncio.run(sampled(policy(random_model, max_tokens=500), [(fits, 0)]))
     assert len(said.prompt_ids) + len(said.token_ids) <= 256
     assert torch.allclose(torch.tensor(said.logprobs), replayed(random_model, said), atol=1e-4)
-
-
-def test_a_policy_that_is_not_running_says_so(random_model: Path) -> None:
-    with pytest.raises(PolicyError, match="async with"):
-        asyncio.run(policy(random_model).answer(ASKED[0], 0))

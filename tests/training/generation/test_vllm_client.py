@@ -12,17 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from curation.config import ServerSettings
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.patience import patient
 from tests.waiting import until
-from training.embedded_model import WEIGHTS
 from training.generation.vllm_client import TrainingVllmClient
-from training.generation.weight_broadcast import WeightBroadcast
-from training.generation.weight_versions import WeightVersion
 
 pytest.importorskip("httpx")
 STAND_IN = Path(__file__).with_name("vllm_stand_in.py")
@@ -114,25 +110,7 @@ def test_every_token_has_its_version_and_a_server_the_weights_before_any_request
     assert salts == ["0", "7"]
 
 
-def test_a_server_that_knows_no_groups_gets_a_folder_and_a_line_says_so(start: Start, tmp_path: Path) -> None:
-    server, said = start(), list[str]()
-
-    async def work() -> None:
-        broadcast = WeightBroadcast("gloo", "127.0.0.1", torch.device("cpu"), said.append)
-        weights = WeightVersion(WEIGHTS, WEIGHTS, 0, tmp_path / "shared")
-        (tmp_path / "shared").mkdir()
-        async with TrainingVllmClient(settings(server), weights, broadcast=broadcast) as servers:
-            await asked(servers, range(1))
-            await servers.update(WeightVersion(WEIGHTS, WEIGHTS, 1, tmp_path / "shared"), 1)
-
-    asyncio.run(work())
-    folders = [one["update_info"]["folder"] for one in server.events("update_weights")]
-    assert folders == [str(tmp_path / "shared" / name) for name in ("v00000000", "v00000001")]
-    assert len(said) == 1
-    assert "new weights come as folders, not by gloo (/get_world_size" in said[0]
-
-
-@pytest.mark.parametrize("word", ["429", "500", "drop", "garbage", "abort", "foreign"])
+@pytest.mark.parametrize("word", ["429", "drop", "garbage", "abort", "foreign"])
 def test_what_fails_for_now_is_asked_again_with_the_same_seed(start: Start, word: str) -> None:
     server, other = start(f"{word} {word}"), start(word)
     made, _ = run(settings(server, other))
@@ -205,35 +183,6 @@ def test_after_an_update_that_failed_no_token_of_mixed_weights_is_taken(start: S
     assert [one["new_version"].partition("-")[2] for one in server.events("update_weight_version")][:2] == ["mixed"] * 2
 
 
-def test_a_server_that_was_started_anew_in_another_way_does_not_end_the_run(start: Start) -> None:
-    server, other = start(), start()
-
-    async def work() -> None:
-        async with TrainingVllmClient(settings(server, other), FOLDER) as servers:
-            server.stop()
-            server.start("old")
-            await servers.update(Path("second"), 1)
-            made = await asked(servers, range(4))
-            assert {one.versions for one in made} == {(1, 1, 1)}
-            assert "knows no weight updates" in servers.servers.all[0].trouble
-
-    asyncio.run(work())
-    assert len(other.events("asked")) == 4
-
-
-def test_cancelling_closes_the_connection(start: Start) -> None:
-    server = start("hang")
-
-    async def work() -> None:
-        async with TrainingVllmClient(settings(server), FOLDER) as servers:
-            task = asyncio.create_task(servers.generate((1,), {"seed": 3, "max_tokens": 2}))
-            await until(lambda: server.events("asked"))
-            task.cancel()
-            await until(lambda: server.events("closed"))
-
-    asyncio.run(work())
-
-
 def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> None:
     with pytest.raises(PolicyError, match=r"training\.generation\.serving"):
         run(settings(start("old")))
@@ -243,17 +192,3 @@ def test_servers_that_were_started_in_another_way_are_refused(start: Start) -> N
         run(settings(gone))
     with pytest.raises(PolicyError, match="no such folder"):
         run(settings(start("refuse refuse")))
-
-
-def test_a_request_that_always_fails_says_where(start: Start) -> None:
-    with pytest.raises(PolicyError, match=r"failed 5 times, last at http://127\.0\.0\.1"):
-        run(settings(start("500 " * 5)), count=1)
-
-
-def test_addresses_that_cannot_be_meant_are_refused() -> None:
-    for changes, said in (
-        ({"urls": ("localhost:1",)}, "no address"),
-        ({"urls": ("http://a/v1", "http://a")}, "twice"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            ServerSettings.model_validate(changes)

@@ -130,16 +130,3 @@ def test_a_server_whose_group_breaks_joins_once_more_and_then_gets_folders(tmp_p
         assert not await broadcast.join("http://a", server.workers, server.command)
 
     assert inside(work) == ["http://a: new weights come as folders from now on (gloo broke 2 times)"]
-
-
-def test_a_server_that_was_away_joins_a_new_group(tmp_path: Path) -> None:
-    server = Server()
-
-    async def work(broadcast: WeightBroadcast, _: list[str]) -> None:
-        for _ in range(2):
-            broadcast.leave("http://a")
-            assert await broadcast.join("http://a", server.workers, server.command)
-            await broadcast.send("http://a", WeightVersion(WEIGHTS, WEIGHTS, 0, tmp_path), server.command)
-
-    assert inside(work) == []
-    assert server.calls.count("init_weight_transfer_engine") == 2

@@ -1,44 +1,19 @@
-"""Weights on their way to generators, in memory and through a file."""
+"""Weights on their way to generators, through a file."""
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from curation.records import PolicyError
 from tests.curation.policies.tiny_llama import make_tiny_llama
 from training.embedded_model import WEIGHTS
 from training.generation.checkpoint_tensors import require_same_shape, tensor_shapes, write_weights
-from training.generation.generators import TorchGenerator, read_weights
+from training.generation.generators import read_weights
 from training.optimisation.model import load_model
-
-
-def moved() -> dict[str, Tensor]:
-    return {name: value + 0.01 for name, value in load_model(WEIGHTS).state_dict().items()}
-
-
-def held(generator: TorchGenerator) -> Mapping[str, Tensor]:
-    return {name: value.clone() for name, value in generator._running().model.state_dict().items()}
-
-
-def test_new_weights_in_memory_are_those_that_make_the_next_tokens() -> None:
-    async def run() -> tuple[float, Mapping[str, Tensor], tuple[int, ...]]:
-        async with TorchGenerator(WEIGHTS) as generator:
-            seconds = await generator.update_weights(moved(), 3)
-            made = await generator.generate([1, 5, 6], seed=1, max_tokens=2)
-            return seconds, held(generator), made.versions
-
-    seconds, state, versions = asyncio.run(run())
-    assert seconds > 0
-    assert versions == (3, 3)
-    wanted = moved()
-    assert all(torch.equal(state[name], value) for name, value in wanted.items())
 
 
 def test_tied_weights_are_written_once(tmp_path: Path) -> None:

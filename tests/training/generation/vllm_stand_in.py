@@ -22,7 +22,7 @@ JOURNAL, PLAN = sys.argv[1:3]
 words = [word for word in PLAN.split() if word not in ("refuse", "old")]
 refusals = PLAN.split().count("refuse")
 lock = threading.Lock()
-state = {"version": "default", "refusals": refusals}
+state: dict[str, Any] = {"version": "default", "refusals": refusals}
 
 
 def note(event: str, **more: Any) -> None:

@@ -1,34 +1,83 @@
-"""What torchrun starts in every process of a test of one step: the step, and what rank 0 found, written down.
+"""One optimiser step of an objective on as many ranks as torchrun starts, and what rank 0 found, written down.
 
-Where a test compares gradients, no step clips them.
+torchrun --nproc-per-node N -m tests.training.objectives.ranks KIND OUT
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pytest
 import torch
 
-from tests.training.optimisation.test_trainer import recipe
-from training.optimisation import trainer
-from training.optimisation.distributed import DistributedContext
+from tests.training.optimisation.ranks import run_on_ranks
+from tests.training.optimisation.test_trainer import gradient, recipe, samples
+from training.config import ComputeSettings
+from training.embedded_model import WEIGHTS
+from training.optimisation import trainer as trainer_module
+from training.optimisation.distributed import DistributedContext, end_process
+from training.optimisation.reference import ReferencePolicy
+from training.optimisation.trainer import Trainer
+
+TABLES: dict[str, dict[str, Any]] = {"grpo": {"kind": "grpo", "entropy_coef": 0.01}, "soft": {"kind": "soft"}}
 
 
-def unclipped() -> AbstractContextManager[Any]:
-    """Return a block within which no gradient is clipped."""
-    return mock.patch.object(trainer, "MAX_GRAD_NORM", 1e9)
+def step(kind: str, ranks: DistributedContext, room: int) -> dict[str, Any] | None:
+    """Return loss, statistics and gradient of a step on three groups, after one that moved the policy.
+
+    It is None on ranks that follow. No gradient is clipped.
+    """
+    optim = {"warmup_steps": 0, "learning_rate": 1e-4}
+    made = recipe(objective=TABLES[kind], packing={"micro_batch_tokens": room}, optim=optim)
+    trainer = Trainer(WEIGHTS, made, ranks)
+    if kind == "soft":
+        trainer.reference = ReferencePolicy(WEIGHTS, made, ranks, trainer.model.config.vocab_size)
+    trainer._work["gradient"] = lambda *_: gradient(trainer)
+    parts = [replace(one, token_weight=1 / 12, group=place % 3) for place, one in enumerate(samples(12))]
+    with mock.patch.object(trainer_module, "MAX_GRAD_NORM", 1e9):
+        if not ranks.is_rank_zero:
+            trainer.follow()
+            return None
+        trainer.step(parts, made.objective)
+        figures = trainer.step(parts, made.objective)
+    slope = ranks.run_on_all_ranks("gradient", trainer._work, None, None)
+    values = {name: measure.value for name, measure in figures.statistics.items()}
+    return {"loss": figures.loss, "statistics": values, "parts": figures.micro_batches, "gradient": slope}
 
 
-def run_step(step: Callable[[DistributedContext, int], dict[str, Any] | None], out: Path, room: int = 60) -> None:
-    """Take the step on all ranks; write gradient.pt and step.json on rank 0."""
-    ranks = DistributedContext(recipe().compute)
-    found = step(ranks, room)
-    ranks.close()
-    if found is not None:
-        torch.save(found.pop("gradient"), out / "gradient.pt")
-        (out / "step.json").write_text(json.dumps(found))
+def alone(kind: str, room: int) -> dict[str, Any]:
+    """Take the step in this process."""
+    found = step(kind, DistributedContext(ComputeSettings()), room)
+    assert found is not None
+    return found
+
+
+def on_two_ranks(kind: str, out: Path) -> dict[str, Any]:
+    """Take the step in two processes, each with micro-batches of its own."""
+    run_on_ranks(["-m", __name__, kind, str(out)])
+    found: dict[str, Any] = json.loads((out / "step.json").read_text())
+    assert found["parts"] >= 2
+    return {**found, "gradient": torch.load(out / "gradient.pt")}
+
+
+def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Compare two steps, up to rounding."""
+    assert found["loss"] == pytest.approx(wanted["loss"], rel=1e-4, abs=1e-6)
+    assert found["statistics"] == pytest.approx(wanted["statistics"], rel=1e-3, abs=1e-6, nan_ok=True)
+    torch.testing.assert_close(found["gradient"], wanted["gradient"], rtol=1e-3, atol=1e-5)
+    assert wanted["gradient"].abs().max() > 1e-4
+
+
+if __name__ == "__main__":
+    context = DistributedContext(recipe().compute)
+    taken = step(sys.argv[1], context, 60)
+    context.close()
+    if taken is not None:
+        torch.save(taken.pop("gradient"), Path(sys.argv[2]) / "gradient.pt")
+        (Path(sys.argv[2]) / "step.json").write_text(json.dumps(taken))
+    end_process(0)

@@ -17,7 +17,6 @@ from curation.policies.chat_templates import folder_stop_tokens
 from curation.records import ConfigError
 from tests.training.engines.embedded.test_run import small
 from tests.training.optimisation.test_trainer import recipe, samples
-from tests.training.stored.conftest import NO_CHECKS
 from tests.training.students import student
 from training.config import ComputeSettings
 from training.embedded_model import WEIGHTS
@@ -53,13 +52,12 @@ def every_token(logits: torch.Tensor, generator: torch.Tensor, teacher: torch.Te
     return replace(inputs, teacher_logprobs=teacher)
 
 
-@pytest.mark.parametrize("distance", [0.0, 0.3])
-def test_the_expected_gradient_is_that_of_the_reverse_kl(distance: float) -> None:
-    """Over all tokens of a small vocabulary, drawn by the policy or by one near it."""
+def test_the_expected_gradient_is_that_of_the_reverse_kl() -> None:
+    """Over all tokens of a small vocabulary, drawn by a policy near the one that learns."""
     draw = torch.Generator().manual_seed(1)
     logits = torch.randn(6, generator=draw, dtype=torch.float64).requires_grad_()
     noise = torch.randn(6, generator=draw, dtype=torch.float64)
-    generator = (logits.detach() + distance * noise).log_softmax(-1)
+    generator = (logits.detach() + 0.3 * noise).log_softmax(-1)
     teacher = torch.randn(6, generator=draw, dtype=torch.float64).log_softmax(-1)
     inputs = every_token(logits, generator, teacher)
     assert (inputs.logprobs - generator).exp().max() < RATIO_CAP
@@ -69,31 +67,24 @@ def test_the_expected_gradient_is_that_of_the_reverse_kl(distance: float) -> Non
     (wanted,) = torch.autograd.grad((logprobs.exp() * (logprobs - teacher)).sum(), logits)
     torch.testing.assert_close(found, wanted, atol=1e-12, rtol=0)
     assert float(own["taught_share"].total) == 6
-
-
-def test_a_student_that_is_its_teacher_has_no_gradient_and_untaught_tokens_have_none() -> None:
-    logits = torch.tensor([0.3, -0.2, 0.9], dtype=torch.float64).requires_grad_()
-    logprobs = logits.detach().log_softmax(-1)
-    loss, _ = teacher_term(every_token(logits, logprobs, logprobs))
-    assert torch.autograd.grad(loss, logits)[0].abs().max() == 0
-    unknown = torch.full_like(logprobs, torch.nan)
-    loss, own = teacher_term(every_token(logits, logprobs, unknown))
-    assert torch.autograd.grad(loss, logits)[0].abs().max() == 0
+    untaught, own = teacher_term(every_token(logits, generator, torch.full_like(teacher, torch.nan)))
+    assert torch.autograd.grad(untaught, logits)[0].abs().max() == 0
     assert float(own["taught_share"].total) == 0
 
 
-def test_following_the_term_reaches_the_teacher() -> None:
-    teacher = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64).log()
-    logits = torch.zeros(4, dtype=torch.float64).requires_grad_()
-    for _ in range(400):
-        loss, _ = teacher_term(every_token(logits, logits.detach().log_softmax(-1), teacher))
-        (slope,) = torch.autograd.grad(loss, logits)
-        logits = (logits - slope).detach().requires_grad_()
-    torch.testing.assert_close(logits.log_softmax(-1).exp(), teacher.exp(), atol=1e-4, rtol=0)
+def test_grpos_loss_is_its_own_and_the_teachers_term() -> None:
+    draw = torch.Generator().manual_seed(2)
+    logits, teacher = torch.randn(2, 5, generator=draw, dtype=torch.float64)
+    taught = torch.tensor([True, True, False, False, False])
+    inputs = every_token(logits, logits.log_softmax(-1), torch.where(taught, teacher.log_softmax(-1), torch.nan))
+    inputs = replace(inputs, advantages=torch.tensor([0.0, 0.0, 1.0, -1.0, 0.5]).double())
+    whole, own = grpo_loss(inputs, GrpoSettings(unsolved="model"))
+    torch.testing.assert_close(whole, grpo_loss(inputs, GrpoSettings())[0] + teacher_term(inputs)[0])
+    assert float(own["taught_share"].total / own["taught_share"].count) == pytest.approx(0.4)
 
 
 def minibatch(rewards: Sequence[Reward]) -> CreditInputs:
-    """Groups of two rollouts of five tokens."""
+    """Return groups of two rollouts of five tokens."""
     count = len(rewards)
     return CreditInputs(rewards, torch.full((count,), 5), torch.arange(count) // 2)
 
@@ -111,20 +102,6 @@ def test_unsolved_groups_go_to_the_teacher_and_change_no_advantage_of_the_others
     assert made.advantages[~made.taught].tolist() == alone.advantages.tolist()
     assert made.advantages[made.taught].tolist() == [0.0] * 4
     assert made.token_weights.tolist() == [1 / 40] * 8
-    nothing_solved = taught_credit(minibatch([WRONG, WRONG]), settings)
-    assert nothing_solved.advantages.tolist() == [0.0, 0.0]
-
-
-def test_grpos_loss_is_its_own_and_the_teachers_term() -> None:
-    draw = torch.Generator().manual_seed(2)
-    logits = torch.randn(5, generator=draw, dtype=torch.float64).requires_grad_()
-    teacher = torch.randn(5, generator=draw, dtype=torch.float64).log_softmax(-1)
-    taught = torch.tensor([True, True, False, False, False])
-    inputs = every_token(logits, logits.detach().log_softmax(-1), torch.where(taught, teacher, torch.nan))
-    inputs = replace(inputs, advantages=torch.where(taught, 0.0, torch.tensor([0.0, 0.0, 1.0, -1.0, 0.5]).double()))
-    whole, own = grpo_loss(inputs, GrpoSettings(unsolved="model"))
-    torch.testing.assert_close(whole, grpo_loss(inputs, GrpoSettings())[0] + teacher_term(inputs)[0])
-    assert float(own["taught_share"].total / own["taught_share"].count) == pytest.approx(0.4)
 
 
 def taught_by(model: str) -> dict[str, Any]:
@@ -150,35 +127,19 @@ def test_a_teacher_is_asked_about_the_samples_that_name_a_prompt() -> None:
         assert one.teacher_logprobs == pytest.approx(wanted.tolist(), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "objective", [{"kind": "distil"}, {"kind": "grpo", "unsolved": "model"}], ids=["distil", "grpo"]
-)
-def test_a_run_follows_its_teacher(objective: dict[str, Any], tmp_path: Path, teacher: Path) -> None:
+def test_a_run_follows_its_teacher_where_it_solves_nothing(tmp_path: Path, teacher: Path) -> None:
     made = small(
-        objective=objective,
+        objective={"kind": "grpo", "unsolved": "model"},
         **taught_by(str(teacher / "model")),
         collector={"max_staleness": 0, "group_size": 4},
         evaluation={"data": None},
-        steps=2,
-        **NO_CHECKS,
+        steps=1,
+        checks=False,
     )
     train(made, Path(), tmp_path / "run")
-    rows = read_metrics(tmp_path / "run")
-    taught = [row["policy/taught_share"] for row in rows]
-    assert all(0 < share <= 1 for share in taught)
-    assert (min(taught) == 1) == (objective["kind"] == "distil")
-    assert all(row["policy/gradient_norm"] > 0 for row in rows)
-
-
-def test_a_teacher_with_other_tokens_is_refused(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(WEIGHTS, other)
-    tokenizer = load_tokenizer(other)
-    tokenizer.add_tokens(["<more>"])
-    tokenizer.save_pretrained(other)
-    require_same_tokens(WEIGHTS, WEIGHTS)
-    with pytest.raises(ConfigError, match="take a teacher of the same family"):
-        require_same_tokens(other, WEIGHTS)
+    (row,) = read_metrics(tmp_path / "run")
+    assert 0 < row["policy/taught_share"] < 1
+    assert row["policy/gradient_norm"] > 0
 
 
 @pytest.mark.parametrize(
@@ -213,3 +174,13 @@ def test_the_model_as_its_own_teacher_reads_a_correct_attempt(teacher: Path) -> 
         assert tasks[name].request.statement in statement
         assert str(tasks[name].reference_answer) in solution
         assert not any(tag in solution for tag in (made.tags.open, made.tags.close))
+
+
+def test_a_teacher_with_other_tokens_is_refused(tmp_path: Path) -> None:
+    tokenizer = load_tokenizer(WEIGHTS)
+    tokenizer.add_tokens(["<more>"])
+    shutil.copytree(WEIGHTS, tmp_path, dirs_exist_ok=True)
+    tokenizer.save_pretrained(tmp_path)
+    require_same_tokens(WEIGHTS, WEIGHTS)
+    with pytest.raises(ConfigError, match="take a teacher of the same family"):
+        require_same_tokens(tmp_path, WEIGHTS)

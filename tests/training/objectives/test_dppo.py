@@ -60,29 +60,3 @@ def test_the_distances_by_hand() -> None:
     assert binary_distance(policy, generator, "kl").tolist() == pytest.approx([kl, 0.0])
     certain = torch.zeros(1)
     assert binary_distance(certain, certain, "kl").tolist() == [0.0]
-
-
-def test_two_outcomes_are_no_farther_apart_than_all_are() -> None:
-    """Both distances are lower bounds of those of the whole distributions, for every token of some pairs."""
-    draw = torch.Generator().manual_seed(3)
-    for _ in range(50):
-        logp, logq = torch.randn(2, 6, generator=draw, dtype=torch.float64).log_softmax(-1)
-        variation = (logp.exp() - logq.exp()).abs().sum() / 2
-        kl = (logq.exp() * (logq - logp)).sum()
-        assert (binary_distance(logp, logq, "tv") <= variation + 1e-12).all()
-        assert (binary_distance(logp, logq, "kl") <= kl + 1e-12).all()
-
-
-def test_within_the_region_the_expected_gradient_is_the_policy_gradient() -> None:
-    """Enumerated over five tokens, drawn by another policy: that of sum pi(y) A(y)."""
-    draw = torch.Generator().manual_seed(5)
-    logits = torch.randn(5, generator=draw, dtype=torch.float64).requires_grad_()
-    generator = (logits.detach() + 0.1 * torch.randn(5, generator=draw, dtype=torch.float64)).log_softmax(-1)
-    gains = torch.randn(5, generator=draw, dtype=torch.float64)
-    logprobs = logits.log_softmax(-1)
-    inputs = ObjectiveInputs(logprobs, generator, torch.arange(5), gains, generator.exp())
-    loss, own = dppo_loss(inputs, DppoSettings())
-    (found,) = torch.autograd.grad(loss, logits, retain_graph=True)
-    (wanted,) = torch.autograd.grad(-(logprobs.exp() * gains).sum(), logits)
-    assert float(own["masked"].total) == 0
-    torch.testing.assert_close(found, wanted)

@@ -1,13 +1,12 @@
-"""GRPO: hand-computed losses, clipping, enumeration of a small tabular policy, and sums over micro-batches."""
+"""GRPO: hand-computed losses and clipping, its KL term by enumeration, and sums over micro-batches."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import reduce
-from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -22,25 +21,6 @@ from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.objectives.step_statistics import added, joined, measured_over_ranks, policy_statistics
 from training.optimisation.distributed import DistributedContext
-
-V, T = 3, 2
-SEQUENCES = list(itertools.product(range(V), repeat=T))
-
-
-class Unclipped(GrpoSettings):
-    """Without a lower clip."""
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"eps_low": 0.999999}}
-
-
-WIDE = Unclipped(eps_high=1e9)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def no_kl_cap() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(grpo, "MAX_KL_RATIO", 1e9)
-        yield
 
 
 def inputs_of(logprobs: list[float], behaviour: list[float], advantage: float, weight: float = 1.0) -> ObjectiveInputs:
@@ -88,7 +68,7 @@ def test_the_loss_by_hand() -> None:
 
 
 @pytest.mark.parametrize("advantage", [1.0, -1.0])
-@pytest.mark.parametrize("ratio", [0.5, 0.79, 0.81, 1.0, 1.27, 1.29, 3.0])
+@pytest.mark.parametrize("ratio", [0.79, 0.81, 1.27, 1.29])
 def test_a_token_is_clipped_exactly_when_it_should_be(ratio: float, advantage: float) -> None:
     inputs = inputs_of([math.log(ratio)], [0.0], advantage)
     loss, _ = grpo_loss(inputs, GrpoSettings())
@@ -111,36 +91,10 @@ def test_one_token_cannot_outweigh_a_batch() -> None:
         assert float(inputs.logprobs.grad) == pytest.approx(slope)
     numbers = summary(inputs_of([0.0, 0.0], [-30.0, -9.0], advantage=-1.0), GrpoSettings())
     assert numbers["ratio_clamped"] == 0.5
+    dual = inputs_of([math.log(4)], [0.0], advantage=-1.0)  # min(r A, clip(r) A), but at least 3 A (1912.09729)
+    assert grpo_loss(dual, GrpoSettings(preset="dual_clip"))[0].item() == pytest.approx(3.0)
     assert numbers["ratio_max"] == pytest.approx(math.exp(20))  # measured ratios stay finite too
     assert math.isfinite(summary(inputs_of([0.0], [-800.0], advantage=-1.0), GrpoSettings())["kl_generator"])
-
-
-@pytest.mark.parametrize(("ratio", "advantage"), [(2.9, -1.0), (3.1, -1.0), (0.01, -1.0), (3.1, 1.0), (0.01, 1.0)])
-def test_the_clamp_at_log_3_is_the_dual_clip_at_3(ratio: float, advantage: float) -> None:
-    """max(min(r A, clip(r) A), 3 A) where A < 0, and no other change (arXiv 1912.09729)."""
-    logprob = torch.tensor([math.log(ratio)], dtype=torch.float64, requires_grad=True)
-    gain = torch.minimum(logprob.exp() * advantage, logprob.exp().clamp(0.8, 1.28) * advantage)
-    dual = torch.maximum(gain, torch.tensor(3.0 * advantage)) if advantage < 0 else gain
-    inputs = inputs_of([math.log(ratio)], [0.0], advantage)
-    loss, _ = grpo_loss(inputs, GrpoSettings(preset="dual_clip"))
-    loss.backward()
-    (-dual).sum().backward()
-    assert loss.item() == pytest.approx(-dual.item())
-    torch.testing.assert_close(inputs.logprobs.grad, logprob.grad)
-
-
-def test_ordinary_ratios_give_the_printed_loss_bit_by_bit() -> None:
-    inputs = random_minibatch(5, 8)
-    counts = inputs.mask
-    assert counts is not None
-    ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0).exp()
-    advantage = inputs.advantages[inputs.sequence_index]
-    weight = torch.where(counts, inputs.token_weights[inputs.sequence_index], 0.0)
-    printed = -(weight * torch.minimum(ratio * advantage, ratio.clamp(1 - 0.2, 1 + 0.28) * advantage)).sum()
-    loss, _ = grpo_loss(inputs, GrpoSettings())
-    wanted, found = (torch.autograd.grad(one, inputs.logprobs)[0] for one in (printed, loss))
-    assert loss.item() == printed.item()
-    assert torch.equal(found, wanted)
 
 
 def test_engine_and_staleness_are_measured_apart() -> None:
@@ -149,19 +103,14 @@ def test_engine_and_staleness_are_measured_apart() -> None:
     mask = torch.tensor([True, True, True, True, False])
     inputs = replace(inputs_of(log_ratios, [0.0] * 5, 1.0), mask=mask, on_policy=torch.tensor(same))
     numbers = values(policy_statistics(inputs))
-    assert numbers["mismatch_share"] == 0.5
-    assert numbers["mismatch_mean"] == pytest.approx(0.2)
-    assert numbers["mismatch_max"] == pytest.approx(0.3)
-    assert numbers["mismatch_k1"] == pytest.approx(0.1)
+    names = ("mismatch_share", "mismatch_mean", "mismatch_max", "mismatch_k1")
+    assert [numbers[name] for name in names] == pytest.approx([0.5, 0.2, 0.3, 0.1])
     assert numbers["mismatch_kl"] == pytest.approx((math.exp(0.1) - 1.1 + math.exp(-0.3) - 0.7) / 2)
     assert (numbers["stale_mean"], numbers["stale_max"]) == pytest.approx((1.5, 2.0))
     assert numbers["stale_kl"] == pytest.approx((math.e - 2 + math.exp(-2) + 1) / 2)
-    unknown = values(policy_statistics(replace(inputs, on_policy=None)))
-    assert not [name for name in unknown if name.startswith(("mismatch", "stale"))]
     stale = values(policy_statistics(replace(inputs, on_policy=torch.zeros(5, dtype=torch.bool))))
     assert stale["mismatch_share"] == 0
     assert math.isnan(stale["mismatch_kl"])  # not 0: nothing was measured
-    assert stale["mismatch_max"] == -math.inf
 
 
 def test_token_weights_by_hand() -> None:
@@ -172,18 +121,6 @@ def test_token_weights_by_hand() -> None:
     uneven = token_weights(torch.tensor([1, 1, 8]), torch.tensor([0, 0, 1]), "group")
     assert uneven.tolist() == pytest.approx([1 / 4, 1 / 4, 1 / 16])
     assert token_weights(torch.tensor([1, 1, 8]), torch.tensor([0, 0, 1]), "batch").tolist() == pytest.approx([0.1] * 3)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 3)), min_size=1, max_size=20).filter(
-        lambda p: any(p_[0] for p_ in p)
-    )
-)
-def test_weights_sum_to_one(pairs: list[tuple[int, int]]) -> None:
-    lengths, groups = torch.tensor([n for n, _ in pairs]), torch.tensor([g for _, g in pairs])
-    for scale in ("group", "batch", "sequence"):
-        weights = token_weights(lengths, groups, scale)  # type: ignore[arg-type]
-        assert float((weights * lengths).sum()) == pytest.approx(1.0)
 
 
 def random_minibatch(seed: int, count: int) -> ObjectiveInputs:
@@ -223,7 +160,7 @@ def cut(inputs: ObjectiveInputs, sequences: list[int]) -> ObjectiveInputs:
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.integers(1, 8))
 def test_micro_batches_add_up_to_the_whole(seed: int, count: int) -> None:
     objective = GrpoSettings(kl_coef=0.3, entropy_coef=0.1)
@@ -245,78 +182,16 @@ def test_micro_batches_add_up_to_the_whole(seed: int, count: int) -> None:
     assert numbers == pytest.approx(values(joined(policy_statistics(inputs), own)), nan_ok=True)
 
 
-def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
-    inputs = inputs_of([-1.0, -math.inf, -2.0], [-1.5, -math.inf, -2.0], advantage=1.0)
-    masked = replace(inputs, mask=torch.tensor([True, False, True]))
-    loss, _ = grpo_loss(masked, WIDE)
-    loss.backward()
-    assert loss.item() == pytest.approx(-(math.exp(0.5) + 1))
-    assert inputs.logprobs.grad is not None
-    assert inputs.logprobs.grad[1] == 0
-    assert summary(masked, WIDE)["ratio_mean"] == pytest.approx((math.exp(0.5) + 1) / 2)
-
-
-def test_a_micro_batch_without_tokens() -> None:
-    empty = inputs_of([], [], advantage=1.0)
-    assert grpo_loss(empty, GrpoSettings())[0].item() == 0
-    numbers = summary(empty, GrpoSettings())
-    assert math.isnan(numbers["clip_low"])  # a share of nothing is not 0
-    assert math.isnan(numbers["ratio_mean"])
-    assert math.isnan(numbers["ess"])
-    assert numbers["ratio_max"] == -math.inf
-
-
-def test_terms_that_lack_their_input_are_refused() -> None:
-    inputs = inputs_of([-1.0], [-1.0], advantage=1.0)
-    with pytest.raises(ValueError, match="entropy"):
-        grpo_loss(inputs, GrpoSettings(entropy_coef=0.1))
-    with pytest.raises(ValueError, match="reference"):
-        grpo_loss(inputs, GrpoSettings(kl_coef=0.1))
-
-
 def test_the_entropy_bonus_is_weighted_like_the_tokens() -> None:
     inputs = inputs_of([-1.0, -1.0], [-1.0, -1.0], advantage=0.0, weight=0.5)
     entropy = torch.tensor([1.0, 3.0], dtype=torch.float64, requires_grad=True)
     loss, _ = grpo_loss(replace(inputs, entropy=entropy), GrpoSettings(entropy_coef=0.01))
     assert loss.item() == pytest.approx(-0.02)
+    for term, objective in (("entropy", GrpoSettings(entropy_coef=0.1)), ("reference", GrpoSettings(kl_coef=0.1))):
+        with pytest.raises(ValueError, match=term):
+            grpo_loss(inputs, objective)
     loss.backward()
     torch.testing.assert_close(entropy.grad, torch.full((2,), -0.005, dtype=torch.float64))
-
-
-# A tabular policy over V tokens and T steps: logits of the first token, and of the second for each first one.
-
-
-def table(seed: int) -> Tensor:
-    return torch.randn(1 + V, V, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def logprobs_of(logits: Tensor) -> Tensor:
-    """[sequences, T] log-probabilities of the tokens of every sequence."""
-    logp = logits.log_softmax(-1)
-    return torch.stack([torch.stack([logp[0, first], logp[1 + first, second]]) for first, second in SEQUENCES])
-
-
-def enumerated(logits: Tensor, behaviour: Tensor, rewards: Tensor, reference: Tensor | None = None) -> ObjectiveInputs:
-    """All sequences, each weighing as much as the behaviour policy makes it likely: an exact expectation."""
-    mu = logprobs_of(behaviour)
-    return ObjectiveInputs(
-        logprobs=logprobs_of(logits).flatten(),
-        generator_logprobs=mu.flatten(),
-        sequence_index=torch.repeat_interleave(torch.arange(len(SEQUENCES)), T),
-        advantages=rewards,
-        token_weights=mu.sum(-1).exp(),
-        reference_logprobs=None if reference is None else logprobs_of(reference).flatten(),
-    )
-
-
-def finite_differences(function: Callable[[Tensor], Tensor], at: Tensor, step: float = 1e-6) -> Tensor:
-    slope = torch.zeros_like(at)
-    for place in itertools.product(*(range(size) for size in at.shape)):
-        up, down = at.clone(), at.clone()
-        up[place] += step
-        down[place] -= step
-        slope[place] = (function(up) - function(down)) / (2 * step)
-    return slope
 
 
 def gradient(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
@@ -324,89 +199,69 @@ def gradient(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
     return torch.autograd.grad(function(logits), logits)[0]
 
 
-REWARDS = torch.tensor([0.1, 1.0, 0.0, 1.1, 0.2, 0.1, 0.0, 1.0, 0.1], dtype=torch.float64)
-NO_ADVANTAGE = torch.zeros(len(SEQUENCES), dtype=torch.float64)
+def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
+    inputs = inputs_of([-1.3, -math.inf, -2.0], [-1.5, -math.inf, -2.0], advantage=1.0)
+    masked = replace(inputs, mask=torch.tensor([True, False, True]))
+    loss, _ = grpo_loss(masked, GrpoSettings())
+    loss.backward()
+    assert loss.item() == pytest.approx(-(math.exp(0.2) + 1))
+    assert inputs.logprobs.grad is not None
+    assert inputs.logprobs.grad[1] == 0
+    assert summary(masked, GrpoSettings())["ratio_mean"] == pytest.approx((math.exp(0.2) + 1) / 2)
+    empty = inputs_of([], [], advantage=1.0)
+    assert grpo_loss(empty, GrpoSettings())[0].item() == 0
+    numbers = summary(empty, GrpoSettings())
+    assert math.isnan(numbers["clip_low"])  # a share of nothing is not 0
+    assert numbers["ratio_max"] == -math.inf
 
 
-def kl_of(logits: Tensor, reference: Tensor) -> Tensor:
-    own, other = logprobs_of(logits).sum(-1), logprobs_of(reference).sum(-1)
-    return (own.exp() * (own - other)).sum()
+def logprobs_of(logits: Tensor) -> Tensor:
+    """Return [9, 2] log-probabilities of the tokens of all sequences of two tokens out of three.
 
-
-def test_on_policy_the_expected_gradient_is_that_of_the_expected_reward() -> None:
-    at = table(0)
-    found = gradient(lambda logits: grpo_loss(enumerated(logits, at, REWARDS), GrpoSettings())[0], at)
-    wanted = finite_differences(lambda logits: -(logprobs_of(logits).sum(-1).exp() * REWARDS).sum(), at)
-    torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
-
-
-def test_off_policy_the_clipped_surrogate_and_its_gradient_agree_with_plain_loops() -> None:
-    at, behaviour, objective = table(1), table(6), GrpoSettings()
-    centred = REWARDS - REWARDS.mean()
-
-    def plain(logits: Tensor) -> Tensor:
-        new, old, value = logprobs_of(logits), logprobs_of(behaviour), 0.0
-        for row, advantage in enumerate(centred.tolist()):
-            for step in range(T):
-                ratio = math.exp(float(new[row, step] - old[row, step]))
-                gain = min(ratio * advantage, min(max(ratio, 0.8), 1.28) * advantage)
-                value -= math.exp(float(old[row].sum())) * gain
-        return torch.tensor(value, dtype=torch.float64)
-
-    inputs = enumerated(at, behaviour, centred)
-    loss, _ = grpo_loss(inputs, objective)
-    assert loss.item() == pytest.approx(float(plain(at)))
-    assert summary(inputs, objective)["clip_high"] > 0
-    assert summary(inputs, objective)["clip_low"] > 0
-    found = gradient(lambda logits: grpo_loss(enumerated(logits, behaviour, centred), objective)[0], at)
-    torch.testing.assert_close(found, finite_differences(plain, at), atol=1e-8, rtol=1e-6)
+    The logits are of the first token, then of the second for each first one.
+    """
+    logp, pairs = logits.log_softmax(-1), itertools.product(range(3), repeat=2)
+    return torch.stack([torch.stack([logp[0, first], logp[1 + first, second]]) for first, second in pairs])
 
 
 @pytest.mark.parametrize("behaviour", [3, 5])
-def test_the_kl_term_has_the_gradient_of_the_sequence_kl(behaviour: int) -> None:
-    """On policy (3) and off policy (5), V = 3, T = 2 (arXiv 2506.09477)."""
-    at, reference = table(3), table(4)
-    objective = WIDE.model_copy(update={"kl_coef": 1.0})
-    found = gradient(
-        lambda logits: grpo_loss(enumerated(logits, table(behaviour), NO_ADVANTAGE, reference), objective)[0], at
-    )
-    wanted = finite_differences(lambda logits: kl_of(logits, reference), at)
-    torch.testing.assert_close(found, wanted, atol=1e-8, rtol=1e-6)
+def test_the_kl_term_has_the_gradient_of_the_sequence_kl(behaviour: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On policy (3) and off policy (5), each sequence as often as the behaviour draws it (arXiv 2506.09477)."""
+    monkeypatch.setattr(grpo, "MAX_KL_RATIO", 1e9)
+    draw = {seed: torch.Generator().manual_seed(seed) for seed in (3, 4, 5)}
+    policies = {seed: torch.randn(4, 3, generator=one, dtype=torch.float64) for seed, one in draw.items()}
+    reference, mu = logprobs_of(policies[4]), logprobs_of(policies[behaviour])
+
+    def loss(logits: Tensor) -> Tensor:
+        inputs = ObjectiveInputs(
+            logprobs_of(logits).flatten(),
+            mu.flatten(),
+            torch.repeat_interleave(torch.arange(9), 2),
+            torch.zeros(9, dtype=torch.float64),
+            mu.sum(-1).exp(),
+            reference_logprobs=reference.flatten(),
+        )
+        return grpo_loss(inputs, GrpoSettings(kl_coef=1.0))[0]
+
+    def sequence_kl(logits: Tensor) -> Tensor:
+        own = logprobs_of(logits).sum(-1)
+        return (own.exp() * (own - reference.sum(-1))).sum()
+
+    torch.testing.assert_close(gradient(loss, policies[3]), gradient(sequence_kl, policies[3]), atol=1e-8, rtol=1e-6)
 
 
-def test_the_kl_to_the_reference_by_hand_and_where_it_is_zero() -> None:
+def test_the_kl_to_the_reference_by_hand_where_it_is_zero_and_where_it_is_capped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One token each, e times and as likely as under the reference: r - 1 - log r for r = 1/e and 1."""
+    settings = GrpoSettings(kl_coef=1.0)
     inputs = replace(inputs_of([-1.0, -0.3], [-1.0, -0.3], 0.0), reference_logprobs=torch.tensor([-2.0, -0.3]).double())
-    assert summary(inputs, WIDE)["kl_reference"] == pytest.approx(math.exp(-1) / 2)
+    assert summary(inputs, settings)["kl_reference"] == pytest.approx(math.exp(-1) / 2)
     same = replace(inputs, reference_logprobs=inputs.logprobs.detach())
-    loss, _ = grpo_loss(same, WIDE.model_copy(update={"kl_coef": 1.0}))
-    loss.backward()
-    assert (loss.item(), summary(same, WIDE)["kl_reference"]) == (0, 0)
-    assert inputs.logprobs.grad is not None
-    assert inputs.logprobs.grad.abs().max() == 0
-
-
-def test_descent_ends_where_the_best_trade_of_reward_and_kl_is() -> None:
-    """The policy that maximises E r - w KL is the reference times exp(r / w), up to its sum."""
-    weight = 1.0
-    at = reference = table(4)
-    objective = WIDE.model_copy(update={"kl_coef": weight})
-
-    def slope(now: Tensor) -> Tensor:
-        return gradient(lambda logits: grpo_loss(enumerated(logits, now, REWARDS, reference), objective)[0], now)
-
-    for _ in range(60):
-        at = at - 3 * slope(at)
-    best = (logprobs_of(reference).sum(-1) + REWARDS / weight).softmax(-1)
-    torch.testing.assert_close(logprobs_of(at).sum(-1).exp(), best, atol=3e-3, rtol=0)
-
-
-def test_the_kl_ratio_cap_bounds_what_one_stale_sequence_weighs(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss, _ = grpo_loss(same, settings)
+    assert (loss.item(), summary(same, settings)["kl_reference"]) == (0, 0)
+    assert torch.autograd.grad(loss, inputs.logprobs)[0].abs().max() == 0
     monkeypatch.setattr(grpo, "MAX_KL_RATIO", 2.0)
-    inputs = replace(
-        inputs_of([0.0], [-9.0], advantage=0.0), reference_logprobs=torch.tensor([-1.0], dtype=torch.float64)
-    )
-    loss, _ = grpo_loss(inputs, GrpoSettings(kl_coef=1.0))
-    loss.backward()
-    assert inputs.logprobs.grad is not None
-    assert inputs.logprobs.grad.item() == pytest.approx(2.0 * 1.0)  # the ratio e^9 counts as 2, the log-ratio is 1
+    stale = replace(inputs_of([0.0], [-9.0], 0.0), reference_logprobs=torch.tensor([-1.0]).double())
+    (slope,) = torch.autograd.grad(grpo_loss(stale, settings)[0], stale.logprobs)
+    assert slope.item() == pytest.approx(2.0 * 1.0)  # the ratio e^9 counts as 2, the log-ratio is 1

@@ -16,13 +16,11 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from tests.training.engines.embedded.test_run import lines, small
-from tests.training.optimisation.test_trainer import recipe
 from training.embedded_model.problems import Split, generate_exercises
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
-from training.objectives.jepo import JepoSettings, jepo_credit, jepo_decision, jepo_weights
-from training.objectives.jepo import jepo_loss as jepo_loss_with_kl
+from training.objectives.jepo import JepoSettings, jepo_credit, jepo_decision, jepo_loss, jepo_weights
 from training.recipe import CuratedData, TrainRecipe
 from training.rewards import Reward
 from training.rollouts.tasks import load_tasks
@@ -31,11 +29,6 @@ EXACT = JepoSettings(supervised=1.0)
 """With these, weights are neither normalised nor penalised."""
 
 KEPT, BROKEN = Reward(format=0.1), Reward(format_error="no </think>")
-
-
-def jepo_loss(inputs: ObjectiveInputs, settings: JepoSettings, kl_coef: float = 0.0) -> tuple[Tensor, Any]:
-    """The loss, without the KL term unless it is asked for."""
-    return jepo_loss_with_kl(inputs, settings, kl_coef=kl_coef)
 
 
 def policy() -> tuple[Tensor, Tensor]:
@@ -48,11 +41,8 @@ def policy() -> tuple[Tensor, Tensor]:
 def weigh(kept: Tensor, answers: Tensor, groups: Tensor, settings: JepoSettings) -> Tensor:
     """[sequences, 2]: the weights of chains, and of their texts."""
     scored = ScoredGroups(kept, answers, groups)
-    made = (
-        jepo_weights(scored, settings, form_penalty=0, normalise=False)
-        if settings is EXACT
-        else jepo_weights(scored, settings)
-    )
+    exact: Any = {"form_penalty": 0, "normalise": False} if settings is EXACT else {}
+    made = jepo_weights(scored, settings, **exact)
     assert made.answer_weights is not None
     return torch.stack([made.advantages, made.answer_weights], dim=1)
 
@@ -66,12 +56,12 @@ def bound(chains: Tensor, answers: Tensor, n: int) -> Tensor:
     return total
 
 
-def inputs_of(chains: Tensor, answers: Tensor, drawn: tuple[int, ...], settings: JepoSettings) -> ObjectiveInputs:
+def inputs_of(chains: Tensor, answers: Tensor, drawn: tuple[int, ...]) -> ObjectiveInputs:
     """One group: a token of the chain and a token of the text each, on policy."""
     places = list(drawn)
     of_chain, of_text = chains.log_softmax(0)[places], torch.nn.functional.logsigmoid(answers)[places]
     n = len(places)
-    weights = weigh(torch.ones(n).double(), of_text.detach(), torch.zeros(n), settings)
+    weights = weigh(torch.ones(n).double(), of_text.detach(), torch.zeros(n), EXACT)
     logprobs = torch.stack([of_chain, of_text], dim=1).flatten()
     return ObjectiveInputs(
         logprobs,
@@ -84,14 +74,16 @@ def inputs_of(chains: Tensor, answers: Tensor, drawn: tuple[int, ...], settings:
     )
 
 
-@pytest.mark.parametrize("n", [2, 3])
-def test_the_mean_over_all_groups_is_the_gradient_of_the_bound(n: int) -> None:
+def test_the_mean_over_all_groups_is_the_gradient_of_the_bound() -> None:
+    n = 3
     chains, answers = policy()
     exact = torch.autograd.grad(bound(chains, answers, n), (chains, answers))
     expected = [torch.zeros(4, dtype=torch.float64), torch.zeros(4, dtype=torch.float64)]
     for drawn in itertools.product(range(4), repeat=n):
         probability = float(chains.detach().softmax(0)[list(drawn)].prod())
-        found = torch.autograd.grad(jepo_loss(inputs_of(chains, answers, drawn, EXACT), EXACT)[0], (chains, answers))
+        found = torch.autograd.grad(
+            jepo_loss(inputs_of(chains, answers, drawn), EXACT, kl_coef=0.0)[0], (chains, answers)
+        )
         expected = [total - probability * part for total, part in zip(expected, found, strict=True)]
     for mine, theirs in zip(expected, exact, strict=True):
         assert torch.allclose(mine, theirs, atol=1e-12)
@@ -105,39 +97,14 @@ def test_the_kl_term_is_that_of_the_chains_summed_as_the_other_terms_are() -> No
     expected = torch.zeros(4, dtype=torch.float64)
     for drawn in itertools.product(range(4), repeat=2):
         probability = float(chains.detach().softmax(0)[list(drawn)].prod())
-        inputs = inputs_of(chains, answers, drawn, EXACT)
+        inputs = inputs_of(chains, answers, drawn)
         of_reference = torch.stack([reference[list(drawn)], torch.full((2,), -9.0).double()], dim=1).flatten()
         inputs = replace(inputs, reference_logprobs=of_reference)
-        term = jepo_loss(inputs, EXACT, 0.25)[0] - jepo_loss(inputs, EXACT)[0]
+        term = jepo_loss(inputs, EXACT, kl_coef=0.25)[0] - jepo_loss(inputs, EXACT, kl_coef=0.0)[0]
         expected += probability * torch.autograd.grad(term, chains)[0]
     assert torch.allclose(expected, exact, atol=1e-12)
     with pytest.raises(ValueError, match="reference"):
-        jepo_loss(inputs_of(chains, answers, (0, 1), EXACT), EXACT, 0.25)
-
-
-def test_the_bound_gets_tighter_with_more_chains() -> None:
-    """A chain's weight is what it adds to f: over all groups of n its mean is the step from L_(n-1) to L_n."""
-    chains, answers = (value.detach() for value in policy())
-    bounds = [float(bound(chains, answers, n)) for n in (1, 2, 3, 4)]
-    marginal = float((chains.softmax(0) * answers.sigmoid()).sum().log())
-    assert bounds == sorted(bounds)
-    assert bounds[0] < bounds[-1] < marginal
-    for n in (2, 3, 4):
-        step = 0.0
-        for drawn in itertools.product(range(4), repeat=n):
-            of_text = torch.nn.functional.logsigmoid(answers)[list(drawn)]
-            weights = weigh(torch.ones(n).double(), of_text, torch.zeros(n), EXACT)
-            step += float(chains.softmax(0)[list(drawn)].prod() * weights[0, 0])
-        assert step == pytest.approx(bounds[n - 1] - bounds[n - 2], abs=1e-12)
-        assert step > 0
-
-
-def test_two_passes_are_one_graph() -> None:
-    chains, answers = policy()
-    drawn = (0, 2, 3)
-    found = torch.autograd.grad(jepo_loss(inputs_of(chains, answers, drawn, EXACT), EXACT)[0], answers)[0]
-    f = torch.nn.functional.logsigmoid(answers)[list(drawn)].logsumexp(0)
-    assert torch.allclose(found, -torch.autograd.grad(f, answers)[0], atol=1e-12)
+        jepo_loss(inputs_of(chains, answers, (0, 1)), EXACT, kl_coef=0.25)
 
 
 def test_groups_may_lie_in_any_order_and_texts_may_be_long() -> None:
@@ -149,19 +116,15 @@ def test_groups_may_lie_in_any_order_and_texts_may_be_long() -> None:
         own = groups == number
         alone = weigh(torch.ones(int(own.sum())).double(), values[own], groups[own], EXACT)
         assert torch.allclose(together[own], alone)
-    for number in (0, 1):
-        assert float(together[groups == number, 1].sum()) == pytest.approx(1.0)
+        assert float(together[own, 1].sum()) == pytest.approx(1.0)
 
 
-def test_the_papers_practice_bounds_the_weights() -> None:
+def test_weights_are_bounded_and_a_chain_that_never_ends_loses_and_has_no_text() -> None:
     values = torch.tensor([-1.0, -1.1, -40.0, -1.2], dtype=torch.float64)
-    weights = weigh(torch.ones(4).double(), values, torch.zeros(4), JepoSettings())
-    assert weights[:, 0].abs().max() <= 1
-    assert weights[2, 0] == weights[:, 0].min()
-    assert float(weights[:, 1].sum()) == pytest.approx(1e-2)
-
-
-def test_a_chain_that_never_ends_loses_and_has_no_text() -> None:
+    bounded = weigh(torch.ones(4).double(), values, torch.zeros(4), JepoSettings())  # as the paper does it
+    assert bounded[:, 0].abs().max() <= 1
+    assert bounded[2, 0] == bounded[:, 0].min()
+    assert float(bounded[:, 1].sum()) == pytest.approx(1e-2)
     kept = torch.tensor([1.0, 0.0, 1.0]).double()
     weights = weigh(kept, torch.tensor([-1.0, 0.0, -1.0]).double(), torch.zeros(3), JepoSettings())
     assert weights[1].tolist() == [-1.0, 0.0]
@@ -173,56 +136,48 @@ def test_a_chain_that_never_ends_loses_and_has_no_text() -> None:
     assert (credit.advantages.tolist(), credit.token_weights.tolist()) == ([1.0, 0.0], [0.5, 0.5])
 
 
-@pytest.fixture
-def dropped(tmp_path: Path) -> Path:
-    """A set that dropped a proof with a solution, an answer in words, and what is no latent problem."""
-    rows = [
-        ("proof", "a", "What is 3 + 4?", None, "3 + 4 = 7"),
-        ("textual_answer", "b", "What is 2 + 5?", "7", None),
-        ("proof", "c", "What is 9 + 1?", None, None),
-        ("too_easy", "d", "What is 1 + 1?", "2", None),
-        ("textual_answer", "b", "What is 2 + 5?", "7", None),
+def latent(folder: Path, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Write a set that dropped these rows, and return it as data to train on."""
+    shared = {"group": None, "domain": "math", "lang": "en", "meta": None, "reason": "proof", "solution": None}
+    (folder / "dropped").mkdir(parents=True)
+    table = [shared | row for row in rows]
+    pl.DataFrame(table, infer_schema_length=None).write_parquet(folder / "dropped" / "dropped-0.parquet")
+    return {"kind": "latent", "folders": (str(folder),)}
+
+
+def test_latent_problems_are_those_dropped_with_a_text(tmp_path: Path) -> None:
+    words: dict[str, Any] = {"reason": "textual_answer", "id": "b", "statement": "What is 2 + 5?", "answer": "7"}
+    rows: list[dict[str, Any]] = [
+        {"id": "a", "statement": "What is 3 + 4?", "answer": None, "solution": "3 + 4 = 7"},
+        words,
+        {"id": "c", "statement": "What is 9 + 1?", "answer": None},
+        {"reason": "too_easy", "id": "d", "statement": "What is 1 + 1?", "answer": "2"},
+        words,
     ]
-    shared = {"group": None, "domain": "math", "lang": "en", "meta": None}
-    names = ("reason", "id", "statement", "answer", "solution")
-    table = [shared | dict(zip(names, row, strict=True)) for row in rows]
-    (tmp_path / "dropped").mkdir()
-    pl.DataFrame(table, infer_schema_length=None).write_parquet(tmp_path / "dropped" / "dropped-0.parquet")
-    return tmp_path
-
-
-def test_latent_problems_are_those_dropped_with_a_text(dropped: Path) -> None:
-    tasks = load_tasks(CuratedData(kind="latent", folders=(str(dropped),)), Split.TRAIN, Path())
+    tasks = load_tasks(CuratedData.model_validate(latent(tmp_path, rows)), Split.TRAIN, Path())
     assert {name: task.reference_text for name, task in tasks.items()} == {"a": "3 + 4 = 7", "b": "7"}
 
 
 def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make_them(tmp_path: Path) -> None:
-    shared = {"group": None, "domain": "math", "lang": "en", "meta": None, "reason": "proof", "solution": None}
-    table = [
-        shared | {"id": item.id, "statement": item.statement, "answer": f"It is {item.answer}"}
+    rows = [
+        {"id": item.id, "statement": item.statement, "answer": f"It is {item.answer}"}
         for item in islice(generate_exercises(4, Split.TRAIN), 30)
     ]
-    parts = []
-    for name, rows in (("set", table[:20]), ("other", table[20:])):
-        (tmp_path / name / "dropped").mkdir(parents=True)
-        pl.DataFrame(rows, infer_schema_length=None).write_parquet(tmp_path / name / "dropped" / "dropped-0.parquet")
-        data = {"kind": "latent", "folders": (str(tmp_path / name),)}
-        parts.append((data, load_tasks(CuratedData.model_validate(data), Split.TRAIN, Path())))
-    (data, tasks), (asked, held_out) = parts
-    recipe_table = recipe(collector={"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}).model_dump()
-    recipe_table |= {"steps": 4, "rewards": {"max_length": 60, "language": 0.0}, "checks": False}
-    recipe_table |= {"objective": {"kind": "jepo", "supervised": 1.0}, "data": data}
-    recipe_table |= {"evaluation": {"data": asked, "attempts": 4, "every": 2}}
-    train(TrainRecipe.model_validate(recipe_table), Path(), tmp_path / "run")
+    data, asked = latent(tmp_path / "set", rows[:20]), latent(tmp_path / "other", rows[20:])
+    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}
+    made = small(steps=4, collector=sizes, evaluation={"data": None}, checks=False).model_dump()
+    made |= {"objective": {"kind": "jepo", "supervised": 1.0}, "data": data}
+    made |= {"evaluation": {"data": asked, "attempts": 4, "every": 4}, "rewards": {"max_length": 60, "language": 0.0}}
+    made |= {"optim": {"learning_rate": 1e-3, "warmup_steps": 2}}
+    train(TrainRecipe.model_validate(made), Path(), tmp_path / "run")
     told = {row["step"]: row for row in read_metrics(tmp_path / "run") if "evaluation/answer_logprob" in row}
-    assert set(told) == {0, 2, 4}
-    assert all(row["evaluation/rollouts"] == 4 * len(held_out) for row in told.values())
-    assert all(
-        row["evaluation/low"] < row["evaluation/answer_logprob"] < row["evaluation/high"] for row in told.values()
-    )
+    assert set(told) == {0, 4}
+    for row in told.values():
+        assert row["evaluation/rollouts"] == 4 * 10
+        assert row["evaluation/low"] < row["evaluation/answer_logprob"] < row["evaluation/high"]
     assert told[4]["evaluation/answer_logprob"] > told[0]["evaluation/answer_logprob"]  # it learns how texts begin
     judged = lines(tmp_path / "run" / "attempts.jsonl")
-    assert {row["problem"] for row in judged} <= tasks.keys()
+    assert {row["problem"] for row in judged} <= {row["id"] for row in rows[:20]}
     assert {row["outcome"] for row in judged} == {None}
     assert {row["method"] for row in judged} <= {"reference", "no </think>"}
 
@@ -232,12 +187,9 @@ def test_texts_of_other_sets_are_not_trained_on_and_say_how_likely_thoughts_make
     [("a", {}, "would ask what is trained on"), ("b", {"keep_best": True}, "keep_best chooses by pass@1")],
 )
 def test_texts_that_would_be_asked_and_trained_on_are_refused(folder: str, more: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match="jepo trains on latent data"):
+        small(objective={"kind": "jepo"})
     data = {"kind": "latent", "folders": ("a",)}
     table = small(evaluation={"data": None}).model_dump() | {"objective": {"kind": "jepo"}, "data": data}
     with pytest.raises(ValidationError, match=said):
         TrainRecipe.model_validate(table | {"evaluation": {"data": {**data, "folders": (folder,)}, **more}})
-
-
-def test_jepo_and_latent_data_go_together(dropped: Path) -> None:
-    with pytest.raises(ValidationError, match="jepo trains on latent data"):
-        small(objective={"kind": "jepo"})

@@ -36,7 +36,7 @@ MyLoss = Objective(Settings, loss)
 NUMBER = 3
 '''
 RECIPE = """
-steps = 2
+steps = 1
 model = "student"
 models.student = { kind = "torch", model = "embedded", prompt = "plain" }
 checks = false
@@ -57,17 +57,10 @@ def folder(tmp_path: Path) -> Path:
 def test_a_run_trains_with_it_and_reports_its_statistic(folder: Path) -> None:
     recipe = load_train_recipe(folder / "own.toml")
     train(recipe, folder, folder / "run")
-    rows = read_metrics(folder / "run")
-    assert len(rows) == 2
-    assert all(0 < row["policy/bounded"] <= 1 for row in rows)
+    (row,) = read_metrics(folder / "run")
+    assert 0 < row["policy/bounded"] <= 1
 
-
-def test_the_settings_name_the_digest_of_the_file(folder: Path) -> None:
-    before = load_train_recipe(folder / "own.toml").objective
-    assert before.kind.startswith("my_loss.py:MyLoss@")
-    (folder / "my_loss.py").write_text(FILE + "\n# changed\n")
-    after = load_train_recipe(folder / "own.toml").objective
-    assert after.digest() != before.digest()
+    assert recipe.objective.kind.startswith("my_loss.py:MyLoss@")
 
 
 def test_a_run_that_goes_on_refuses_a_changed_file(folder: Path) -> None:

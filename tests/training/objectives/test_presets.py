@@ -1,8 +1,7 @@
-"""Other papers' objectives as settings: each by hand or by enumeration."""
+"""AIPO, SFT, and other papers' objectives as settings: each by hand."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -12,13 +11,17 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
-from tests.training.objectives.test_grpo import cut, gradient, inputs_of, random_minibatch
+from tests.training.objectives.test_grpo import (
+    inputs_of,
+    values,
+)
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.aipo import AipoSettings, aipo_loss
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs
 from training.objectives.credit import advantages, group_credit
 from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.objectives.presets import GroupCreditSettings
+from training.objectives.sft import NOT_CORRECT, SFT, SftSettings, sft_credit, sft_decision, sft_loss
 from training.rewards import Reward
 
 RIGHT, WRONG = Reward(correctness=1.0, correct=True), Reward()
@@ -71,15 +74,6 @@ def test_gspo_clips_a_sequence_by_its_mean_log_ratio() -> None:
     assert credit.advantages[4:].tolist() == pytest.approx([1.0, -1.0])
 
 
-def test_sequence_ratios_of_micro_batches_add_up_and_leave_out_what_does_not_count() -> None:
-    inputs, made = random_minibatch(4, 7), GrpoSettings(preset="gspo", eps_high=0.28)
-    parts = [cut(inputs, part) for part in ([6, 0], [3, 1, 2], [5, 4])]
-    losses = [grpo_loss(part, made)[0] for part in parts]
-    torch.testing.assert_close(torch.stack(losses).sum(), grpo_loss(inputs, made)[0])
-    masked = replace(inputs_of([0.3, 9.0], [0.0, 0.0], 1.0), mask=torch.tensor([True, False]))
-    assert grpo_loss(masked, GrpoSettings(preset="gspo", eps_high=9.0))[0].item() == pytest.approx(-math.exp(0.3))
-
-
 def test_cispo_keeps_the_gradient_of_a_token_that_grpo_clips() -> None:
     made = AipoSettings(preset="cispo")
     inputs = inputs_of([math.log(6.0), math.log(0.1)], [0.0, 0.0], advantage=2.0, weight=0.5)
@@ -96,24 +90,6 @@ def test_maxrl_divides_by_the_groups_mean_reward() -> None:
     assert unsolved.tolist() == [0.0] * 3
 
 
-@pytest.mark.parametrize("n", [2, 4])
-def test_maxrl_has_the_gradient_of_the_truncated_log_likelihood(n: int) -> None:
-    """Enumerated over all groups of n: of -sum over k = 1 ... n-1 of (1 - p)^k / k (arXiv 2602.02710)."""
-    logits, right = torch.tensor([0.4, -0.9, 0.1, -1.2], dtype=torch.float64), torch.tensor([0, 1, 0, 1])
-    logp, total = logits.log_softmax(-1), torch.zeros(4, dtype=torch.float64)
-    scores = torch.eye(4, dtype=torch.float64) - logp.exp()
-    for arms in itertools.product(range(4), repeat=n):
-        drawn = torch.tensor(arms)
-        gains = advantages(right[drawn][:, None].double(), torch.zeros(n, dtype=torch.int64), "mean")
-        total += logp[drawn].sum().exp() * (gains[:, None] * scores[drawn]).mean(0)
-
-    def likelihood(at: Tensor) -> Tensor:
-        missed = 1 - (at.softmax(-1) * right).sum()
-        return torch.stack([-(missed**k) / k for k in range(1, n)]).sum()
-
-    torch.testing.assert_close(total, gradient(likelihood, logits))
-
-
 def test_a_recipes_own_keys_stand_before_the_presets_and_the_table_is_read_again() -> None:
     made = recipe(objective={"preset": "dapo", "eps_high": 0.3}).objective
     assert isinstance(made, GrpoSettings)
@@ -126,3 +102,49 @@ def test_a_recipes_own_keys_stand_before_the_presets_and_the_table_is_read_again
         recipe(objective={"preset": "cispo"})
     with pytest.raises(ValidationError, match="mean has no meaning with credit = pass_at_k"):
         recipe(objective={"preset": "maxrl", "credit": "pass_at_k", "k": 2})
+
+
+def test_a_token_beyond_the_cap_keeps_its_gradient() -> None:
+    """Ratio 7, cap 5: A · 5 for AIPO, and 0 for GRPO; below the cap the ratio itself."""
+    inputs = inputs_of([math.log(7)], [0.0], advantage=1.5, weight=0.5)
+    assert slope(aipo_loss(inputs, AipoSettings())[0], inputs)[0] == pytest.approx(-0.5 * 1.5 * 5)
+    assert slope(grpo_loss(inputs, GrpoSettings())[0], inputs) == [0]
+    below = inputs_of([math.log(2.97)], [0.0], advantage=1.5, weight=0.5)
+    assert slope(aipo_loss(below, AipoSettings())[0], below)[0] == pytest.approx(-0.5 * 1.5 * 2.97)
+    _, own = aipo_loss(inputs, AipoSettings())
+    assert values(own) == pytest.approx({"weight_capped": 1.0, "weight_mean": 5.0, "weight_square_mean": 25.0})
+
+
+def test_tokens_that_do_not_count_do_nothing_whatever_they_hold() -> None:
+    inputs = inputs_of([-1.0, -math.inf], [-1.5, -math.inf], advantage=1.0)
+    masked = replace(inputs, mask=torch.tensor([True, False]))
+    assert slope(aipo_loss(masked, AipoSettings())[0], inputs) == pytest.approx([-math.exp(0.5), 0.0])
+
+
+RIGHT, WRONG, FAILED = Reward(correctness=0.9, correct=True), Reward(format=0.1), Reward(excluded_by="timeout")
+
+
+def test_only_correct_rollouts_count() -> None:
+    assert sft_decision([RIGHT, WRONG, FAILED], SftSettings()).exclusion_reasons == (None, NOT_CORRECT, "timeout")
+    assert sft_decision([RIGHT, WRONG], SftSettings()).drop_reason is None
+    assert sft_decision([WRONG, FAILED], SftSettings()).drop_reason == "none_correct"
+    assert not SFT.needs(SftSettings()).generator_logprobs
+
+
+def test_the_loss_is_minus_the_mean_log_probability_over_micro_batches() -> None:
+    settings = SftSettings()
+    lengths = torch.tensor([3, 1, 2])
+    credit = sft_credit(CreditInputs([RIGHT] * 3, lengths, torch.tensor([0, 0, 1])), settings)
+    values = [torch.tensor([-1.0, -2.0, -0.5]), torch.tensor([-3.0]), torch.tensor([-0.25, -0.75])]
+    total = 0.0
+    for members in ([0, 2], [1]):
+        logprobs = torch.cat([values[place] for place in members]).double()
+        index = torch.repeat_interleave(torch.arange(len(members)), lengths[members])
+        unknown = torch.zeros_like(logprobs)
+        inputs = ObjectiveInputs(
+            logprobs, unknown, index, credit.advantages[members], credit.token_weights[members], drawn=unknown.bool()
+        )
+        loss, statistics = sft_loss(inputs, settings)
+        total += float(loss)
+        assert float(statistics["nll"].total) == pytest.approx(-float(logprobs.sum()))
+    assert total == pytest.approx(-float(torch.cat(values).mean()))

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from tests.places import ROOT
-from tests.training.engines.embedded.test_run import small
-from tests.training.objectives.soft_step import step
+from tests.training.objectives.ranks import alone, on_two_ranks, require_same
 from tests.training.objectives.test_grpo import gradient, random_minibatch
-from training.config import ComputeSettings
-from training.engines.embedded.run import train
-from training.evaluation.metrics import read_metrics
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
-from training.objectives.registry import objective_of
 from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss
-from training.optimisation.distributed import DistributedContext
 from training.rewards import Reward
 
 ARMS = 5
@@ -71,20 +59,17 @@ def test_over_all_triples_the_expected_gradient_is_two_thirds_of_the_variances()
 
 
 @pytest.mark.parametrize("behaviour", [REFERENCE, BEHAVIOUR])
-def test_whoever_draws_descent_ends_at_the_reference_times_exp_of_reward_over_tau(behaviour: Tensor) -> None:
-    chances, at = behaviour.exp(), REFERENCE.clone()
-    everything = torch.arange(ARMS)
-    for _ in range(1500):
-        value = (chances * surprises(at)).sum()
-
-        def loss(logits: Tensor, value: Tensor = value) -> Tensor:
-            return soft_loss(inputs_of(logits, everything, REWARDS - value, chances), OBJECTIVE)[0]
-
-        at = at - 10 * gradient(loss, at)
-    best = (REFERENCE + REWARDS / OBJECTIVE.tau).softmax(-1)
-    assert 0.5 * (at.softmax(-1) - best).abs().sum() < 1e-8
+def test_whoever_draws_the_fixed_point_is_the_reference_times_exp_of_reward_over_tau(behaviour: Tensor) -> None:
+    best = (REFERENCE + REWARDS / OBJECTIVE.tau).log_softmax(-1)
     value = OBJECTIVE.tau * (REFERENCE + REWARDS / OBJECTIVE.tau).logsumexp(-1)
-    torch.testing.assert_close(surprises(at), value.expand(ARMS))  # V* = tau log E_ref e^(r / tau), for every arm
+    torch.testing.assert_close(surprises(best), value.expand(ARMS))  # V* = tau log E_ref e^(r / tau), for every arm
+    for logits, stays in ((best, True), (REFERENCE, False)):
+        expected = (behaviour.exp() * surprises(logits)).sum()
+
+        def loss(at: Tensor, expected: Tensor = expected) -> Tensor:
+            return soft_loss(inputs_of(at, torch.arange(ARMS), REWARDS - expected, behaviour.exp()), OBJECTIVE)[0]
+
+        assert (gradient(loss, logits).abs().max() < 1e-12) == stays
 
 
 def test_by_hand() -> None:
@@ -123,42 +108,6 @@ def test_masked_tokens_are_no_part_of_a_log_ratio() -> None:
     assert soft_loss(replace(inputs, reference_logprobs=other), OBJECTIVE)[0] == soft_loss(inputs, OBJECTIVE)[0]
 
 
-def require_same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """The same step, up to rounding."""
-    assert found["loss"] == pytest.approx(wanted["loss"], rel=1e-4)
-    assert found["error"] == pytest.approx(wanted["error"], rel=1e-4)
-    torch.testing.assert_close(found["gradient"], wanted["gradient"], rtol=1e-3, atol=1e-5)
-
-
-def test_a_group_may_lie_in_several_micro_batches() -> None:
-    whole, cut = (step(DistributedContext(ComputeSettings()), room) for room in (512, 60))
-    assert whole is not None
-    assert cut is not None
-    assert cut["parts"] > whole["parts"] == 1
-    require_same(cut, whole)
-    assert whole["gradient"].abs().max() > 1e-4
-
-
 @pytest.mark.slow
 def test_two_ranks_take_the_step_of_one(tmp_path: Path) -> None:
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    command = [sys.executable, *launcher, "-m", "tests.training.objectives.soft_step", str(tmp_path)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
-    alone = step(DistributedContext(ComputeSettings()), 60)
-    assert alone is not None
-    both = json.loads((tmp_path / "step.json").read_text())
-    assert both["parts"] >= 2
-    require_same({**both, "gradient": torch.load(tmp_path / "gradient.pt")}, alone)
-
-
-def test_a_recipe_trains_with_it(tmp_path: Path) -> None:
-    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
-    made = small(objective={"kind": "soft", "tau": 0.2}, steps=2, collector=sizes, evaluation={"data": None})
-    assert objective_of(made.objective).kind == "soft"
-    train(made, Path(), tmp_path / "run")
-    rows = read_metrics(tmp_path / "run")
-    assert len(rows) == 2
-    assert all(row["policy/soft_error"] > 0 for row in rows)
-    assert rows[0]["policy/kl_reference"] == pytest.approx(0, abs=1e-9)
+    require_same(on_two_ranks("soft", tmp_path), alone("soft", 60))

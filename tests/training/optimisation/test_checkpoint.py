@@ -1,15 +1,17 @@
-"""Checkpoints: whole or absent, the last ones kept, and logs cut back to where they were."""
+"""Checkpoints and published models: whole or absent, the last ones kept, logs cut back, and refusals of broken ones."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from curation.records import StoreError
+from curation.policies.checkpoints import folder_revision
+from curation.records import PolicyError, StoreError
 from tests.training.optimisation.test_trainer import samples, solo
 from training.embedded_model import WEIGHTS
 from training.generation.generators import read_weights
@@ -21,7 +23,7 @@ from training.optimisation.checkpoint import (
     restore_trainer,
     save_checkpoint,
 )
-from training.optimisation.model import load_model, load_tokenizer, published_revision
+from training.optimisation.model import MARK, load_model, load_tokenizer, published_revision, save_model
 from training.optimisation.trainer import Trainer
 
 
@@ -37,6 +39,10 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
     found = last_checkpoint(tmp_path)
     assert found is not None
     assert found.step == 1
+    exported, trained = load_model(found.folder / "hf").state_dict(), first.full_state_dict()
+    assert all(torch.equal(exported[name], value) for name, value in trained.items())
+    assert not any(torch.equal(trained[name], value) for name, value in read_weights(WEIGHTS).items())
+    assert published_revision(found.folder / "hf") == folder_revision(found.folder / "hf")
     restore_trainer(found, second)
     figures = [trainer.step(samples(seed=2), GrpoSettings()) for trainer in (first, second)]
     assert figures[0].loss == figures[1].loss
@@ -47,19 +53,9 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
     )
 
 
-def test_the_export_is_the_trained_model(tmp_path: Path) -> None:
+def test_only_the_last_ones_stay_one_without_its_mark_is_none_and_a_damaged_one_is_an_error(tmp_path: Path) -> None:
     trainer = solo()
-    trainer.step(samples(), GrpoSettings())
-    folder = saved(trainer, tmp_path, 1) / "hf"
-    assert published_revision(folder)
-    loaded = load_model(folder).state_dict()
-    assert all(torch.equal(loaded[name], value) for name, value in trainer.full_state_dict().items())
-    assert not any(torch.equal(loaded[name], value) for name, value in read_weights(WEIGHTS).items())
-    assert load_tokenizer(folder).chat_template
-
-
-def test_only_the_last_ones_stay_and_one_without_its_mark_is_none(tmp_path: Path) -> None:
-    trainer = solo()
+    assert last_checkpoint(tmp_path) is None
     for step in (1, 2, 3):
         saved(trainer, tmp_path, step, keep=2)
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["step-00000002", "step-00000003"]
@@ -67,6 +63,13 @@ def test_only_the_last_ones_stay_and_one_without_its_mark_is_none(tmp_path: Path
     found = last_checkpoint(tmp_path)
     assert found is not None
     assert found.step == 2
+    state = found.folder / "state.json"
+    state.write_text(json.dumps({**json.loads(state.read_text()), "format": 99}))
+    with pytest.raises(StoreError, match="format 99"):
+        last_checkpoint(tmp_path)
+    state.write_text("{")
+    with pytest.raises(StoreError, match="damaged"):
+        last_checkpoint(tmp_path)
 
 
 def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(tmp_path: Path) -> None:
@@ -93,18 +96,6 @@ def test_training_goes_on_while_a_checkpoint_is_written_and_one_cut_off_is_none(
     assert all(torch.equal(value, before[name]) for name, value in second.full_state_dict().items())
 
 
-def test_a_damaged_or_foreign_state_is_an_error(tmp_path: Path) -> None:
-    assert last_checkpoint(tmp_path) is None
-    folder = saved(solo(), tmp_path, 1)
-    state = json.loads((folder / "state.json").read_text())
-    (folder / "state.json").write_text(json.dumps({**state, "format": 99}))
-    with pytest.raises(StoreError, match="format 99"):
-        last_checkpoint(tmp_path)
-    (folder / "state.json").write_text("{")
-    with pytest.raises(StoreError, match="damaged"):
-        last_checkpoint(tmp_path)
-
-
 def test_a_log_is_cut_back(tmp_path: Path) -> None:
     log = JsonlLog(tmp_path / "log.jsonl")
     log.append({"step": 1})
@@ -121,3 +112,55 @@ def test_a_log_is_cut_back(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="changed since"):
         short.truncate(10_000)
     short.close()
+
+
+def test_publishing_again_replaces_the_folder_and_leaves_nothing_aside(
+    random_model: Path, other_model: Path, tmp_path: Path
+) -> None:
+    first = save_model(load_model(random_model), load_tokenizer(random_model), tmp_path / "model")
+    (tmp_path / "model" / "stray.txt").write_text("old")
+    second = save_model(
+        load_model(other_model), load_tokenizer(other_model), tmp_path / "model", extra_files={"README.md": "new\n"}
+    )
+    assert first != second == published_revision(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert not (tmp_path / "model" / "stray.txt").exists()
+    assert (tmp_path / "model" / "README.md").read_text() == "new\n"
+
+
+def test_what_is_not_whole_is_refused(random_model: Path, tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"config\.json is missing"):
+        load_model(tmp_path)
+    tokenizer, folder = load_tokenizer(random_model), tmp_path / "model"
+    tokenizer.chat_template = None
+    save_model(load_model(random_model), tokenizer, folder)
+    with pytest.raises(PolicyError, match="no chat template"):
+        load_tokenizer(folder)
+    (folder / MARK).unlink()
+    with pytest.raises(StoreError, match="publish it again"):
+        published_revision(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(PolicyError, match="cannot load this model"):
+        load_model(folder)
+
+
+def test_whoever_overwrites_the_file_does_not_change_a_loaded_model(random_model: Path, tmp_path: Path) -> None:
+    """As ``cp`` does it: in place. Parameters mapped from the file take the new bytes, trained or not."""
+    file = shutil.copytree(random_model, tmp_path / "model") / "model.safetensors"
+    model = load_model(file.parent)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    before = [parameter.clone() for parameter in model.parameters()]
+    file.write_bytes(file.read_bytes())
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert model.get_input_embeddings().weight is model.get_output_embeddings().weight
+
+
+def test_weights_that_are_no_numbers_are_named_before_training(random_model: Path, tmp_path: Path) -> None:
+    model = load_model(random_model)
+    name, value = next(iter(model.named_parameters()))
+    value.data[0, 0] = float("nan")
+    save_model(model, load_tokenizer(random_model), tmp_path / "nan")
+    with pytest.raises(PolicyError, match=f"1 of its tensors hold NaN or infinite weights, the first is {name}"):
+        load_model(tmp_path / "nan", training=True)

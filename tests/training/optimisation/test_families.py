@@ -28,7 +28,6 @@ from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
 from training.optimisation.model import load_model, load_tokenizer, save_model
 from training.optimisation.packing import TrainingSample
-from training.optimisation.recurrent_layers import packing_for
 from training.optimisation.text_part import active_parameters
 from training.optimisation.trainer import Trainer
 
@@ -97,24 +96,6 @@ def test_packed_is_unpacked(folder: Path) -> None:
         torch.testing.assert_close(one.grad / scale, other.grad / scale, atol=1e-3, rtol=0, msg=name)
 
 
-def test_torch_samples_it(folder: Path) -> None:
-    """Requests that join late and end early; log-probabilities as transformers has them for the whole sequences."""
-    model = load_model(folder).requires_grad_(False)
-    engine = DecodingEngine(model, [2], slots=3, temperature=1.0, top_p=1.0)
-    prompts = [one.prompt_ids for one in samples()]
-    requests = [
-        DecodingRequest(tuple(prompt), count, random.Random(count))
-        for prompt, count in zip(prompts, (4, 24, 18), strict=True)
-    ]
-    engine.step(requests[:2])
-    engine.step(requests[2:])
-    while engine.active:
-        engine.step()
-    for request in requests:
-        wanted = plain_logprobs(model, request.prompt_ids, request.token_ids)
-        torch.testing.assert_close(torch.tensor(request.logprobs), wanted, atol=1e-4, rtol=0)
-
-
 def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> None:
     """The saved folder is the checkpoint that was loaded, but for the weights that were trained."""
     values = recipe(optim={"learning_rate": 1e-2, "warmup_steps": 0})
@@ -150,6 +131,23 @@ def test_it_is_trained_saved_and_loaded_again(folder: Path, tmp_path: Path) -> N
     torch.testing.assert_close(engine.model(input_ids=ids).logits, wanted, atol=1e-6, rtol=0)
 
 
+def test_torch_samples_it(folder: Path) -> None:
+    """Requests that join late and end early; log-probabilities as transformers has them for the whole sequences."""
+    model = load_model(folder).requires_grad_(False)
+    engine = DecodingEngine(model, [2], slots=3, temperature=1.0, top_p=1.0)
+    requests = [
+        DecodingRequest(tuple(one.prompt_ids), count, random.Random(count))
+        for one, count in zip(samples(), (4, 24, 18), strict=True)
+    ]
+    engine.step(requests[:2])
+    engine.step(requests[2:])
+    while engine.active:
+        engine.step()
+    for one in requests:
+        wanted = plain_logprobs(model, one.prompt_ids, one.token_ids)
+        torch.testing.assert_close(torch.tensor(one.logprobs), wanted, atol=1e-4, rtol=0)
+
+
 def configuration(folder: Path) -> Any:
     """Without the types of the weights, which are those that are trained."""
 
@@ -171,25 +169,6 @@ def test_the_page_of_families_has_a_row_for_every_family_and_no_other() -> None:
 def test_attention_within_chunks_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="chunks of 8 tokens"):
         PackedPolicy(load_model(make_family("llama4", tmp_path / "llama4")))
-
-
-def test_layers_that_are_not_known_are_not_packed(tmp_path: Path) -> None:
-    model = load_model(make_family("qwen3", tmp_path / "qwen3"))
-    assert packing_for(model, PACKING) == (PACKING, None)
-    model.config.layer_types = ["full_attention", "retention"] * 2
-    packing, note = packing_for(model, PACKING)
-    assert packing.single
-    assert note == (
-        "model qwen3 has layers that may carry a state from token to token, so a micro-batch is one sequence, as with "
-        "packing.single = true."
-    )
-    assert packing_for(model, packing) == (packing, None)
-
-
-def test_a_layer_with_a_state_does_not_run_without_boundaries(tmp_path: Path) -> None:
-    policy = PackedPolicy(load_model(make_family("lfm2", tmp_path / "lfm2")))
-    with pytest.raises(ValueError, match="PackedPolicy"):
-        policy.model(input_ids=torch.tensor([[5, 6, 7]]))
 
 
 def test_what_is_not_trained_must_still_be_there_to_be_saved(tmp_path: Path) -> None:

@@ -1,29 +1,24 @@
 """Families over two sharded processes: a step leaves the weights that one process makes, under the names on disk.
 
-Of every family rank 0 alone reads the weights, and rank 1 gets all of them, to the bit.
+Rank 0 alone reads the weights, and rank 1 gets all of them, to the bit.
 """
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
 from torch import Tensor
 
-from tests.places import ROOT
-from tests.training.families import FAMILIES as EVERY
 from tests.training.families import make_family
-from tests.waiting import PATIENCE_S
+from tests.training.optimisation.ranks import run_on_ranks
 from training.generation.checkpoint_tensors import tensor_shapes
 
 pytestmark = pytest.mark.slow
 
 FAMILIES = ("mistral3", "qwen3_moe", "gpt_oss", "qwen3_next")
+READ = (*FAMILIES, "gemma3", "deepseek_v3", "lfm2", "falcon_h1")
 
 WORKER = """
 import sys
@@ -81,42 +76,11 @@ end_process(0)
 """
 
 
-def end_of(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
-    """Status and errors of ranks that have ended; started once more where they hang.
-
-    A thread of gloo may spin for ever in a buffer's destructor (torch 2.13, seen once in some fifty runs).
-    """
-    for patience_s in (PATIENCE_S / 3, PATIENCE_S):
-        ranks = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-        try:
-            said = ranks.communicate(timeout=patience_s)[1]
-        except subprocess.TimeoutExpired:
-            ranks.terminate()  # torchrun ends its ranks
-            ranks.communicate()
-        else:
-            return ranks.returncode, said
-    raise AssertionError(f"no end within {PATIENCE_S} s")
-
-
 def run_ranks(worker: str, folders: list[Path], out: Path, ranks: int) -> None:
-    """Run the worker on these models in so many processes, which meet whatever this machine is called."""
+    """Run the worker on these models in that many processes."""
     out.mkdir()
     (out / "worker.py").write_text(worker)
-    environment = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "PYTHONWARNINGS": "ignore",
-        "GLOO_SOCKET_IFNAME": "lo",
-    }
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    meeting = ["--nnodes=1", "--master-addr=127.0.0.1", f"--master-port={port}", "--nproc-per-node", str(ranks)]
-    run = ["-m", "torch.distributed.run", *meeting] if ranks > 1 else []
-    command = [sys.executable, *run, str(out / "worker.py"), str(out), *map(str, folders)]
-    status, said = end_of(command, environment)
-    assert status == 0, said
+    run_on_ranks([str(out / "worker.py"), str(out), *map(str, folders)], ranks)
 
 
 def train(folders: list[Path], out: Path, ranks: int) -> dict[str, dict[str, Tensor]]:
@@ -126,7 +90,7 @@ def train(folders: list[Path], out: Path, ranks: int) -> dict[str, dict[str, Ten
 
 
 def test_both_ranks_have_the_weights_that_one_reads(tmp_path: Path) -> None:
-    folders = [make_family(family, tmp_path / family) for family in EVERY]
+    folders = [make_family(family, tmp_path / family) for family in READ]
     run_ranks(READER, folders, tmp_path / "read", 2)
     assert len(list((tmp_path / "read").glob("*-[01]"))) == 2 * len(folders)
 

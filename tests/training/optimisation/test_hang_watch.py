@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.places import ROOT
-from tests.waiting import PATIENCE_S
 from training.optimisation.hang_watch import HUNG, HangWatch
 
 STUCK = """
@@ -47,42 +44,3 @@ def test_who_moves_on_has_all_its_time_again_and_between_tasks_there_is_no_limit
             assert watch.left_s == 900
     now[0] += 10_000
     assert watch.left_s is None
-
-
-def test_nothing_is_watched_where_there_is_no_limit() -> None:
-    watch = HangWatch(0, 0.0, lambda said: pytest.fail(said))
-    with watch.task("step"):
-        watch.moved_on()
-        assert watch.left_s is None
-
-
-RANK = """
-import sys, threading
-from training.config import ComputeSettings
-from training.optimisation.distributed import DistributedContext
-
-context = DistributedContext(ComputeSettings(), 2.0)
-
-def work(share, value):
-    context.watch.moved_on()
-    if context.rank == 1:
-        threading.Event().wait()  # hangs, in no collective
-    context.barrier()
-
-if context.is_rank_zero:
-    context.run_on_all_ranks("step", {"step": work}, None, None)
-else:
-    context.follow({"step": work})
-"""
-
-
-@pytest.mark.slow
-def test_a_hung_rank_ends_all_of_torchruns_processes_and_is_named(tmp_path: Path) -> None:
-    script = tmp_path / "rank.py"
-    script.write_text(RANK)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    assert done.returncode != 0
-    assert "has not moved on for 2 s in task `step`, of which it has done 1 parts" in done.stderr
-    assert f"exitcode  : {HUNG}" in done.stderr

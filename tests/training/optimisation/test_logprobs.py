@@ -1,10 +1,11 @@
-"""Packed against unpacked on a real, tiny, random Llama: the same log-probabilities, losses and gradients."""
+"""Packed against unpacked on a tiny, random Llama; the output layer in bf16; attention as transformers computes it."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from training.config import PackingSettings
 from training.objectives.base import ObjectiveInputs
 from training.objectives.credit import token_weights
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.optimisation.attention import PACKED_ATTENTION, packed_attention, register_packed_attention
+from training.optimisation import block_attention as blocks
+from training.optimisation.attention import attention_kwargs, packed_attention, register_packed_attention
+from training.optimisation.block_attention import AttentionRule, block_attention
 from training.optimisation.collating import collate, pack_samples
 from training.optimisation.logprobs import PackedPolicy, token_scores
 from training.optimisation.memory import LOGIT_ELEMENTS
@@ -70,103 +73,55 @@ def unpacked_logprobs(model: Any, sample: TrainingSample) -> Tensor:
     return scored.gather(-1, tokens[0, start + 1 :, None])[:, 0]
 
 
-def gradients(model: Any) -> dict[str, Tensor]:
-    return {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
-
-
 def unpacked(samples: list[TrainingSample]) -> tuple[float, dict[str, Tensor]]:
-    model, losses = llama(), []
+    """Return the loss and all gradients of sequences one by one."""
+    model, whole = llama(), 0.0
     for sample in samples:
         inputs = ObjectiveInputs(
-            logprobs=unpacked_logprobs(model, sample),
-            generator_logprobs=torch.tensor(sample.generator_logprobs),
-            sequence_index=torch.zeros(len(sample.response_ids), dtype=torch.int64),
-            advantages=torch.tensor([sample.advantage]),
-            token_weights=torch.tensor([sample.token_weight]),
+            unpacked_logprobs(model, sample),
+            torch.tensor(sample.generator_logprobs),
+            torch.zeros(len(sample.response_ids), dtype=torch.int64),
+            torch.tensor([sample.advantage]),
+            torch.tensor([sample.token_weight]),
         )
-        losses.append(grpo_loss(inputs, GrpoSettings())[0])
-    loss: Tensor = torch.stack(losses).sum()
-    loss.backward()  # type: ignore[no-untyped-call]
-    return loss.item(), gradients(model)
+        loss, _ = grpo_loss(inputs, GrpoSettings())
+        loss.backward()  # type: ignore[no-untyped-call]
+        whole += loss.item()
+    return whole, {name: parameter.grad for name, parameter in model.named_parameters()}
 
 
 def packed(
     samples: list[TrainingSample], settings: PackingSettings, logit_elements: int = LOGIT_ELEMENTS
 ) -> tuple[float, dict[str, Tensor]]:
-    """Gradients accumulated over micro-batches."""
+    """Return the same, accumulated over micro-batches."""
     policy, whole = PackedPolicy(llama(), TEMPERATURE, logit_elements=logit_elements), 0.0
     for batch in pack_samples(samples, settings):
-        scores = policy(batch)
-        inputs = ObjectiveInputs(
-            logprobs=scores.logprobs,
-            generator_logprobs=batch.generator_logprobs,
-            sequence_index=batch.sequence_index,
-            advantages=batch.advantages,
-            token_weights=batch.weights,
-            mask=batch.mask,
-        )
+        scores, index = policy(batch).logprobs, batch.sequence_index
+        inputs = ObjectiveInputs(scores, batch.generator_logprobs, index, batch.advantages, batch.weights, batch.mask)
         loss, _ = grpo_loss(inputs, GrpoSettings())
         loss.backward()  # type: ignore[no-untyped-call]
         whole += loss.item()
-    return whole, gradients(policy.model)
+    model: Any = policy.model
+    return whole, {name: parameter.grad for name, parameter in model.named_parameters()}
 
 
-def assert_same(one: tuple[float, dict[str, Tensor]], other: tuple[float, dict[str, Tensor]]) -> None:
-    assert one[0] == pytest.approx(other[0], abs=1e-5)
-    assert one[1].keys() == other[1].keys()
-    for name, wanted in other[1].items():
-        torch.testing.assert_close(
-            one[1][name], wanted, atol=1e-5, rtol=1e-5, msg=lambda text, name=name: f"{name}: {text}"
-        )
-    assert max(float(grad.abs().max()) for grad in other[1].values()) > 0.1  # or agreeing would say little
-
-
-@pytest.mark.parametrize("make", [some_samples, some_groups])
-@pytest.mark.parametrize("room", [32, 80, 1000])
-@pytest.mark.parametrize("elements", [1, 5 * VOCABULARY, 10**6])
+@pytest.mark.parametrize(
+    ("make", "room", "elements"), [(some_samples, 1000, 1), (some_groups, 80, 5 * VOCABULARY), (some_groups, 32, 10**6)]
+)
 def test_packed_and_unpacked_agree(make: Callable[[], list[TrainingSample]], room: int, elements: int) -> None:
     samples = make()
-    assert_same(packed(samples, PackingSettings(micro_batch_tokens=room), elements), unpacked(samples))
+    (loss, found), (alone, wanted) = (
+        packed(samples, PackingSettings(micro_batch_tokens=room), elements),
+        unpacked(samples),
+    )
+    assert loss == pytest.approx(alone, abs=1e-5)
+    assert found.keys() == wanted.keys()
+    for name, gradient in wanted.items():
+        torch.testing.assert_close(found[name], gradient, atol=1e-5, rtol=1e-5, msg=name)
+    assert max(float(gradient.abs().max()) for gradient in wanted.values()) > 0.1  # or agreeing would say little
 
 
-@pytest.mark.parametrize("make", [some_samples, some_groups])
-def test_the_order_of_sequences_does_not_matter(make: Callable[[], list[TrainingSample]]) -> None:
-    samples, settings = make(), PackingSettings(micro_batch_tokens=64)
-    shuffled = random.Random(3).sample(samples, len(samples))
-    assert_same(packed(shuffled, settings), packed(samples, settings))
-
-
-def test_no_sequence_sees_another() -> None:
-    policy = PackedPolicy(llama())
-    first, second, other = some_samples(3)
-    one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
-    tail = len(second.response_ids)
-    torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=0, rtol=0)
-
-
-def test_no_response_sees_another_of_its_prompt() -> None:
-    policy = PackedPolicy(llama())
-    first, second, other = some_groups(3)
-    one, two = policy(collate([first, second], (0, 1))), policy(collate([other, second], (0, 1)))
-    assert collate([first, second], (0, 1)).unrolled is not None
-    tail = len(second.response_ids)
-    torch.testing.assert_close(one.logprobs[-tail:], two.logprobs[-tail:], atol=1e-6, rtol=1e-6)
-
-
-@pytest.mark.parametrize("family", ["Llama", "Qwen2", "Qwen3", "Mistral"])
-def test_the_packed_masks_of_transformers_agree(family: str) -> None:
-    """The same row through sdpa with the mask that transformers makes from the positions."""
-    batch = collate(some_samples(5), tuple(range(5)))
-    scores = PackedPolicy(llama(family=family), TEMPERATURE)(batch)
-    theirs = llama(family=family)
-    theirs.set_attn_implementation("sdpa")
-    out = theirs(input_ids=batch.input_ids[None], position_ids=batch.position_ids[None], use_cache=False)
-    logits = out.logits[0, batch.logit_positions] / TEMPERATURE
-    wanted = logits.log_softmax(-1).gather(-1, batch.targets[:, None])[:, 0]
-    torch.testing.assert_close(scores.logprobs, wanted, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("rows", [1, 4, 100])
+@pytest.mark.parametrize("rows", [1, 4])
 def test_chunks_give_the_scores_and_gradients_of_the_whole(rows: int) -> None:
     chance = torch.Generator().manual_seed(0)
     hidden = torch.randn(11, 8, generator=chance, dtype=torch.float32)
@@ -187,16 +142,6 @@ def test_chunks_give_the_scores_and_gradients_of_the_whole(rows: int) -> None:
 
     for found, wanted in zip(graded(True), graded(False), strict=True):
         torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
-
-
-def test_an_entropy_that_is_only_looked_at_has_no_gradient() -> None:
-    hidden = torch.randn(5, 8, requires_grad=True)
-    scores = token_scores(
-        hidden, torch.zeros(5, dtype=torch.int64), torch.nn.Linear(8, 7), chunk_rows=2, entropy="value"
-    )
-    assert scores.logprobs.requires_grad
-    assert scores.entropy is not None
-    assert not scores.entropy.requires_grad
 
 
 class Largest(TorchDispatchMode):
@@ -225,37 +170,47 @@ def test_no_tensor_of_tokens_times_vocabulary_exists() -> None:
     assert weight.numel() < len(batch.targets) * VOCABULARY
 
 
-def test_the_attention_does_not_run_without_boundaries() -> None:
+def test_in_bf16_the_output_layers_gradient_is_added_up_in_fp32_and_rounded_once() -> None:
+    """It is that of the summed log-probabilities: each logit as bf16 has it, then multiplied and added up in fp64."""
+    model, batch = llama().bfloat16(), collate(some_samples(), tuple(range(9)))
+    PackedPolicy(model, TEMPERATURE)  # its attention
+    with torch.no_grad():
+        hidden = model.base_model(
+            input_ids=batch.input_ids[None],
+            position_ids=batch.position_ids[None],
+            use_cache=False,
+            **attention_kwargs(batch),
+        ).last_hidden_state[0, batch.logit_positions]
+        of_logits = -(model.lm_head(hidden).float() / TEMPERATURE).softmax(-1)
+        of_logits.scatter_add_(1, batch.targets[:, None], torch.ones(len(batch.targets), 1))
+        wanted = (of_logits / TEMPERATURE).bfloat16().double().T @ hidden.double()
+    for elements in (VOCABULARY, 10**6):  # a chunk a row, as a large vocabulary has it, and all at once
+        model = llama().bfloat16()
+        PackedPolicy(model, TEMPERATURE, logit_elements=elements)(batch).logprobs.sum().backward()
+        found = model.lm_head.weight.grad
+        assert found.dtype == torch.bfloat16
+        assert ((found.double() - wanted).abs() <= wanted.abs() * 2**-8 + 1e-6).all()
+
+
+def test_what_the_attention_or_the_logits_do_that_is_not_known_is_refused() -> None:
     model = llama()
     model.set_attn_implementation(register_packed_attention())
-    with pytest.raises(ValueError, match="PackedPolicy"):
+    with pytest.raises(ValueError, match="PackedPolicy"):  # no boundaries of sequences
         model(input_ids=torch.tensor([[1, 2, 3]]))
-
-
-def test_what_the_attention_does_not_know_is_refused() -> None:
-    tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
-    edges = torch.tensor([0, 3], dtype=torch.int32)
-    module = torch.nn.Identity()
-    with pytest.raises(ConfigError, match="position_bias"):
-        packed_attention(module, *tensors, None, cu_seq_lens_q=edges, max_length_q=3, position_bias=tensors[0])
-    with pytest.raises(ConfigError, match="look ahead"):
-        packed_attention(module, *tensors, None, cu_seq_lens_q=edges, max_length_q=3, is_causal=False)
-    with pytest.raises(ConfigError, match="dropout"):
-        packed_attention(module, *tensors, None, 0.1, cu_seq_lens_q=edges, max_length_q=3)
-
-
-def test_a_model_that_changes_its_logits_in_an_unknown_way_is_refused() -> None:
-    model = llama()
     model.config.logit_scale = 0.5
     with pytest.raises(ConfigError, match="logit_scale"):
         PackedPolicy(model)
-
-
-def test_attention_within_chunks_is_refused() -> None:
-    model = llama()
-    model.config.layer_types, model.config.attention_chunk_size = ["chunked_attention", "full_attention"], 8
-    with pytest.raises(ConfigError, match="chunks of 8 tokens"):
-        PackedPolicy(model)
+    tensors = [torch.randn(1, 2, 3, 4) for _ in range(3)]
+    edges = {"cu_seq_lens_q": torch.tensor([0, 3], dtype=torch.int32), "max_length_q": 3}
+    attend: Any = packed_attention
+    refused: dict[str, dict[str, Any]] = {
+        "position_bias": {"position_bias": tensors[0]},
+        "look ahead": {"is_causal": False},
+        "dropout": {"dropout": 0.1},
+    }
+    for said, more in refused.items():
+        with pytest.raises(ConfigError, match=said):
+            attend(torch.nn.Identity(), *tensors, None, **edges, **more)
 
 
 @pytest.mark.gpu
@@ -274,8 +229,59 @@ def test_flash_attention_agrees_with_one_call_per_sequence(window: int | None) -
     torch.testing.assert_close(found.float().cpu(), wanted, atol=2e-2, rtol=2e-2)
 
 
-def test_the_name_is_registered() -> None:
-    from transformers import AttentionInterface
+LENGTH, SCALING = 37, 0.4
 
-    register_packed_attention()
-    assert PACKED_ATTENTION in AttentionInterface().valid_keys()
+
+def heads() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Queries of four heads, keys and values of two, and sinks; they want gradients."""
+    chance = torch.Generator().manual_seed(0)
+    shapes = [(3, 4, LENGTH, 8), (3, 2, LENGTH, 8), (3, 2, LENGTH, 8), (4,)]
+    query, key, value, sinks = (torch.randn(shape, generator=chance).requires_grad_() for shape in shapes)
+    return query, key, value, sinks
+
+
+def eager_attention(family: str, window: int | None, softcap: float | None) -> tuple[Tensor, ...]:
+    """What transformers makes of them, with the mask spelled out, and the gradients."""
+    import importlib
+
+    models: Any = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    query, key, value, sinks = heads()
+    own, other = torch.arange(LENGTH)[:, None], torch.arange(LENGTH)
+    seen = (other <= own) & (other > own - (window or LENGTH))
+    mask = torch.zeros(LENGTH, LENGTH).masked_fill(~seen, float("-inf"))[None, None]
+    layer = SimpleNamespace(num_key_value_groups=2, training=False, sinks=sinks)
+    more = {"softcap": softcap} if softcap is not None else {}
+    output, _ = models.eager_attention_forward(layer, query, key, value, mask, scaling=SCALING, dropout=0.0, **more)
+    made: Tensor = output.transpose(1, 2)
+    wanted = [query, key, value] + [sinks] * (family == "gpt_oss")
+    return made, *torch.autograd.grad((made * made.detach().cos()).sum(), wanted)
+
+
+def our_attention(window: int | None, softcap: float | None, *, with_sinks: bool) -> tuple[Tensor, ...]:
+    query, key, value, sinks = heads()
+    made = block_attention(query, key, value, AttentionRule(SCALING, window, sinks if with_sinks else None, softcap))
+    wanted = [query, key, value] + [sinks] * with_sinks
+    return made, *torch.autograd.grad((made * made.detach().cos()).sum(), wanted)
+
+
+@pytest.mark.parametrize(
+    ("family", "window", "softcap", "scores"),
+    [  # many blocks of scores, and all in one
+        ("gpt_oss", None, None, 1),
+        ("gpt_oss", 5, None, 2**24),
+        ("gemma2", None, 1.5, 2**24),
+        ("gemma2", 17, 1.5, 1),
+        ("llama", 1, None, 1),
+    ],
+)
+def test_it_is_transformers_own(
+    family: str, window: int | None, softcap: float | None, scores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "_SCORES", scores)
+    monkeypatch.setattr(blocks, "_FEWEST", 5)
+    for found, wanted in zip(
+        our_attention(window, softcap, with_sinks=family == "gpt_oss"),
+        eager_attention(family, window, softcap),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, wanted, atol=2e-6, rtol=1e-5)

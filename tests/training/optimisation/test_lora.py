@@ -19,11 +19,9 @@ from tests.training.optimisation.test_families_ranks import WORKER, run_ranks
 from tests.training.optimisation.test_trainer import recipe, samples
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
-from training.optimisation import trainer as trainer_module
 from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
 from training.optimisation.checkpoint_names import to_model_names
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.memory import ModelShape, estimate_memory
 from training.optimisation.model import load_model, load_tokenizer
 from training.optimisation.trainer import Trainer
 
@@ -70,58 +68,6 @@ def test_the_policy_begins_as_the_model_and_its_merged_weights_say_the_same_afte
 
 
 @needs_peft
-def test_only_adapters_are_trained_and_every_linear_layer_has_one() -> None:
-    trainer = adapted()
-    trained = {name for name, value in trainer.model.named_parameters() if value.requires_grad}
-    linear = {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
-    assert {name.split(".")[-4] for name in trained} == linear
-    layers = trainer.model.config.num_hidden_layers
-    assert len(trained) == 2 * len(linear) * layers
-    held = sum(len(group["params"]) for group in trainer.optimiser.param_groups)
-    assert held == len(trained)
-
-
-@needs_peft
-def test_what_training_holds_is_what_is_estimated() -> None:
-    trainer = adapted()
-    trainer.step(samples(), STEP)
-    config: Any = trainer.model.config
-    kv_heads, width = config.num_key_value_heads, config.hidden_size // config.num_attention_heads
-    heads = (config.num_attention_heads, kv_heads, width, config.intermediate_size)
-    shape = ModelShape(config.vocab_size, config.hidden_size, config.num_hidden_layers, *heads, tie_embeddings=True)
-    held = list(trainer.model.parameters())
-    held += [value.grad for value in trainer.model.parameters() if value.grad is not None]
-    held += [one for state in trainer.optimiser.state.values() for one in state.values() if one.numel() > 1]
-    estimate = estimate_memory(shape, 1, 512, dtype_bytes=4, lora_rank=LORA["rank"])
-    assert sum(value.nbytes for value in held) == pytest.approx(estimate.states, rel=0.01)
-    assert estimate.states < 0.6 * estimate_memory(shape, 1, 512, dtype_bytes=4).states
-    trained = sum(value.numel() for value in trainer.model.parameters() if value.requires_grad)
-    assert shape.adapter_parameters(LORA["rank"]) == trained
-
-
-@needs_peft
-def test_gradients_are_those_of_the_merged_weights_by_the_chain_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainer_module, "MAX_GRAD_NORM", 1e9)
-    trainer = adapted(optim=AT_ONCE)
-    chance = torch.Generator().manual_seed(3)
-    for name, value in trainer.model.named_parameters():
-        if ".lora_B." in name:
-            value.data = 0.05 * torch.randn(value.shape, generator=chance)
-    whole = plain(trainer)
-    before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
-    for one in (trainer, whole):
-        one.step(samples(), STEP)
-    taken, wanted = (dict(one.model.named_parameters()) for one in (trainer, whole))
-    stems = [name.removesuffix(".base_layer.weight") for name in taken if name.endswith(".base_layer.weight")]
-    assert len(stems) == 7 * trainer.model.config.num_hidden_layers
-    for stem in stems:
-        a, b = (f"{stem}.lora_{letter}.default.weight" for letter in "AB")
-        of_weight = 2.0 * wanted[f"{stem}.weight"].grad  # alpha / rank
-        torch.testing.assert_close(taken[a].grad, before[b].T @ of_weight, rtol=1e-3, atol=1e-6)
-        torch.testing.assert_close(taken[b].grad, of_weight @ before[a].T, rtol=1e-3, atol=1e-6)
-
-
-@needs_peft
 def test_a_checkpoint_holds_adapters_alone_and_goes_on_to_the_bit(tmp_path: Path) -> None:
     trainer = adapted()
     trainer.step(samples(), STEP)
@@ -149,7 +95,7 @@ def test_a_checkpoint_holds_adapters_alone_and_goes_on_to_the_bit(tmp_path: Path
 
 
 @needs_peft
-@pytest.mark.parametrize("family", ["mistral3", "mixtral", "qwen3_next"])
+@pytest.mark.parametrize("family", ["mistral3", "mixtral"])
 def test_exports_are_the_merged_model_and_adapters_that_peft_loads(tmp_path: Path, family: str) -> None:
     from peft import PeftModel
 
@@ -188,14 +134,10 @@ def test_two_ranks_leave_the_merged_weights_of_one(tmp_path: Path) -> None:
             assert ((two[name] - value).abs() <= 2e-4).float().mean() > 0.999, (folder.name, name)
 
 
-def test_a_reference_that_follows_and_adapters_are_refused() -> None:
+def test_what_adapters_cannot_do_or_lack_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     objective = {"kind": "grpo", "kl_coef": 0.1, "reference_ema": 0.9}
     with pytest.raises(ValidationError, match=r"\[lora\] trains adapters; leave one of them out"):
         recipe(lora=LORA, objective=objective)
-
-
-def test_without_peft_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
-    made = recipe(lora={"rank": 4})
     with pytest.raises(ConfigError, match=r"\[lora\] needs peft.*goldilocks-rl\[lora\]"):
-        Trainer(WEIGHTS, made, DistributedContext(made.compute))
+        adapted()

@@ -6,9 +6,6 @@ Their checkpoints are written while they go on. A round that rank 0 cannot colla
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +14,8 @@ from typing import Any
 import pytest
 from torch.distributed.tensor import DTensor
 
-from tests.places import ROOT
-from tests.training.optimisation.test_look_ahead import half_marked
+from tests.training.optimisation.ranks import run_on_ranks
+from tests.training.optimisation.test_packing import half_marked
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
@@ -29,7 +26,7 @@ from training.optimisation.model import load_model, load_tokenizer
 from training.optimisation.packing import PackingError
 from training.optimisation.trainer import Trainer
 
-PATIENCE_S = 900
+pytestmark = pytest.mark.slow
 
 
 def two_steps(trainer: Trainer, run: Path) -> list[list[float]]:
@@ -106,35 +103,19 @@ def work(out: Path) -> None:
     dist.destroy_process_group()
 
 
-def by_two_ranks(out: Path) -> Path:
-    """Run `work` in two processes."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    run = ["-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
-    command = [sys.executable, *run, f"--master-port={port}", "-m", __name__, str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo"}  # no look-up of this host's name
-    ended = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert ended.returncode == 0, ended.stderr[-3000:]
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return what `work` left in two processes."""
+    out = tmp_path_factory.mktemp("ranks")
+    run_on_ranks(["-m", __name__, str(out)])
     return out
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return by_two_ranks(tmp_path_factory.mktemp("ranks"))
-
-
-def check_steps(figures: Path, tmp_path: Path) -> None:
-    """Compare the steps of two ranks with those of one."""
-    first, second, again = json.loads(figures.read_text())
+def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path) -> None:
+    first, second, again = json.loads((done / "steps.json").read_text())
     assert again == second  # bit by bit from the checkpoint, which was written meanwhile
     for taken, alone in zip((first, second), two_steps(solo(), tmp_path), strict=False):
         assert taken == pytest.approx(alone, rel=1e-4)
-
-
-@pytest.mark.slow
-def test_two_ranks_take_the_steps_of_one(done: Path, tmp_path: Path) -> None:
-    check_steps(done / "steps.json", tmp_path)
 
 
 def test_a_round_that_is_not_collated_ends_the_step_on_both(done: Path) -> None:

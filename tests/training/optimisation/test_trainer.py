@@ -1,8 +1,10 @@
-"""Optimiser steps: learning, micro-batches, checkpointed activations, bf16, and gradients that are no number."""
+"""Optimiser steps: micro-batches, checkpointed activations, bf16, scores beside training, and numbers that are none."""
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +12,12 @@ import pytest
 import torch
 
 from tests.training.students import student
-from training.config import ComputeSettings
 from training.embedded_model import WEIGHTS
+from training.objectives.base import GroupWeights
 from training.objectives.grpo import GrpoSettings
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.packing import PackingError, TrainingSample
+from training.optimisation.packing import TrainingSample
+from training.optimisation.second_pass import far_share, reweighed
 from training.optimisation.trainer import Trainer, TrainingError
 from training.recipe import TrainRecipe
 
@@ -60,20 +63,13 @@ def gradient(trainer: Trainer) -> torch.Tensor:
     return torch.cat([part.flatten() for part in parts])
 
 
-def test_a_step_makes_good_tokens_likelier() -> None:
-    trainer = solo(optim={"warmup_steps": 0})
-    made = samples()
-    losses = [trainer.step(made, GrpoSettings(eps_high=100.0)).loss for _ in range(5)]
-    assert losses[-1] < losses[0]
-    assert trainer.steps_taken == 5
-
-
 def test_figures_are_those_of_the_minibatch() -> None:
     trainer = solo()
-    made = samples()
+    made = [replace(one, mask=[False, *[True] * (len(one.response_ids) - 1)]) for one in samples()]
     figures = trainer.step(made, GrpoSettings())
     assert figures.model_tokens == sum(sample.length for sample in made)
-    assert figures.trained_tokens == sum(len(sample.response_ids) for sample in made)
+    assert figures.trained_tokens == sum(len(sample.response_ids) - 1 for sample in made)
+    assert figures.statistics["entropy"].count == figures.trained_tokens
     assert figures.learning_rate == pytest.approx(5e-4)  # the first of two steps of warm-up
     assert figures.gradient_norm > 0
     assert 0 <= figures.padding_share < 1
@@ -81,39 +77,23 @@ def test_figures_are_those_of_the_minibatch() -> None:
     assert figures.statistics["entropy"].value > 0
 
 
-def test_tokens_that_are_masked_are_not_counted() -> None:
-    made = [replace(one, mask=[False, *[True] * (len(one.response_ids) - 1)]) for one in samples()]
-    figures = solo().step(made, GrpoSettings())
-    assert figures.trained_tokens == sum(len(one.response_ids) - 1 for one in made)
-    assert figures.statistics["entropy"].count == figures.trained_tokens
-
-
-def test_a_shared_prompt_counts_once_and_changes_nothing() -> None:
+def test_a_shared_prompt_micro_batches_and_checkpointed_activations_change_nothing() -> None:
     made = [replace(one, prompt_ids=[1, 5, 6, 7]) for one in samples()]
-    trainer, apart = solo(), solo(packing={"micro_batch_tokens": 24})
-    figures, scattered = (one.step(made, GrpoSettings()) for one in (trainer, apart))
+    trainer, apart, saved = (
+        solo(),
+        solo(packing={"micro_batch_tokens": 24}),
+        solo(compute={"activation_checkpointing": True}),
+    )
+    figures, scattered, spared = (one.step(made, GrpoSettings()) for one in (trainer, apart, saved))
     told = sum(len(one.response_ids) for one in made)
     assert figures.model_tokens == 4 + told
     assert figures.shared_prompt_share == pytest.approx(28 / (32 + told))
     assert scattered.model_tokens > figures.model_tokens
-    assert scattered.loss == pytest.approx(figures.loss, abs=1e-6)
-    assert torch.allclose(gradient(apart), gradient(trainer), atol=1e-6)
+    assert [scattered.loss, spared.loss] == pytest.approx([figures.loss] * 2, abs=1e-6)
+    assert all(torch.allclose(gradient(one), gradient(trainer), atol=1e-6) for one in (apart, saved))
 
 
-def test_micro_batches_and_checkpointed_activations_do_not_change_the_step() -> None:
-    plain, cut, saved = (
-        solo(),
-        solo(packing={"micro_batch_tokens": 40}),
-        solo(compute={"activation_checkpointing": True}),
-    )
-    figures = [trainer.step(samples(), GrpoSettings()) for trainer in (plain, cut, saved)]
-    assert figures[1].micro_batches > figures[0].micro_batches
-    for trainer, one in zip((cut, saved), figures[1:], strict=True):
-        assert one.loss == pytest.approx(figures[0].loss, abs=1e-6)
-        assert torch.allclose(gradient(trainer), gradient(plain), atol=1e-6)
-
-
-def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
+def test_bf16_keeps_fp32_weights_gives_bf16_to_the_generators_and_flips_them_there_and_back() -> None:
     made = recipe(compute={"dtype": "bfloat16"}, optim={"warmup_steps": 0})
     ranks = DistributedContext(made.compute)
     try:
@@ -124,27 +104,58 @@ def test_bf16_keeps_fp32_weights_and_gives_bf16_to_the_generators() -> None:
         assert figures.loss == pytest.approx(exact.loss, rel=0.05, abs=1e-3)
         assert all(value.dtype == torch.float32 for value in trainer.policy.parameters())
         assert all(value.dtype == torch.bfloat16 for value in trainer.full_state_dict().values())
-        assert trainer.full_state_dict().keys() == plain.full_state_dict().keys()
+        before, scored = trainer.full_state_dict(), torch.cat(trainer.scorer.logprobs(samples()))
+        assert before.keys() == plain.full_state_dict().keys()
+        before = {name: value.clone() for name, value in before.items()}
+        trainer.scorer.flip_weights()
+        assert all(not torch.equal(value, before[name]) for name, value in trainer.full_state_dict().items())
+        assert (torch.cat(trainer.scorer.logprobs(samples())) - scored).abs().mean() > 0.2
+        trainer.scorer.flip_weights()
+        assert all(torch.equal(value, before[name]) for name, value in trainer.full_state_dict().items())
+        assert torch.equal(torch.cat(trainer.scorer.logprobs(samples())), scored)
     finally:
         ranks.close()
 
 
-def test_a_gradient_that_is_no_number_ends_the_run() -> None:
-    broken = samples()
-    broken[0] = TrainingSample(
-        broken[0].prompt_ids, broken[0].response_ids, broken[0].generator_logprobs, float("nan"), 1.0
-    )
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (0, "no finite numbers before any step: look for NaN in its weights"),
+        (1, r"an earlier step broke the weights; .* lower optim.learning_rate"),
+    ],
+)
+def test_a_broken_model(steps: int, said: str) -> None:
+    trainer = solo()
+    for _ in range(steps):
+        trainer.step(samples(), GrpoSettings())
+    with torch.no_grad():
+        next(trainer.policy.parameters()).fill_(math.nan)
+    with pytest.raises(TrainingError, match=said):
+        trainer.step(samples(), GrpoSettings())
+
+
+def test_an_advantage_that_is_no_number_and_an_overflow_in_the_backward_pass() -> None:
+    trainer = solo()
+    broken = [replace(one, advantage=math.nan) for one in samples()]
     with pytest.raises(TrainingError, match=r"the loss is nan, while all log-probabilities are finite: an advantage"):
-        solo().step(broken, GrpoSettings())
+        trainer.step(broken, GrpoSettings())
+    own = [one.tolist() for one in trainer.scorer.logprobs(samples())]
+    made = [
+        replace(one, generator_logprobs=logprobs, token_weight=1e30)
+        for one, logprobs in zip(samples(), own, strict=True)
+    ]
+    with pytest.raises(TrainingError, match="close to the generator's: the backward pass overflows"):
+        trainer.step(made, GrpoSettings())
 
 
-def test_a_sample_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(PackingError, match="room"):
-        solo(packing={"micro_batch_tokens": 8}).step(samples(), GrpoSettings())
+def stored(tokens: int, max_distance: float | None) -> TrainingSample:
+    return TrainingSample([1], [5] * tokens, None, 1.0, 0.25, max_distance=max_distance)
 
 
-def test_a_process_alone_needs_no_group() -> None:
-    ranks = DistributedContext(ComputeSettings())
-    assert (ranks.world_size, ranks.rank, ranks.is_rank_zero, ranks.sharded) == (1, 0, True, False)
-    assert ranks.run_on_all_ranks("double", {"double": lambda shares, value: (shares, 2 * value)}, None, 2) == (None, 4)
-    ranks.close()
+def test_a_stored_sample_weighs_nothing_where_its_ratio_is_too_far_either_way() -> None:
+    made = [stored(4, 0.5), stored(4, 0.5), stored(4, 0.5), stored(2, 0.5), stored(4, None)]
+    sums: Mapping[int, float] = {0: 1.9, 1: 2.1, 2: -2.1, 3: 1.9, 4: 50.0}  # half a nat for each of its tokens
+    weighed = reweighed(made, sums, GroupWeights(torch.zeros(5, dtype=torch.float64)))
+    assert [one.token_weight for one in weighed] == [0.25, 0.0, 0.0, 0.0, 0.25]
+    share = far_share(weighed)
+    assert (share.reduction, share.value, share.count) == ("mean", 0.75, 4.0)  # the last one was sampled

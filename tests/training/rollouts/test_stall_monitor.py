@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from curation.policies.completions import TokenCompletion
 from curation.records import Outcome
-from training.config import CollectorSettings
 from training.objectives.credit import filter_group
 from training.rewards import Reward
 from training.rollouts.rollouts import Rollout
-from training.rollouts.stall_monitor import StallMonitor, fate_of, stall_thresholds
-
-COLLECTOR = CollectorSettings(group_size=4, n_async=8, n_batch=8)
+from training.rollouts.stall_monitor import StallMonitor
 
 
 def rollout(reward: Reward, finish: str = "stop", text: str = "17 + 25 is 42") -> Rollout:
@@ -29,77 +24,38 @@ CUT = rollout(Reward(format_error="does not start with <think>"), "length")
 EXCLUDED = rollout(Reward(excluded_by="timeout"))
 
 
-def monitor(said: list[str], warn_after: int, stop_after: int | None = None) -> StallMonitor:
-    return StallMonitor((warn_after, stop_after or 4 * warn_after), said.append)
-
-
 def finish(watched: StallMonitor, *group: Rollout) -> None:
     watched.record_group(group, filter_group([one.reward for one in group], "reward"))
-
-
-def test_fates() -> None:
-    assert fate_of(BROKEN) == "format: does not start with <think>"
-    assert fate_of(CUT) == "cut off"
-    assert fate_of(EXCLUDED) == "verifier: timeout"
-    assert [fate_of(WRONG), fate_of(CORRECT)] == ["wrong", "correct"]
-    assert fate_of(replace(CORRECT, completion=CUT.completion)) == "correct"
-
-
-def test_thresholds_follow_the_collector_and_hold_sixteen_groups_at_least() -> None:
-    assert stall_thresholds(COLLECTOR) == (64, 256)
-    assert stall_thresholds(CollectorSettings()) == (4096, 16384)
-
-
-def test_it_speaks_once_and_then_asks_for_the_end() -> None:
-    said: list[str] = []
-    watched = monitor(said, 8)
-    finish(watched, BROKEN, BROKEN, BROKEN, CUT)
-    assert not said
-    for _ in range(6):
-        finish(watched, BROKEN, BROKEN, BROKEN, CUT)
-        assert not watched.is_stalled
-    assert len(said) == 1
-    finish(watched, BROKEN, BROKEN, BROKEN, CUT)
-    assert watched.is_stalled
-    assert len(said) == 1
-    report = watched.report()
-    assert report.startswith("32 attempts without a group to train on.")
-    assert "format: does not start with <think> 24, cut off 8; groups: none_correct 8." in report
-    assert "Commonest (75 %): format: does not start with <think>: " in report
-    assert "chat template" in report
-    assert report.endswith('problem p1, 3 tokens: "17 + 25 is 42"')
-
-
-def test_a_group_to_train_on_begins_anew() -> None:
-    said: list[str] = []
-    watched = monitor(said, 8)
-    for _ in range(20):  # one trainable group in three: it neither speaks nor ends
-        finish(watched, BROKEN, BROKEN, BROKEN, BROKEN)
-        watched.record_failure("p1", "engine gone")
-        finish(watched, CORRECT, WRONG, BROKEN, BROKEN)
-        assert watched.attempts == 0
-    assert not said
 
 
 @pytest.mark.parametrize(
     ("group", "commonest"),
     [
-        ((CORRECT,) * 4, "Commonest (100 %): correct: the problems are too easy"),
-        ((WRONG,) * 4, "Commonest (100 %): wrong: the problems are too hard"),
-        ((EXCLUDED,) * 4, "Commonest (100 %): verifier: timeout: the verifier could not judge"),
-        ((CUT,) * 4, "Commonest (100 %): cut off: raise `max_tokens`"),
+        (CORRECT, "Commonest (100 %): correct: the problems are too easy"),
+        (WRONG, "Commonest (100 %): wrong: the problems are too hard"),
+        (EXCLUDED, "Commonest (100 %): verifier: timeout: the verifier could not judge"),
+        (CUT, "Commonest (100 %): cut off: raise `max_tokens`"),
+        (BROKEN, "Commonest (100 %): format: does not start with <think>: "),
     ],
 )
-def test_each_commonest_fate_has_its_advice(group: tuple[Rollout, ...], commonest: str) -> None:
+def test_it_speaks_once_with_the_advice_of_the_commonest_fate_and_then_asks_for_the_end(
+    group: Rollout, commonest: str
+) -> None:
     said: list[str] = []
-    watched = monitor(said, 4)
-    finish(watched, *group)
-    assert commonest in said[0]
+    watched = StallMonitor((8, 32), said.append)
+    for _ in range(8):
+        assert not watched.is_stalled
+        finish(watched, *[group] * 4)
+    (text,) = said
+    assert commonest in text
+    assert watched.is_stalled
+    finish(watched, CORRECT, WRONG, CORRECT, WRONG)  # a group to train on begins anew
+    assert watched.attempts == 0
 
 
 def test_failed_generations_count_at_once_and_several_ways_to_break_the_format_are_one_kind() -> None:
     said: list[str] = []
-    watched = monitor(said, 3, 7)
+    watched = StallMonitor((3, 7), said.append)
     for _ in range(3):
         watched.record_failure("p2", "no server answers\x1b[2J")
     assert "generation failed 3; groups: none finished" in said[0]
@@ -108,7 +64,3 @@ def test_failed_generations_count_at_once_and_several_ways_to_break_the_format_a
     finish(watched, *ways)
     assert watched.is_stalled
     assert "Commonest (57 %): format: 2 <think>" in watched.report()  # 4 of 7 broke it, each in its way
-
-
-def test_a_step_without_an_attempt_is_reported_as_such() -> None:
-    assert "no attempt was made" in monitor([], 100).report()

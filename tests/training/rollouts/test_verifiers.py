@@ -1,21 +1,32 @@
-"""The loop's verifiers: math by workers, code by the sandbox, one seed a group; tasks from data."""
+"""An attempt's way through form, verifier and reward; doubtful verdicts put to a model; tasks from data."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import pytest
 
+from curation.policies.completions import TokenCompletion
+from curation.policies.endpoint import Endpoint
+from curation.prompts import PLAIN
 from curation.publish.export import CURATED
+from curation.questions.doubtful_verdicts import PROMPT
 from curation.records import TEST, Domain, Outcome, PromptRequest, SourceError, VerifierError
+from curation.verify.judge_worker import DOUBTFUL
 from curation.verify.math_judge import Verdict
 from curation.verify.programs.problem import CodeProblem, CodeTest
+from tests.curation.policies.test_endpoint import StandIn, settings
 from training.config import RewardSettings
+from training.embedded_model import WEIGHTS
 from training.embedded_model.problems import Split
-from training.recipe import CuratedData, EmbeddedData
+from training.optimisation.model import load_tokenizer
+from training.recipe import CuratedData
+from training.rollouts.doubtful import FILE, DoubtfulVerdicts
+from training.rollouts.rollouts import Rollout, RolloutRunner, decode_rollout, encode_rollout
 from training.rollouts.tasks import TrainingTask, load_tasks
 from training.rollouts.verifiers import Verifiers
 
@@ -47,13 +58,6 @@ def code() -> Iterator[Verifiers]:
         pytest.skip(f"no sandbox here: {error}")
 
 
-def test_math() -> None:
-    with Verifiers([FIVE], 1, RewardSettings()) as judges:
-        said = [f"<think>…</think>\\boxed{{{answer}}}" for answer in ("5", "6", "\\frac{10}{2}")]
-        outcomes = [verdict.outcome for verdict in asked(judges, FIVE, *said)]
-    assert outcomes == [Outcome.CORRECT, Outcome.WRONG, Outcome.CORRECT]
-
-
 def test_math_is_judged_by_what_the_statement_asks_for() -> None:
     rope = TrainingTask(PromptRequest("rope", "How long is the rope in metres?", Domain.MATH, "en"), "31")
     with Verifiers([rope], 1, RewardSettings()) as judges:
@@ -67,12 +71,9 @@ def test_code_with_the_share_of_tests_passed(code: Verifiers) -> None:
     found = asked(code, SUM, program(right), program("input()\nprint(3)"), "<think>…</think>no program")
     assert [verdict.outcome for verdict in found] == [Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER]
     assert [verdict.passed for verdict in found] == [1.0, 0.5, 0.0]
-
-
-def test_the_end_of_a_finished_program_closes_its_block(code: Verifiers) -> None:
-    text = program("print(sum(map(int, input().split())))").removesuffix("\n```")
-    ends = [asyncio.run(code.verify(SUM, text, 1, finish)).outcome for finish in ("stop", "length", None)]
-    assert ends == [Outcome.CORRECT, Outcome.NO_ANSWER, Outcome.NO_ANSWER]
+    text = program(right).removesuffix("\n```")  # the end of a finished program closes its block
+    ends = [asyncio.run(code.verify(SUM, text, 1, finish)).outcome for finish in ("stop", "length")]
+    assert ends == [Outcome.CORRECT, Outcome.NO_ANSWER]
 
 
 def curated(folder: Path, *rows: dict[str, object]) -> CuratedData:
@@ -100,34 +101,107 @@ def test_tasks_of_a_curated_set(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
-    row = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
-    with pytest.raises(SourceError, match="no reference"):
-        load_tasks(curated(tmp_path / "one", row), Split.TRAIN, tmp_path)
-    with pytest.raises(SourceError, match="no tests"):
-        load_tasks(curated(tmp_path / "two", {**row, "domain": "code"}), Split.TRAIN, tmp_path)
-    twice = curated(tmp_path / "three", {**row, "answer": "5"}, {**row, "answer": "5"})
-    with pytest.raises(SourceError, match="twice"):
-        load_tasks(twice, Split.TRAIN, tmp_path)
-    with pytest.raises(SourceError, match="no problem"):
-        load_tasks(curated(tmp_path / "four"), Split.TRAIN, tmp_path)
+    row: dict[str, object] = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en"}
+    solved = {**row, "answer": "5"}
+    refused: list[tuple[str, list[dict[str, object]]]] = [
+        ("no reference", [row]),
+        ("no tests", [{**row, "domain": "code"}]),
+        ("twice", [solved, solved]),
+        ("no problem", []),
+    ]
+    for message, rows in refused:
+        with pytest.raises(SourceError, match=message):
+            load_tasks(curated(tmp_path / message, *rows), Split.TRAIN, tmp_path)
+    data = curated(tmp_path / "prefixes", solved)  # problems that are told in part are no problems without that part
+    file = tmp_path / "prefixes" / "data" / "0.parquet"
+    pl.read_parquet(file).with_columns(pl.Series("prefix", ["First, 2 + 3"])).write_parquet(file)
+    assert list(load_tasks(data, Split.HELD_OUT, tmp_path)) == ["a"]
+    with pytest.raises(SourceError, match=r"their `prefix` \(1\), and no trainer.*publish the set anew"):
+        load_tasks(data, Split.TRAIN, tmp_path)
 
 
-def test_a_set_of_problems_with_prefixes_is_no_other_set_without_them(tmp_path: Path) -> None:
-    row = {"id": "a", "domain": "math", "statement": "2 + 3?", "lang": "en", "answer": "5"}
-    data = curated(tmp_path / "set", row, {**row, "id": "b"})
-    file = tmp_path / "set" / "data" / "0.parquet"
-    for prefixes in ([None, None], ["First, 2 + 3", None]):
-        pl.read_parquet(file).with_columns(pl.Series("prefix", prefixes, pl.String)).write_parquet(file)
-        assert list(load_tasks(data, Split.HELD_OUT, tmp_path)) == ["a", "b"]
-        if any(prefixes):
-            with pytest.raises(SourceError, match=r"their `prefix` \(1\), and no trainer.*publish the set anew"):
-                load_tasks(data, Split.TRAIN, tmp_path)
-        else:
-            assert list(load_tasks(data, Split.TRAIN, tmp_path)) == ["a", "b"]
+TASK = TrainingTask(PromptRequest("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
+REWARDS = RewardSettings(max_length=100, language=0.0)
 
 
-def test_embedded_tasks_never_meet_the_held_out_ones() -> None:
-    data = EmbeddedData(kind="embedded", problems=50, seed=1)
-    train, held = (load_tasks(data, split, Path()) for split in (Split.TRAIN, Split.HELD_OUT))
-    assert len(train) == len(held) == 50
-    assert not set(train) & set(held)
+@pytest.fixture(scope="module")
+def judges() -> Iterator[Verifiers]:
+    with Verifiers([TASK], 1, REWARDS) as opened:
+        yield opened
+
+
+def judged(judges: Verifiers, text: str) -> Rollout:
+    completion = TokenCompletion((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
+    rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
+    return asyncio.run(rollouts.verify(TASK, completion, group=0))
+
+
+def test_right_wrong_and_a_broken_form_that_never_reaches_the_verifier(judges: Verifiers) -> None:
+    right = judged(judges, "<think>2 + 2 = 4</think>The answer is \\boxed{4}.")
+    assert right.outcome is Outcome.CORRECT
+    assert right.reward.total == pytest.approx(1.0)
+    assert decode_rollout(json.loads(json.dumps(encode_rollout(right)))) == right
+    wrong = judged(judges, "<think>?</think>The answer is \\boxed{5}.")
+    assert wrong.outcome is Outcome.WRONG
+    assert wrong.reward.total == pytest.approx(0.1)
+    broken = judged(judges, "The answer is \\boxed{4}.")
+    assert (broken.outcome, broken.reward.total) == (None, 0)
+    assert "<think>" in broken.method
+
+
+def test_a_verifier_that_fails_excludes_the_attempt(judges: Verifiers) -> None:
+    found = judged(judges, "<think>?</think>\\boxed{9^{9^{9^{9}}}!}")
+    assert found.outcome in (Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
+    assert found.reward.excluded == (found.outcome is not Outcome.WRONG)
+    if found.reward.excluded:
+        assert found.row()["reward"] == {}
+
+
+CUPCAKES = TrainingTask(PromptRequest("p", "How many cupcakes are left?", Domain.MATH, "en"), "15")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[StandIn]:
+    says = tmp_path / "says.json"
+    says.write_text(json.dumps([["15 more cupcakes", "VERDICT: SAME"], ["refused", 400], ["", "VERDICT: DIFFERENT"]]))
+    running = StandIn(tmp_path / "journal.jsonl", says=says)
+    yield running
+    running.stop()
+
+
+def doubtful(answer: str, method: str = f"text{DOUBTFUL}") -> Verdict:
+    return Verdict(Outcome.WRONG, answer, 1, method)
+
+
+def decided(server: StandIn, run: Path, most: int, *verdicts: Verdict) -> tuple[list[Verdict], dict[str, float]]:
+    async def work() -> tuple[list[Verdict], dict[str, float]]:
+        async with Endpoint(settings(server), Path(), PROMPT) as policy:
+            questions = DoubtfulVerdicts(policy, most, run)
+            found = list(await asyncio.gather(*(questions.decide(CUPCAKES, verdict) for verdict in verdicts)))
+            return found, questions.numbers()
+
+    return asyncio.run(work())
+
+
+def test_one_question_a_pair_decides_all_its_verdicts_and_is_kept(server: StandIn, tmp_path: Path) -> None:
+    same, sure, other = doubtful("15 more cupcakes"), doubtful("15 more cupcakes", "number"), doubtful("14 or so")
+    (first, second, third, fourth), numbers = decided(server, tmp_path, 9, same, same, sure, other)
+    assert first == second
+    assert (first.outcome, first.answer_class, first.method) == (Outcome.CORRECT, 0, "text (by 3 votes: same)")
+    assert (third, fourth) == (sure, other)  # a proof is not overruled, and what differs stays doubtful
+    counts = {"doubtful": 3.0, "accepted": 2.0, "failed": 0.0, "unasked": 0.0, "questions": 2.0}
+    assert numbers == {f"verify/{name}": count for name, count in counts.items()}
+    asked = len(server.seeds("asked"))
+    assert asked == 6  # three votes on each of two pairs
+    with (tmp_path / FILE).open("a") as file:
+        file.write('{"problem": "p", "ans')  # a kill cut the last line
+    (again,), _ = decided(server, tmp_path, 9, same)
+    assert again == first
+    assert len(server.seeds("asked")) == asked
+
+
+def test_a_limit_and_a_refusal_leave_verdicts_as_they_are_and_are_counted(server: StandIn, tmp_path: Path) -> None:
+    refused, (one, two) = doubtful("refused"), (doubtful("14 or so"), doubtful("13 or so"))
+    found, numbers = decided(server, tmp_path, 2, one, refused, two)
+    assert found == [one, refused, two]
+    assert (numbers["verify/failed"], numbers["verify/unasked"], numbers["verify/questions"]) == (1.0, 1.0, 1.0)

@@ -11,7 +11,6 @@ from curation.policies.chat_templates import StopTokens, folder_stop_tokens
 from curation.records import SourceError
 from curation.thinking import THINK, ThinkingTags
 from tests.training.engines.embedded.test_run import lines, small
-from tests.training.stored.conftest import NO_CHECKS
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.optimisation.model import load_tokenizer
@@ -25,41 +24,19 @@ def writer(tags: ThinkingTags = THINK) -> TokenWriter:
     return TokenWriter(tokenizer, folder_stop_tokens(WEIGHTS, tokenizer), tags)
 
 
-@pytest.fixture(scope="module")
-def with_tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of one step that keeps texts, tokens and log-probabilities."""
-    out = tmp_path_factory.mktemp("tokens") / "run"
-    sizes = {"max_staleness": 0, "group_size": 4}
-    made = small(steps=1, collector=sizes, evaluation={"data": None}, attempt_store="tokens", **NO_CHECKS)
-    train(made, Path(), out)
-    return out
-
-
-def test_the_models_own_texts_become_the_tokens_that_were_drawn(with_tokens: Path) -> None:
-    rows = read_attempts(with_tokens, ["problem", "index", "text", "finish", "token_ids", "logprobs"])
+def test_the_models_own_texts_become_tokens_that_read_the_same(teacher: Path) -> None:
     made = writer()
     prompt = made.prompt_ids([{"role": "user", "content": "What is 1 + 1?"}])
-    same = 0
-    for row in rows.iter_rows(named=True):
-        known = made.completion(prompt, row)
+    rows = read_attempts(teacher, ["text", "finish"]).to_dicts()
+    written = [made.completion(prompt, row) for row in rows]
+    same = [(row, one) for row, one in zip(rows, written, strict=True) if not isinstance(one, str)]
+    assert len(same) >= 0.8 * len(rows)  # a token that is no text of its own may be lost
+    for row, one in same:
+        assert (one.text, one.logprobs) == (row["text"], ())
+        ids, logprobs = [*one.token_ids], [-1.0] * len(one.token_ids)
+        known = made.completion(prompt, row | {"token_ids": ids, "logprobs": logprobs})
         assert not isinstance(known, str)
-        assert (list(known.token_ids), len(known.logprobs)) == (row["token_ids"], len(row["token_ids"]))
-        written = made.completion(prompt, row | {"token_ids": None, "logprobs": None})
-        if isinstance(written, str):
-            assert written == OTHER_TEXT
-            continue
-        assert (written.text, written.logprobs) == (row["text"], ())
-        same += written.token_ids == known.token_ids
-    assert same >= 0.8 * rows.height  # letters may be cut into tokens in several ways
-
-
-def test_grpo_goes_on_from_attempts_whose_probabilities_are_kept(with_tokens: Path, tmp_path: Path) -> None:
-    sizes = {"max_staleness": 0, "group_size": 4, "n_async": 8, "n_batch": 8}
-    stored = {"runs": (str(with_tokens),), "only": True}
-    made = small(steps=1, collector=sizes, evaluation={"data": None}, stored=stored, **NO_CHECKS)
-    train(made, Path(), tmp_path / "run")
-    (row,) = lines(tmp_path / "run" / "metrics.jsonl")
-    assert row["policy/ratio_mean"] == pytest.approx(1, abs=1e-3)  # of the same weights as drew them
+        assert ([*known.token_ids], [*known.logprobs]) == (ids, logprobs)
 
 
 class Letters:
@@ -80,7 +57,6 @@ class Letters:
     [
         ("<think>", "Q\n", "<think>a</think>b", "stop", "<think>a</think>b\0"),
         ("<think>", "Q\n", "<think>a", "length", "<think>a"),
-        ("<think>", "Q\n", "<think>a</think>b", None, "<think>a</think>b\0"),
         ("[THINK]", "Q\n", "<think>a</think>b", "stop", "[THINK]a[/THINK]b\0"),
         ("<think>", "Q\n<think>\n", "<think>\na</think>b", "stop", "a</think>b\0"),
         ("<think>", "Q\n<think>\n", "a b", "stop", OTHER_BEGINNING),
@@ -148,7 +124,7 @@ def test_a_cold_start_has_its_share_of_instruction_data(teacher: Path, tmp_path:
     sizes = {"max_staleness": 0, "group_size": 4, "n_async": 16, "n_batch": 16}
     stored = {"runs": (str(teacher),), "only": True, "general": "chat.jsonl"}
     changes = {"objective": {"kind": "sft"}, "evaluation": {"data": None}, "optim": {"learning_rate": 1e-4}}
-    made = small(steps=2, collector=sizes, stored=stored, **changes, **NO_CHECKS)
+    made = small(steps=2, collector=sizes, stored=stored, **changes, checks=False)
     train(made, tmp_path, tmp_path / "run")
     for row in lines(tmp_path / "run" / "batches.jsonl"):
         chats = sum(problem == GENERAL for problem, _ in row["stored"])

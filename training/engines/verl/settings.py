@@ -15,15 +15,15 @@ MAX_PROMPT_TOKENS = 4096
 class VerlSettings(Settings):
     """How verl runs a recipe. What is trained, and how, are the recipe's other tables."""
 
-    nodes: int = Field(1, ge=1, description="Machines of the Ray cluster that the run uses.")
+    nodes: int = Field(1, ge=1, description="Machines of the Ray cluster to use.")
     gpus_per_node: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="GPUs of each; `auto`: those of this machine."
     )
     ray_address: str | None = Field(
         None,
-        description="Address of a running Ray cluster, or `auto` on one of its nodes; if missing, Ray is started here.",
+        description="Address of a Ray cluster, or `auto` on its nodes; Ray is started if missing.",
     )
-    sequence_parallel: int = Field(1, ge=1, description="GPUs over which one sequence is cut in training.")
+    sequence_parallel: int = Field(1, ge=1, description="GPUs per sequence in training.")
     overrides: tuple[str, ...] = Field(
-        (), description="Further keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`."
+        (), description="Keys of verl's configuration, as `actor_rollout_ref.actor.shuffle=true`."
     )

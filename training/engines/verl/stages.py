@@ -85,7 +85,7 @@ def last_step(out: Path) -> int:
 def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
     """Return the run's curriculum without its problems: lengths and sizes of the present stage."""
     curriculum = CurriculumController(
-        (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, recipe.steps
+        (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector
     )
     if state is not None:
         curriculum.restore(state["curriculum"])

@@ -5,7 +5,6 @@ Invariant: a restored `state` continues as if nothing had happened.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,9 @@ from training.rollouts.curriculum.pools import (
     PoolChange,
     estimate_pass_rate,
     pool_change,
-    weigh_counts,
 )
 from training.rollouts.curriculum.settings import CurriculumSettings
 from training.rollouts.curriculum.triggers import SettingChange, TrainingCurves, stage_end
-from training.rollouts.curriculum.weighted_drawing import weighted_order
 
 if TYPE_CHECKING:
     from training.recipe import TrainRecipe
@@ -39,9 +36,7 @@ class CurriculumController:
         settings: None for no curriculum.
         seed: of the draws.
         collector: the run's sizes, which stages change.
-        steps: of the whole run.
         deferred: problems that are too hard at first.
-        domains: of the problems, for a draw by domain.
     """
 
     def __init__(
@@ -52,13 +47,11 @@ class CurriculumController:
         objective: ObjectiveSettings,
         seed: int,
         collector: CollectorSettings | None = None,
-        steps: int = 1,
         deferred: Iterable[str] = (),
-        domains: Mapping[str, str] | None = None,
     ) -> None:
         self.pools = dict.fromkeys(problems, Pool.ACTIVE)
         self.rewards, self.objective = rewards, objective
-        self._settings, self._seed, self._domains = settings, seed, domains
+        self._settings, self._seed = settings, seed
         self._draw_counts = DrawCounts()
         self._pass_counts: dict[str, list[PassCounts]] = {}
         self._judged_problems: set[str] = set()
@@ -66,9 +59,7 @@ class CurriculumController:
         self._last_changes: dict[str, int] = {}
         self._members: Mapping[Pool, list[str]] | None = None
         self.collector = collector if collector is not None else CollectorSettings()
-        self._step, self._steps = 0, steps
         self._stage = self._stage_began = 0
-        self._active_order: deque[str] = deque()
         self.pools.update(dict.fromkeys(deferred, Pool.DEFERRED))
         if settings is not None and settings.stages:
             self.begin_stage(0)
@@ -85,23 +76,7 @@ class CurriculumController:
             for problem, pool in sorted(self.pools.items()):
                 members[pool].append(problem)
             self._members = members
-        weighted = self._settings is not None and self._settings.draw != "uniform"
-        pick = self._next_active if weighted else None
-        return draw_from_pools(self._members, self._draw_counts, self._seed, pick)
-
-    def _next_active(self) -> str:
-        """Return the next active problem, in an order drawn anew after every step."""
-        assert self._settings is not None
-        assert self._members is not None
-        draw = self._settings.draw
-        if not self._active_order and draw != "uniform":
-            counts = {
-                problem: weigh_counts(self._pass_counts.get(problem, ()), self._step)
-                for problem in self._members[Pool.ACTIVE]
-            }
-            seed = f"{self._seed}:{draw}:{self._draw_counts.total}"
-            self._active_order = deque(weighted_order(counts, draw, self._step / self._steps, seed, self._domains))
-        return self._active_order.popleft()
+        return draw_from_pools(self._members, self._draw_counts, self._seed)
 
     def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
         """Record how many rollouts of a group were judged and correct at this step."""
@@ -138,8 +113,6 @@ class CurriculumController:
             move for problem in sorted(self._judged_problems) if (move := self._update_pool(problem, step)) is not None
         ]
         self._judged_problems.clear()
-        self._step = step
-        self._active_order.clear()
         changes = [
             *(self._next_stage(step, settings) if may_end_stage else ()),
             self._activate_deferred(step),
@@ -158,14 +131,12 @@ class CurriculumController:
         return {
             "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
             "drawn": asdict(self._draw_counts),
-            "order": list(self._active_order),
             "seen": {
                 problem: [[count.step, count.correct, count.judged] for count in counts]
                 for problem, counts in self._pass_counts.items()
             },
             "touched": sorted(self._judged_problems),
             "curves": asdict(self._curves),
-            "step": self._step,
             "last": self._last_changes,
             "max_length": self.rewards.max_length,
             "length_cache": self.rewards.length_cache,
@@ -178,13 +149,11 @@ class CurriculumController:
         problems = self.pools
         self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in problems}
         self._draw_counts = DrawCounts(**state["drawn"])
-        self._active_order = deque(problem for problem in state["order"] if problem in problems)
         self._pass_counts = {problem: [PassCounts(*row) for row in rows] for problem, rows in state["seen"].items()}
         self._judged_problems = set(state["touched"]) & set(problems)
         self._curves = TrainingCurves(**state["curves"])
         self._last_changes = dict(state["last"])
         self._members = None
-        self._step = int(state["step"])
         self._stage, self._stage_began = state["stage"]
         self._resize(*state["sizes"])
         lengths = {"max_length": state["max_length"], "length_cache": state["length_cache"]}
@@ -270,7 +239,5 @@ def open_curriculum(recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> C
         recipe.objective,
         recipe.seed,
         recipe.collector,
-        recipe.steps,
         [task.id for task in tasks.values() if task.deferred],
-        {task.id: task.request.domain.value for task in tasks.values()},
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from training.rollouts.curriculum.pools import Pool
@@ -32,13 +32,11 @@ def draw_from_pools(
     members: Mapping[Pool, Sequence[str]],
     counts: DrawCounts,
     seed: int,
-    next_active: Callable[[], str] | None = None,
 ) -> str:
     """Draw the next problem and advance ``counts``.
 
     Args:
         members: ids of each pool's problems, in a fixed order.
-        next_active: draws from the active pool in another order.
 
     Raises:
         ValueError: there is no problem at all.
@@ -47,10 +45,7 @@ def draw_from_pools(
     due_pools = [pool for pool, share in shares if int((counts.total + 1) * share) > counts.by_pool[pool]]
     for pool in (*due_pools, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
         if members[pool]:
-            if pool is Pool.ACTIVE and next_active is not None:
-                problem = next_active()
-            else:
-                problem = _walk(members[pool], counts.by_pool[pool], f"{seed}:{pool}")
+            problem = _walk(members[pool], counts.by_pool[pool], f"{seed}:{pool}")
             counts.total += 1
             counts.by_pool[pool] += 1
             return problem

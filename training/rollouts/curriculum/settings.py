@@ -14,19 +14,18 @@ class StageSettings(Settings):
 
     until: Literal["steps", "reward", "length"] = Field(
         "steps",
-        description="`reward`: the stage ends when the reward is flat above its floor; `length`: when the length is "
-        "flat because of its limit; `steps`: after `steps`. Paper: by eye.",
+        description="The stage ends when the reward is flat, when the length is flat because of its "
+        "limit, or after `steps`. Paper: by eye.",
     )
     steps: int | None = Field(None, ge=1, description="Max steps of the stage.")
     lengths: int | None = Field(
         None,
         ge=1,
-        description="Length without a penalty, l_max - l_cache, in tokens; a plateau "
-        "raises it only if the limit binds. Paper: 16k, 24k, 32k.",
+        description="Tokens without a penalty, l_max - l_cache; raised only if the limit binds. Paper: 16k, 24k, 32k.",
     )
-    n_batch: int | None = Field(None, ge=1, description="Rollouts per batch, in one optimiser step. Paper: 8k, 4k, 2k.")
+    n_batch: int | None = Field(None, ge=1, description="Rollouts per batch. Paper: 8k, 4k, 2k.")
     n_async: int | None = Field(None, ge=1, description="Rollouts generated at once. Paper: lowered with memory.")
-    hard: bool = Field(False, description="All deferred problems come in, as in the paper.")
+    hard: bool = Field(False, description="Activate all deferred problems, as in the paper.")
 
     @model_validator(mode="after")
     def _ends(self) -> Self:
@@ -41,12 +40,7 @@ class StageSettings(Settings):
 class CurriculumSettings(Settings):
     """What changes while training goes on, and when."""
 
-    stages: tuple[StageSettings, ...] = Field((), strict=False, description="Stages in order, each a table.")
-    draw: Literal["uniform", "gaussian", "thompson"] = Field(
-        "uniform",
-        description="`uniform`: each problem once in a turn; `gaussian`: by a density of the pass rate whose "
-        "mean falls (Nemotron 3 Nano); `thompson`: the nearest to 1/2 of draws from each posterior.",
-    )
+    stages: tuple[StageSettings, ...] = Field((), strict=False, description="Stages, in order.")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

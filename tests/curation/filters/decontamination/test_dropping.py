@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import polars as pl
 import pytest
 from pydantic import ValidationError
@@ -13,15 +11,11 @@ from curation.filters.decontamination import (
     HIT,
     OVERLAP,
     TEMPLATE,
-    OverlapSettings,
     count_templates,
     drop_contaminated,
-    find_contamination,
     format_hits,
 )
 from curation.records import DROPPED, PROBLEM, DropReason
-
-BENCHMARK = "A choir of 54 singers stands on stage in rows of 9, and each row needs 2 microphones. How many are needed?"
 
 
 def problems(*statements: str | None) -> pl.DataFrame:
@@ -57,14 +51,6 @@ def test_rows_with_hits_leave_and_the_others_stay_in_order() -> None:
     assert evidence == "ngram 1.0 with row 4 of exam; words 0.812 with row 4 of exam"
 
 
-def test_without_hits_everything_stays() -> None:
-    frame = problems("a", "b")
-    kept, dropped = drop_contaminated(frame, hits())
-    assert kept.equals(frame)
-    assert dropped.is_empty()
-    assert format_hits(frame, hits()).is_empty()
-
-
 def test_hits_are_kept_by_the_name_of_the_problem() -> None:
     found = format_hits(problems("a", "b", "c"), hits((2, "ngram", 1.0, "exam", 4)))
     assert found.select("id", "source", "row", "benchmark", "benchmark_row").rows() == [("p2", "s", 12, "exam", 4)]
@@ -74,32 +60,10 @@ def test_templates_stay_unless_they_are_to_leave() -> None:
     frame = problems("a", "b")
     found = pl.concat([hits((0, "words", 0.9, "exam", 4), kind=TEMPLATE), hits((1, "words", 0.8, "exam", 5))])
     assert count_templates(found) == 1
+    assert count_templates(pl.concat([found, hits((0, "words", 0.8, "exam", 6))])) == 0  # it overlaps too
     assert drop_contaminated(frame, found)[1]["id"].to_list() == ["p1"]
     dropped = drop_contaminated(frame, found, with_templates=True)[1]
     assert dropped["evidence"].to_list() == ["template, words 0.9 with row 4 of exam", "words 0.8 with row 5 of exam"]
-
-
-def test_a_row_that_overlaps_too_is_no_template() -> None:
-    found = pl.concat([hits((0, "words", 0.9, "exam", 4), kind=TEMPLATE), hits((0, "words", 0.8, "exam", 5))])
-    assert count_templates(found) == 0
-
-
-def test_other_figures_are_a_template_and_an_unrelated_problem_is_nothing() -> None:
-    other = BENCHMARK.replace("54", "72").replace("9", "8").replace("2", "7")
-    frame = problems(BENCHMARK.upper(), other, "How many prime numbers lie between 20 and 60?")
-    benchmarks = pl.DataFrame({"benchmark": ["exam"], "row": [0], "statement": [BENCHMARK]})
-    found = find_contamination(frame, benchmarks)
-    kept, dropped = drop_contaminated(frame, found)
-    assert (kept["id"].to_list(), dropped["id"].to_list()) == (["p1", "p2"], ["p0"])
-    assert found.filter(pl.col("kind") == TEMPLATE)["row"].unique().to_list() == [1]
-
-
-def test_the_settings_of_a_recipe_are_those_of_the_measure() -> None:
-    """A default that differed would be another measure in runs than in `goldilocks verify overlap`."""
-    recipe, measure = DecontaminationSettings(), OverlapSettings()
-    shared = {field.name for field in dataclasses.fields(OverlapSettings)} & set(DecontaminationSettings.model_fields)
-    assert shared == {"methods", "cosine"}
-    assert [getattr(recipe, name) for name in sorted(shared)] == [getattr(measure, name) for name in sorted(shared)]
 
 
 def test_two_benchmarks_of_one_name_are_refused() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
 
 from curation.filters.decontamination.programs import program_text, program_texts
 
@@ -56,23 +55,8 @@ def test_line_comments_where_there_is_no_docstring_and_no_helper_for_a_name() ->
     assert program_text(C) == "near numbers. Whether any two numbers are near each other"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Write a function to find the shared elements of two lists.\nassert f((3, 4)) == 3",
-        "What is $\\frac{1}{2}$ # of (a) {b}?",
-        "",
-        "def f(x):\n    return x",
-    ],
-)
-def test_prose_and_code_that_says_nothing_stay(text: str) -> None:
-    assert program_text(text) == text
-
-
-def test_a_series_keeps_its_nulls() -> None:
+def test_prose_and_code_that_says_nothing_stay_and_so_do_nulls() -> None:
+    prose = "Write a function to find the shared elements of two lists.\nassert f((3, 4)) == 3"
+    for text in (prose, "", "def f(x):\n    return x"):
+        assert program_text(text) == text
     assert program_texts(pl.Series("s", [None, PYTHON, "a"])).to_list() == [None, program_text(PYTHON), "a"]
-
-
-def test_a_long_text_takes_no_long_time() -> None:
-    text = "int " * 5000 + "a b(" * 5000 + "`" * 3 + "/*" * 5000
-    assert program_text(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import polars as pl
-import pytest
 
 from curation.filters.statements import classify, figures, filter_statements
 from curation.records import PROBLEM
@@ -35,47 +34,28 @@ def problems(*statements: str, answer: str = "6", meta: str | None = None) -> pl
     return pl.DataFrame(rows, schema=PROBLEM)
 
 
-@pytest.mark.parametrize("kind", CODE)
-def test_code_of_a_figure_is_the_figure_and_is_marked(kind: str) -> None:
-    for text in (f"{QUESTION}\n{CODE[kind]}", f"{CODE[kind]} {QUESTION}", f"{CODE[kind]}\n{QUESTION} {CODE[kind]}"):
-        found = filter_statements(problems(text, meta='{"level": 3}'))
-        assert found.kept["statement"].to_list() == [text]
-        assert found.kept["raw_statement"].to_list() == [None]
-        assert json.loads(found.kept["meta"][0]) == {"level": 3, "figure_code": [kind.partition(" ")[0]]}
+def test_code_of_a_figure_is_the_figure_and_is_marked() -> None:
+    texts = [f"{code}\n{QUESTION} {code}" for code in CODE.values()]
+    kept = filter_statements(problems(*texts, meta='{"level": 3}')).kept
+    assert kept["statement"].to_list() == texts
+    assert kept["raw_statement"].null_count() == len(texts)
+    marks = [{"level": 3, "figure_code": [kind.partition(" ")[0]]} for kind in CODE]
+    assert [json.loads(meta) for meta in kept["meta"]] == marks
 
 
-@pytest.mark.parametrize(
-    "picture",
-    [
+def test_a_picture_that_is_not_there_is_missed() -> None:
+    pictures = (
         "![](figure.png)",
+        f"{ASY} ![](two.png)",
         "\\includegraphics{figure.png}",
         '<img src="figure.png">',
         "[asy][/asy]",
         "[asy] draw((0,0)--(3,0)--(3,4)--cycle);",
         '[asy] label(graphic("figure.png"), (0,0)); [/asy]',
-        "\\begin{tikzpicture}\\node{\\includegraphics{figure.png}};\\end{tikzpicture}",
-    ],
-)
-def test_a_picture_that_is_not_there_is_missed(picture: str) -> None:
-    found = filter_statements(problems(f"{QUESTION} {picture}".strip(), meta='{"level": 3}'))
-    assert found.dropped["reason"].to_list() == ["missing_figure"]
-    assert found.dropped["meta"].to_list() == ['{"level": 3}']
-
-
-def test_a_picture_beside_code_is_missed() -> None:
-    assert classify(problems(f"{QUESTION} {ASY} ![](two.png)"))["reason"].to_list() == ["missing_figure"]
-
-
-def test_what_the_code_says_is_seen_by_no_rule() -> None:
-    code = '[asy] label("Prove that (a) find x (b) find y? Answer: 6  https://x.org &lt; ~~ $", (0,0)); [/asy]'
-    text = f"What is the area of the triangle?\n{code}"
-    line = classify(problems(text)).row(0, named=True)
-    assert (line["keep"], line["statement"]) == (True, text)
-
-
-def test_a_drawn_table_is_a_table() -> None:
-    assert classify(problems(f"According to the table, how many are there? {TABLE}"))["keep"].all()
-    assert classify(problems(f"The following stem plot shows the ages. What is their mean? {TABLE}"))["keep"].all()
+    )
+    found = filter_statements(problems(*(f"{QUESTION} {picture}" for picture in pictures), meta='{"level": 3}'))
+    assert found.dropped["reason"].to_list() == ["missing_figure"] * len(pictures)
+    assert set(found.dropped["meta"]) == {'{"level": 3}'}
 
 
 def test_a_question_is_opened_around_its_figure() -> None:
@@ -88,11 +68,6 @@ def test_figures_among_the_options_need_the_options() -> None:
     text = f"What is the shape of $T$? (A) {ASY} 5 (B) 6 (C) 7 (D) 8"
     line = classify(problems(text, answer="B")).row(0, named=True)
     assert (line["keep"], line["reason"], line["statement"]) == (False, "multiple_choice", text)
-
-
-def test_a_text_that_holds_the_sign_is_left_alone() -> None:
-    text = f"What is the area {figures.FIGURE}? {ASY}"
-    assert classify(problems(text))["statement"].to_list() == [text]
 
 
 def test_meta_that_is_no_table_is_kept_beside_the_mark() -> None:

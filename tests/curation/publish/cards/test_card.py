@@ -11,23 +11,19 @@ import polars as pl
 import pytest
 import yaml
 
-from curation.publish.cards.card import example_places, render, write_card
+from curation.publish.cards.card import render, write_card
 from curation.publish.cards.facts import (
     CardFacts,
     FunnelRow,
     SourceFacts,
-    StageComparison,
     StageFacts,
     add_comparisons,
     add_rates,
     as_rates,
     compare_stages,
 )
-from curation.publish.cards.plots import bars
-from curation.publish.cards.words import REASON_WORDS, count_phrase, share
 from curation.publish.export import CURATED
-from curation.publish.pages import Section, Table, code_span, escape_markdown, wilson
-from curation.records import PASS_RATE, DropReason, StoreError
+from curation.records import PASS_RATE, StoreError
 
 STATEMENTS = (
     ("What is 12 + 30?", "42", "en"),
@@ -118,46 +114,13 @@ def test_header_is_yaml_that_the_hub_knows() -> None:
     assert config == {"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}
 
 
-def test_funnel_table_adds_up() -> None:
-    table = render(facts(2)).split("## The Funnel\n")[1].strip().split("\n\n")[0].splitlines()[2:]
-    assert len(table) == 4
-    for line in table:
-        _, rows_in, kept, dropped, of_stage, overall = (part.strip() for part in line.strip("|").split(" | "))
-        assert int(rows_in) == int(kept) + int(dropped)
-        assert (of_stage, overall) == (share(int(kept), int(rows_in)), share(int(kept), 12))
-
-
-def test_every_reason_is_listed_with_its_count() -> None:
-    text = render(facts(2))
-    assert "| **Format Filter** | asks for a proof | 2 | 16.7 % |" in text
-    assert "|  | no answer | 1 | 8.3 % |" in text
-    assert set(REASON_WORDS) == set(DropReason)
-
-
-def test_a_second_stage_says_that_it_grades_everything_again() -> None:
-    assert "grades all 8 rows again" in render(facts(2))
-    assert "again, not only" not in render(facts(1))
-
-
 def decided(**fates: str) -> pl.DataFrame:
     """A stage's decisions: problem → reason, "" where it was kept."""
     rows = [{"problem": name, "keep": not reason, "reason": reason or None} for name, reason in fates.items()]
     return pl.DataFrame(rows, schema={"problem": pl.String, "keep": pl.Boolean, "reason": pl.String})
 
 
-def test_the_stages_are_compared_problem_by_problem() -> None:
-    never, wrong, easy = "never_solved", "suspected_wrong_label", "too_easy"
-    first = decided(a=never, b=never, c=never, d="", e="", f=easy, g=never, h=wrong)
-    last = decided(a="", b=wrong, c=never, d="", e=easy, f=easy, g="", h="")
-    two = compare_stages(first, last, pl.Series(["a", "d", "h"]))  # g is over the size asked for
-    assert two.never_solved == 4
-    assert two.rescued == 1
-    assert dict(two.dropped) == {never: 1, wrong: 1, "over_quota": 1}
-    assert (two.alone, two.both) == (2, 1)
-    assert dict(two.lost) == {never: 1, wrong: 1}
-
-
-def test_what_is_compared_and_counted_in_parts_is_what_the_whole_says() -> None:
+def test_stages_are_compared_problem_by_problem_and_in_parts_as_in_whole() -> None:
     never, wrong, easy = "never_solved", "suspected_wrong_label", "too_easy"
     first = decided(a=never, b=never, c=never, d="", e="", f=easy, g=never, h=wrong)
     last = decided(a="", b=wrong, c=never, d="", e=easy, f=easy, g="", h="")
@@ -165,6 +128,9 @@ def test_what_is_compared_and_counted_in_parts_is_what_the_whole_says() -> None:
     parts = [(first[at : at + 3], last[at : at + 3]) for at in (6, 0, 3)]
     summed = add_comparisons(compare_stages(*part, published) for part in parts)
     assert summed == compare_stages(first, last, published)
+    assert (summed.never_solved, summed.rescued, summed.alone, summed.both) == (4, 1, 2, 1)
+    assert dict(summed.dropped) == {never: 1, wrong: 1, "over_quota": 1}  # g is over the size asked for
+    assert dict(summed.lost) == {never: 1, wrong: 1}
     rates, published = measured([0, 3, 3, 3, 16, 3], 16, "m@1"), problems(3)["id"]
     whole = as_rates(rates, published)
     assert whole.rows() == [
@@ -176,26 +142,6 @@ def test_what_is_compared_and_counted_in_parts_is_what_the_whole_says() -> None:
     assert add_rates(as_rates(rates[at : at + 2], published) for at in (4, 0, 2)).equals(whole)
 
 
-def test_examples_are_short_problems_of_different_pass_rates() -> None:
-    rates = [0.25] * 50 + [0.5] * 40 + [0.75] * 10
-    rows = [{"id": f"{99 - at:02}", "statement": "x" * (20 + at), "pass_rate": rate} for at, rate in enumerate(rates)]
-    rows[49]["statement"] = "x" * 501
-    frame = pl.DataFrame(rows)
-    assert example_places(frame.lazy()) == [48, 89]  # a sixth and half of the problems have the same rate
-    assert example_places(frame.head(1).lazy()) == [0]
-    assert example_places(frame.clear().lazy()) == []
-
-
-def test_the_card_says_what_one_stage_would_have_lost() -> None:
-    two = StageComparison(18, {"": 7, "never_solved": 6, "suspected_wrong_label": 5}, 124, 90, {"never_solved": 7})
-    text = render(replace(facts(2), compared=two))
-    assert "Stage 1 alone would have kept 124 problems; 90 of them are in the set." in text
-    assert "It would have lost 7 problems of the set (7 never solved)." in text
-    assert "Of the 18 problems that it never solved, the set has 7" in text
-    assert "6 never solved, 5 suspected wrong label." in text
-    assert "Stage 1 alone" not in render(facts(1))
-
-
 def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
     wrong = replace(facts(1), funnel=(FunnelRow("statements", "Format Filter", 12, 9, {"proof": 2}),))
     with pytest.raises(StoreError, match="read 12 rows, but kept 9 and dropped 2"):
@@ -203,15 +149,14 @@ def test_a_funnel_that_does_not_add_up_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "README.md").exists()
 
 
-@pytest.mark.parametrize("stages", [0, 2])
-def test_the_same_facts_give_the_same_bytes_whatever_the_users_plot_settings(stages: int, tmp_path: Path) -> None:
+def test_the_same_facts_give_the_same_bytes_whatever_the_users_plot_settings(tmp_path: Path) -> None:
     import matplotlib
     from huggingface_hub import DatasetCard
 
-    card = write_card(facts(stages), tmp_path / "one")
+    card = write_card(facts(2), tmp_path / "one")
     assert DatasetCard.load(card).data.task_categories == ["text-generation"]
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.bbox": "tight"}):
-        write_card(facts(stages), tmp_path / "two")
+        write_card(facts(2), tmp_path / "two")
         assert matplotlib.rcParams["font.size"] == 30
     one, two = (
         {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -220,7 +165,7 @@ def test_the_same_facts_give_the_same_bytes_whatever_the_users_plot_settings(sta
     assert one == two
     plots = re.findall(r"!\[[^]]*\]\(([^)]*)\)", card.read_text("utf-8"))
     assert sorted(one) == ["README.md", *plots]
-    assert plots == ["plots/funnel.png"] + ["plots/pass_rates.png"] * bool(stages)
+    assert plots == ["plots/funnel.png", "plots/pass_rates.png"]
     for name in plots:
         assert one[name].startswith(b"\x89PNG")
         assert not any(chunk in one[name] for chunk in (b"Software", b"tIME"))
@@ -244,50 +189,7 @@ def test_an_empty_set_has_a_card_that_says_so(tmp_path: Path) -> None:
     assert "language" not in header(text)
 
 
-def test_text_holds_no_gaps_and_no_template_leftovers() -> None:
-    for stages in (0, 1, 2):
-        text = render(facts(stages))
-        assert "\n\n\n" not in text
-        assert not any(leftover in text for leftover in ("{{", "{%", "None"))
-        assert text.endswith(".\n")
-
-
 def test_examples_show_the_statement_letter_by_letter() -> None:
     text = render(facts(2))
     assert "> Simplify \\$\\\\sqrt{8}\\$ \\*fully\\*.  \n> \\# now \\| \\`x\\_1\\`" in text
     assert "Answer: `2\\sqrt{2}`." in text
-
-
-def test_a_recipe_with_a_fence_in_it_stays_inside_its_fence() -> None:
-    text = render(facts(1))
-    assert "````toml\n" in text
-
-
-def test_bars_put_each_problem_where_its_share_belongs() -> None:
-    rates = measured([0, 1, 16, 8], 16, "weak@1")
-    assert bars(counted(rates), 16) == [1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
-    fewer = rates.with_columns(judged=pl.lit(8, pl.Int32), correct=pl.Series([0, 1, 8, 4], dtype=pl.Int32))
-    assert [place for place, count in enumerate(bars(counted(fewer), 16)) if count] == [0, 2, 8, 16]
-    unjudged = rates.with_columns(judged=pl.lit(0, pl.Int32), pass_rate=pl.lit(None, pl.Float64))
-    assert sum(bars(counted(unjudged), 16)) == 0
-
-
-def test_words_and_numbers() -> None:
-    assert (count_phrase(0, "row"), count_phrase(1, "row"), count_phrase(1250, "row")) == (
-        "no rows",
-        "1 row",
-        "1,250 rows",
-    )
-    assert (share(0, 3), share(3, 3), share(1, 0)) == ("0.0 %", "100.0 %", "–")
-    assert (share(1, 10_000), share(9_999, 10_000)) == ("< 0.1 %", "> 99.9 %")
-    assert escape_markdown("1. a\n- b\n+ c") == "1\\. a\n\\- b\n\\+ c"
-    assert (code_span("x"), code_span("a`b"), code_span("`"), code_span("")) == ("`x`", "``a`b``", "`` ` ``", "(empty)")
-    assert StageFacts("", "", 1, 0.75, 16, pl.DataFrame()).max_correct == 12
-    assert [round(edge, 3) for edge in wilson(1, 16)] == [0.011, 0.283]
-
-
-def test_further_sections_are_written_unless_they_are_empty() -> None:
-    told = Section("Tests", ["Every test was run.", Table(("Tests", ""), [("Read", "1,234")], "lr"), None])
-    text = render(replace(facts(1), sections=(told, Section("Translations", ["", Table(("a",), [])]))))
-    assert "## Tests\n\nEvery test was run.\n\n| Tests |  |\n|---|---:|\n| Read | 1,234 |\n\n## " in text
-    assert "Translations" not in text

@@ -1,4 +1,10 @@
-"""The references that mutations and rewritings start from: our own, and real ones from the shared data."""
+"""The tables of this folder, and the references that mutations and rewritings start from: our own, and real ones.
+
+A row of ``pairs.jsonl`` or ``field.jsonl`` has ``gold``, ``pred``, perhaps the ``statement`` and ``lang``, and the
+``verdict``: correct, wrong, or doubtful (wrong, and a person should look). ``certain`` marks a verdict that must not be
+doubtful, ``reversed`` a pair that is the same the other way round. ``read`` is "texts" where either side may be a
+sentence, "response" where ``pred`` is a whole response. ``field.jsonl`` has what was judged wrongly in the field.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +12,10 @@ import json
 import random
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from curation.verify import answers
 from tests.curation.verify.answers.mutations import is_short_answer
-from tests.curation.verify.answers.test_pairs import EQUAL
 from tests.places import SHARED_DATA
 
 Reference = tuple[str, str]
@@ -19,14 +25,14 @@ MANY_PLAIN_NUMBERS = 200
 """Plain numbers among the real references: they are most of them, and all alike."""
 
 
-def has_real_references() -> bool:
-    """Return whether the shared data is at hand."""
-    return (SHARED_DATA / "answers" / "equivalence.jsonl").exists()
+def table(name: str) -> list[dict[str, Any]]:
+    """Return the rows of a table of this folder."""
+    return _rows(Path(__file__).with_name(f"{name}.jsonl"))
 
 
 def own_references() -> list[Reference]:
     """Return the references of our own tests."""
-    sides = [side for line in EQUAL.strip().split("\n") for side in line.split(" | ")]
+    sides = [row[side] for row in table("pairs") if row["kind"] == "equal" for side in ("gold", "pred")]
     return [(side, "en") for side in dict.fromkeys(sides) if answers.check_reference(side) is None]
 
 
@@ -50,5 +56,5 @@ def real_references() -> tuple[Reference, ...]:
     )
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]

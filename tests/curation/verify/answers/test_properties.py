@@ -1,4 +1,4 @@
-r"""TokenCompletion pairs of every answer type: rewritings are equal, near misses are not."""
+r"""Drawn pairs: formulas, lists and numbers in other spellings are equal, near misses are not."""
 
 from __future__ import annotations
 
@@ -52,28 +52,11 @@ def expressions(draw: st.DrawFn) -> sympy.Expr:
 
 
 @FAST
-@given(expressions())
-def test_an_expanded_formula_is_equal(formula: sympy.Expr) -> None:
-    equal(sympy.latex(formula), sympy.latex(sympy.expand(formula)))
-
-
-@FAST
 @given(expressions(), st.sampled_from(["+1", "+x", "+\\frac{1}{1000}"]))
-def test_a_changed_formula_is_not(formula: sympy.Expr, change: str) -> None:
-    unequal(sympy.latex(formula), sympy.latex(formula) + change)
-
-
-@FAST
-@given(expressions())
-def test_plain_and_latex_spellings_are_equal(formula: sympy.Expr) -> None:
+def test_a_formula_is_equal_expanded_and_spelled_plainly_and_not_changed(formula: sympy.Expr, change: str) -> None:
+    equal(sympy.latex(formula), sympy.latex(sympy.expand(formula)))
     equal(sympy.latex(formula), str(formula))
-
-
-@FAST
-@given(fractions, st.integers(2, 9))
-def test_fractions(value: Fraction, factor: int) -> None:
-    equal(tex(value), f"{value.numerator * factor}/{value.denominator * factor}")
-    unequal(tex(value), tex(value + Fraction(1, 97)))
+    unequal(sympy.latex(formula), sympy.latex(formula) + change)
 
 
 @FAST
@@ -98,87 +81,6 @@ def test_lists_and_sets_have_no_order_and_tuples_have_one(values: list[Fraction]
 
 
 @FAST
-@given(fractions, positive, st.sampled_from(["()", "[]", "(]", "[)"]))
-def test_intervals_and_inequalities(low: Fraction, width: int, ends: str) -> None:
-    high = low + width
-    below = "<" if ends[0] == "(" else r"\le"
-    above = "<" if ends[1] == ")" else r"\leq"
-    interval = f"{ends[0]}{tex(low)}, {tex(high)}{ends[1]}"
-    equal(interval, f"{tex(low)} {below} x {above} {tex(high)}")
-    other = {"()": "[)", "[]": "(]", "(]": "()", "[)": "[]"}[ends]
-    unequal(interval, f"{other[0]}{tex(low)}, {tex(high)}{other[1]}")
-    unequal(interval, f"{ends[0]}{tex(low)}, {tex(high + 1)}{ends[1]}")
-
-
-@FAST
-@given(small.filter(bool), small.filter(bool), small, small.filter(lambda n: abs(n) > 1))
-def test_lines_by_any_multiple(a: int, b: int, c: int, factor: int) -> None:
-    line = sympy.latex(a * X + b * Y + c) + " = 0"
-    equal(line, f"{sympy.latex(sympy.expand(factor * (a * X + b * Y + c)))} = 0")
-    equal(line, f"y = {sympy.latex(sympy.expand(-(a * X + c) / sympy.Integer(b)))}")
-    unequal(line, sympy.latex(a * X + b * Y + c + 1) + " = 0")
-    unequal(line, sympy.latex(a * X - b * Y + c) + " = 0")
-
-
-@FAST
-@given(st.lists(st.lists(fractions, min_size=2, max_size=2), min_size=2, max_size=3))
-def test_matrices(rows: list[list[Fraction]]) -> None:
-    def matrix(kind: str, table: list[list[Fraction]]) -> str:
-        body = r" \\ ".join(" & ".join(map(tex, row)) for row in table)
-        return rf"\begin{{{kind}}} {body} \end{{{kind}}}"
-
-    equal(matrix("pmatrix", rows), matrix("bmatrix", rows))
-    changed = [list(row) for row in rows]
-    changed[0][0] += 1
-    unequal(matrix("pmatrix", rows), matrix("pmatrix", changed))
-
-
-@FAST
-@given(fractions, positive)
-def test_plus_minus(middle: Fraction, root: int) -> None:
-    both = rf"{tex(middle)} \pm \sqrt{{{root}}}"
-    equal(both, rf"{tex(middle)} - \sqrt{{{root}}}, {tex(middle)} + \sqrt{{{root}}}")
-    unequal(both, rf"{tex(middle)} + \sqrt{{{root}}}")
-
-
-@FAST
-@given(st.integers(1, 99), st.integers(1, 9), st.integers(2, 12))
-def test_mixed_numbers(whole: int, top: int, extra: int) -> None:
-    value = whole + Fraction(top, top + extra)
-    equal(rf"{whole}\frac{{{top}}}{{{top + extra}}}", tex(value))
-    equal(f"{whole} {top}/{top + extra}", tex(value))
-    unequal(rf"{whole}\frac{{{top}}}{{{top + extra}}}", tex(value + 1))
-
-
-@FAST
-@given(st.integers(1, 999), st.integers(1, 99))
-def test_ratios_and_percent(one: int, two: int) -> None:
-    equal(f"{one}:{two}", f"{one * 3}:{two * 3}")
-    equal(f"{one}:{two}", rf"\frac{{{one}}}{{{two}}}")
-    unequal(f"{one}:{two}", f"{one + 1}:{two}")
-    equal(rf"{one}\%", f"{one} percent")
-    equal(rf"{one}\%", str(Fraction(one, 100)))
-    unequal(rf"{one}\%", rf"{one + 1}\%")
-
-
-@FAST
-@given(st.integers(1, 359))
-def test_degrees_and_radians(angle: int) -> None:
-    radians = sympy.latex(sympy.pi * sympy.Rational(angle, 180))
-    equal(rf"{angle}^\circ", radians)
-    unequal(rf"{angle + 1}^\circ", radians)
-
-
-@FAST
-@given(st.integers(1, 9999), st.integers(-12, 12))
-def test_scientific_notation(mantissa: int, exponent: int) -> None:
-    value = Fraction(mantissa, 1000) * Fraction(10) ** exponent
-    equal(rf"{mantissa / 1000:.3f} \times 10^{{{exponent}}}", f"{mantissa / 1000:.3f}e{exponent}")
-    equal(rf"{mantissa / 1000:.3f} \times 10^{{{exponent}}}", str(value))
-    unequal(rf"{mantissa / 1000:.3f} \times 10^{{{exponent}}}", rf"{mantissa / 1000:.3f} \times 10^{{{exponent + 1}}}")
-
-
-@FAST
 @given(st.integers(50, 5000), st.integers(1, 40))
 def test_huge_factorials_and_powers(base: int, gap: int) -> None:
     equal(f"{base}!", f"{base} * {base - 1}!")
@@ -197,21 +99,3 @@ def test_rounded_decimals_of_an_exact_reference(value: Fraction, places: int) ->
     equal(tex(value), rounded)
     off = Fraction(rounded) + Fraction(3, 10**places)
     unequal(tex(value), f"{float(off):.{places}f}")
-
-
-@FAST
-@given(small.filter(bool), small)
-def test_antiderivatives(a: int, b: int) -> None:
-    formula = sympy.latex(a * X**3 / 3 + b * X)
-    equal(f"{formula} + C", f"{formula} + K")
-    equal(f"{formula} + C", f"{sympy.latex(a * X**3 / 3 + b * X + 7)} + C")
-    unequal(f"{formula} + C", f"{sympy.latex(a * X**3 / 3 + b * X + X)} + C")
-
-
-@FAST
-@given(st.integers(1, 11), st.integers(1, 3))
-def test_periodic_families(step: int, turns: int) -> None:
-    start = sympy.latex(sympy.pi * sympy.Rational(step, 12))
-    shifted = sympy.latex(sympy.pi * sympy.Rational(step, 12) - 2 * turns * sympy.pi)
-    equal(rf"x = {start} + 2k\pi", rf"{shifted} + 2n\pi")
-    unequal(rf"x = {start} + 2k\pi", rf"{start} + k\pi")

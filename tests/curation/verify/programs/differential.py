@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 from curation.verify.programs.extraction import CodeLang
@@ -42,6 +43,16 @@ class Bare:
     def __init__(self, folder: Path) -> None:
         self.folder, self.known = folder, dict[Style, Seen]()
 
+    @cached_property
+    def headers(self) -> Path:
+        """A folder with all headers of the library compiled, which g++ takes in their place where it can."""
+        header = self.folder / "headers" / "bits" / "stdc++.h"
+        header.parent.mkdir(parents=True)
+        header.write_text("#include_next <bits/stdc++.h>\n")
+        build = ["g++", "-w", "-O2", "-std=gnu++20", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+        subprocess.run(build, check=True)
+        return header.parents[1]
+
     def run(self, style: Style) -> Seen:
         """Return what becomes of a program outside."""
         if style not in self.known:
@@ -55,7 +66,8 @@ class Bare:
             (home / "solution.py").write_text(style.code)
             command = f"exec {sys.executable} ../solution.py"
         else:
-            build = ["g++", "-O2", f"-std=gnu++{style.standard}", "-x", "c++", "-", "-o", str(home / "solution")]
+            build = ["g++", "-O2", f"-std=gnu++{style.standard}", f"-I{self.headers}"]
+            build += ["-x", "c++", "-", "-o", str(home / "solution")]
             if subprocess.run(build, input=style.code.encode(), capture_output=True, check=False).returncode:
                 return CodeVerdict.CE, b""
             command = "exec ../solution"

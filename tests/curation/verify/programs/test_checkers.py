@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from curation.records import VerifierError
@@ -77,12 +75,6 @@ CHECKERS = {
 TESTS = tuple(CodeTest(b"%d\n" % n, b"2\n") for n in (12, 30, 100, 64, 18))
 
 
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(1) as runner:
-        yield runner
-
-
 @pytest.mark.parametrize("name", CHECKERS)
 def test_any_right_output_is_accepted_and_no_other(runner: Runner, name: str) -> None:
     problem = CodeProblem("divisor", TESTS, checker=CHECKERS[name])
@@ -99,20 +91,13 @@ def test_any_right_output_is_accepted_and_no_other(runner: Runner, name: str) ->
     assert [(result.verdict, result.first_failed) for result in results] == list(codes.values())
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ("raise ValueError('mine')", "exit code 1"),
-        ("import sys\nsys.exit(7)", "exit code 7"),
-        ("import os\nos.abort()", "signaled"),
-        ("print(", "exit code 1"),
-    ],
-)
-def test_a_checker_that_fails_is_broken(runner: Runner, source: str, said: str) -> None:
-    checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"validate.py": source}, ("validate.py",))
-    ((verdict, how),) = check_outputs(runner.tools, checker, [(b"1", b"1", b"1")])
-    assert verdict is CodeVerdict.BROKEN
-    assert said in how
+def test_a_checker_that_fails_is_broken(runner: Runner) -> None:
+    failing = {"raise ValueError": "exit code 1", "exit(7)": "exit code 7", "import os\nos.abort()": "signaled"}
+    for source, said in (*failing.items(), ("print(", "exit code 1")):
+        checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"validate.py": source}, ("validate.py",))
+        ((verdict, how),) = check_outputs(runner.tools, checker, [(b"1", b"1", b"1")])
+        assert verdict is CodeVerdict.BROKEN, source
+        assert said in how
 
 
 def test_a_checker_that_does_not_compile_is_broken(runner: Runner) -> None:
@@ -135,10 +120,8 @@ def test_an_output_that_a_checker_fails_on_is_wrong_where_the_checker_works(runn
     source = "import sys\nsys.exit(42 if sys.stdin.read().split()[0] == '1' else 43)"  # fails on no output, or bytes
     checker = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": source}, ("v.py",))
     runs = [(b"", b"1\n", output) for output in (b"1\n", b"2\n", b"", b"\n")]
-    assert [verdict for verdict, _ in check_outputs(runner.tools, checker, runs)] == [
-        CodeVerdict.AC,
-        *[CodeVerdict.WA] * 3,
-    ]
+    verdicts = [verdict for verdict, _ in check_outputs(runner.tools, checker, runs)]
+    assert verdicts == [CodeVerdict.AC, *[CodeVerdict.WA] * 3]
     broken = Checker(CheckerKind.KATTIS, CodeLang.PYTHON, {"v.py": "1 / 0"}, ("v.py",))
     assert check_outputs(runner.tools, broken, runs[:1])[0][0] is CodeVerdict.BROKEN
 

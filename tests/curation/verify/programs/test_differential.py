@@ -1,12 +1,15 @@
 """Programs of many styles end and print in every box as they do outside.
 
 The truth is a run with a bare interpreter, or with what the machine's g++ makes; nothing is expected by hand. A busy
-machine, and programs that others wrote, are for the gates `programs/foreign-programs` and `-busy`.
+machine, and programs that others wrote, are for the gates `programs/foreign-programs` and `-busy`. A row of
+``styles.jsonl`` may have what the program needs: processes, modes and owners that it can set, or namespaces.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,86 +19,19 @@ from curation.verify.programs.judge import judge_programs
 from curation.verify.programs.problem import CodeProblem, CodeTest, CodeVerdict, Submission
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import Ending, Limits
-from tests.curation.verify.programs.cpp_styles import CPP_STYLES
-from tests.curation.verify.programs.cpp_system_styles import CPP_SYSTEM_STYLES
 from tests.curation.verify.programs.differential import Bare, differences
 from tests.curation.verify.programs.foreign_styles import Style
-from tests.curation.verify.programs.python_styles import PYTHON_STYLES
-from tests.curation.verify.programs.python_system_styles import PYTHON_SYSTEM_STYLES
 
 RUNGS = ("namespaces", "user-namespace", "landlock")
-WITH_PROCESSES = {
-    "a process of multiprocessing",
-    "a pool of processes",
-    "a queue between processes",
-    "an executor of processes",
-    "fork and wait",
-    "a child that aborts",
-    "a child that is terminated",
-    "a child by fork",
-    "a pool with an initialiser",
-    "shared memory between processes",
-    "pipes between processes",
-    "a daemon process",
-    "pipe and fork",
-    "a child stopped by its parent",
-    "ten children",
-    "vfork",
+ROWS = [json.loads(line) for line in Path(__file__).with_name("styles.jsonl").read_text("utf-8").splitlines()]
+STYLES = {
+    f"{row['lang']}: {row['name']}": Style(
+        CodeLang(row["lang"]), row["code"], row.get("stdin", ""), row.get("standard", 20)
+    )
+    for row in ROWS
 }
-"""What needs more than one process, which a box says where it cannot hold them."""
-WITHOUT_TMP = {"tmpfile"}
-"""What the rung without namespaces says that it cannot do."""
-SHUT = {"a folder left shut"}
-"""What it counts as too much, where a look falls between the shutting and the end."""
-WITH_MODES = {
-    "a mode set by path",
-    "a mode set by pathlib",
-    "a mode set by descriptor",
-    "a mode set by folder",
-    "a mode added",
-    "a sticky folder",
-    "a mode of a file that is not there",
-    "shutil.copy with a mode",
-    "shutil.copy2 with times",
-    "shutil.copystat",
-    "times set",
-    "times set by descriptor",
-    "chown to oneself",
-    "shutil.chown",
-    "a folder left shut",
-    "fs::permissions",
-    "chmod and fchmod",
-    "fs::last_write_time",
-    "utimes and futimens",
-}
-"""What reads back modes and times that it set, or sets owners: a box without a user id of its own says it cannot."""
-UNLIKE_OUTSIDE = "more digits than are printed"
-"""The box prints them, as Python did before 3.11."""
-PYTHON, CPP = PYTHON_STYLES | PYTHON_SYSTEM_STYLES, CPP_STYLES | CPP_SYSTEM_STYLES
-STYLES = {f"python: {name}": Style(CodeLang.PYTHON, *words) for name, words in PYTHON.items()}
-STYLES |= {f"cpp: {name}": Style(CodeLang.CPP, *words) for name, words in CPP.items()}
-QUICK = (
-    "the fast-input template",
-    "what the streams say of themselves",
-    "line endings as they come",
-    "recursion behind a raised limit",
-    "a thread with a big stack",
-    "a thread that is left to end",
-    "asyncio.run",
-    "a pair of sockets",
-    "a pool of processes",
-    "temporary files",
-    "numpy's random and fft",
-    "an exception in a thread",
-    "sys.exit with a text",
-    "exit functions",
-    "finalisers",
-    "shutil.copy",
-    "shutil.copytree",
-    "shelve",
-    "room set aside",
-    "the source of a function",
-)
+NEEDS = {f"{row['lang']}: {row['name']}": {*row.get("needs", ())} for row in ROWS}
+QUICK = [f"{row['lang']}: {row['name']}" for row in ROWS if row.get("quick")]
 
 
 @pytest.fixture(scope="module")
@@ -115,12 +51,13 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
 
 
 def corpus(runner: Runner) -> dict[str, Style]:
+    """Return the styles that need nothing which the box states that it lacks."""
     box = runner.tools.box
-    lacking = (set() if box.forks else WITH_PROCESSES) | (WITHOUT_TMP | SHUT if box.rung == "landlock" else set())
-    lacking |= {UNLIKE_OUTSIDE} if box.owns else {UNLIKE_OUTSIDE, *WITH_MODES}
+    lacking = {"namespaces"} if box.rung == "landlock" else set()
+    lacking |= (set() if box.forks else {"processes"}) | (set() if box.owns else {"modes"})
     assert box.forks or "programs cannot start processes" in box.description
     assert box.owns or "modes, times and owners of files stay" in box.description
-    return {name: style for name, style in STYLES.items() if name.split(": ", 1)[1] not in lacking}
+    return {name: style for name, style in STYLES.items() if not NEEDS[name] & lacking}
 
 
 def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
@@ -131,7 +68,10 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
         except VerifierError as why:
             pytest.skip(f"{why}")
         jobs = [
-            (CodeProblem(name, tests, processes=name == "fork and wait"), Submission(CodeLang.CPP, CPP[name][0]))
+            (
+                CodeProblem(name, tests, processes=name == "fork and wait"),
+                Submission(CodeLang.CPP, STYLES[f"cpp: {name}"].code),
+            )
             for name in ("fork and wait", "tmpfile", "fs::permissions")
         ]
         owns = runner.tools.box.owns
@@ -144,22 +84,12 @@ def test_what_a_weaker_rung_cannot_do_is_told_with_the_verdict() -> None:
     assert owns or "; it may want to change modes or times of files" in shut.how
 
 
-def test_digits_are_printed_that_python_refuses_outside() -> None:
-    with Runner(1) as runner:
-        digits = differences(runner, {UNLIKE_OUTSIDE: (STYLES[f"python: {UNLIKE_OUTSIDE}"], (CodeVerdict.RTE, b""))})
-    assert digits == {UNLIKE_OUTSIDE: (CodeVerdict.AC, b"5001\n", CodeVerdict.RTE, b"")}
-
-
-def test_there_are_enough_styles() -> None:
-    assert len(STYLES) == len(PYTHON_STYLES) + len(PYTHON_SYSTEM_STYLES) + len(CPP_STYLES) + len(CPP_SYSTEM_STYLES)
-    assert len(STYLES) >= 330
-    assert set(QUICK) <= PYTHON.keys()
-    assert PYTHON.keys() | CPP.keys() >= WITH_PROCESSES | WITHOUT_TMP | WITH_MODES
-
-
 @pytest.mark.parametrize("runner", [None], indirect=True, ids=["strongest"])
 def test_what_is_easily_got_wrong_is_as_outside(runner: Runner, bare: Bare) -> None:
-    quick = {name: STYLES[f"python: {name}"] for name in QUICK if f"python: {name}" in corpus(runner)}
+    known = corpus(runner)
+    assert len(QUICK) == 20
+    assert len(STYLES) >= 350
+    quick = {name: known[name] for name in QUICK if name in known}
     assert differences(runner, {name: (style, bare.run(style)) for name, style in quick.items()}) == {}
 
 
@@ -212,8 +142,8 @@ def test_threads_have_stacks_as_outside_and_the_main_one_what_memory_there_is(ru
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNGS, indirect=True)
 def test_no_style_is_judged_otherwise_than_outside(runner: Runner, bare: Bare) -> None:
-    """All styles on the strongest rung, half of them on each weaker one."""
+    """All styles on the strongest rung, a third of them on each weaker one."""
     part = RUNGS.index(runner.tools.box.rung)
     styles = list(corpus(runner).items())
-    some = styles if part == 0 else styles[part - 1 :: 2]
+    some = styles if part == 0 else styles[part::3]
     assert differences(runner, {name: (style, bare.run(style)) for name, style in some}) == {}

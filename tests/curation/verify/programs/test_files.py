@@ -13,27 +13,12 @@ from curation.verify.programs.files import problem_of_row, read_problems
 from flows.cli.code_files import verify_code_file
 
 PROBLEMS = [
-    {"id": "next", "tests": [{"input": "1\n", "output": "2\n"}, {"input": "8\n", "output": "9\n"}], "time_limit_s": 2},
-    {"id": "third", "tests": [{"input": "", "output": "0.333333"}], "checker": "float_tolerance 1e-4"},
-    {"id": "add", "function": {"entry": "add", "calls": [{"args": [1, 2], "expected": 3}]}},
-    {
-        "id": "even",
-        "tests": [{"input": "", "output": ""}],
-        "checker": {
-            "kind": "kattis",
-            "lang": "python",
-            "sources": {"v.py": "import sys\nsys.exit(42 if int(sys.stdin.read()) % 2 == 0 else 43)"},
-        },
-    },
+    {"id": "next", "tests": [{"input": "1\n", "output": "2\n"}, {"input": "8\n", "output": "9\n"}], "time_limit_s": 2}
 ]
 SUBMISSIONS = [
     {"id": "a", "problem": "next", "lang": "python", "code": "print(int(input()) + 1)"},
     {"id": "b", "problem": "next", "lang": "python", "code": "print(2)"},
-    {"id": "c", "problem": "third", "lang": "python", "code": "print(1 / 3)"},
-    {"id": "d", "problem": "add", "lang": "python", "code": "def add(a, b): return a + b"},
-    {"id": "e", "problem": "even", "lang": "python", "code": "print(10)"},
-    {"id": "f", "problem": "even", "lang": "python", "code": "print(11)"},
-    {"id": "g", "problem": "next", "lang": "cpp", "code": "int main() { return nothing; }"},
+    {"id": "c", "problem": "next", "lang": "cpp", "code": "int main() { return nothing; }"},
 ]
 
 
@@ -46,20 +31,12 @@ def test_a_file_of_submissions_is_judged(tmp_path: Path, capsys: pytest.CaptureF
     out = tmp_path / "out.jsonl"
     verify_code_file(write(tmp_path / "p.jsonl", PROBLEMS), write(tmp_path / "s.jsonl", SUBMISSIONS), out, workers=2)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [(row["id"], row["verdict"]) for row in rows] == [
-        ("a", "AC"),
-        ("b", "WA"),
-        ("c", "AC"),
-        ("d", "AC"),
-        ("e", "AC"),
-        ("f", "WA"),
-        ("g", "CE"),
-    ]
+    assert [(row["id"], row["verdict"]) for row in rows] == [("a", "AC"), ("b", "WA"), ("c", "CE")]
     assert rows[1]["first_failed"] == 1
     assert [run["verdict"] for run in rows[1]["tests"]] == ["AC", "WA"]
     assert set(rows[0]["tests"][0]) == {"index", "verdict", "time_s", "wall_s", "memory_mb", "method"}
     printed = capsys.readouterr().out
-    assert "7 programs: AC 4, WA 2, CE 1" in printed
+    assert "3 programs: AC 1, WA 1, CE 1" in printed
     assert "sandbox" in printed
 
 

@@ -30,57 +30,45 @@ NEXT = CodeProblem("next", tuple(CodeTest(b"%d\n" % n, b"%d\n" % (n + 1)) for n 
 HEAD = "#include <bits/stdc++.h>\nusing namespace std;\n"
 
 
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(2) as runner:
-        yield runner
-
-
 def run(runner: Runner, code: str, lang: CodeLang = CodeLang.PYTHON, problem: CodeProblem = NEXT) -> ProgramResult:
     (result,) = judge_programs(runner, [(problem, Submission(lang, code))])
     return result
 
 
-@pytest.mark.parametrize(
-    ("code", "verdict"),
-    [
-        ("print(int(input()) + 1)", CodeVerdict.AC),
-        ("print(0)", CodeVerdict.WA),
-        ("print(int(str(10**5000 + int(input()) + 1)) % 10**5000)", CodeVerdict.AC),  # refused by Python 3.11 outside
-        ("big = 1" + "0" * 5000 + "\nprint(int(input()) + 1 + int(str(big)[1:]))", CodeVerdict.AC),
-        ("print(len(str(3**30_000_000)))", CodeVerdict.TLE),
-        ("print(int(input()) + 1, 'and more')", CodeVerdict.WA),
-        ("while True: pass", CodeVerdict.TLE),
-        ("import time\ntime.sleep(60)", CodeVerdict.TLE),
-        ("a = bytearray(800 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1", CodeVerdict.MLE),
-        ("1 / 0", CodeVerdict.RTE),
-        ("import os\nos.abort()", CodeVerdict.RTE),
-        ("print(int(input()) + 1)\nraise SystemExit(1)", CodeVerdict.RTE),
-        ("import os\nprint(int(input()) + 1, flush=True)\nos._exit(3)", CodeVerdict.RTE),
-        ("while True: print('x' * 10000)", CodeVerdict.OLE),
-        ("print(", CodeVerdict.CE),
-        ("import os\nos._exit(0)", CodeVerdict.WA),
-    ],
-)
-def test_verdicts_in_python(runner: Runner, code: str, verdict: CodeVerdict) -> None:
-    result = run(runner, code)
-    assert result.verdict is verdict, result
-    assert result.first_failed == (None if verdict is CodeVerdict.AC else 0)
+PYTHON = [
+    ("print(int(input()) + 1)", CodeVerdict.AC),
+    ("print(0)", CodeVerdict.WA),
+    ("print(int(str(10**5000 + int(input()) + 1)) % 10**5000)", CodeVerdict.AC),  # refused by Python 3.11 outside
+    ("big = 1" + "0" * 5000 + "\nprint(int(input()) + 1 + int(str(big)[1:]))", CodeVerdict.AC),
+    ("print(len(str(3**30_000_000)))", CodeVerdict.TLE),
+    ("print(int(input()) + 1, 'and more')", CodeVerdict.WA),
+    ("while True: pass", CodeVerdict.TLE),
+    ("import time\ntime.sleep(60)", CodeVerdict.TLE),
+    ("a = bytearray(800 << 20)\nfor i in range(0, len(a), 4096): a[i] = 1", CodeVerdict.MLE),
+    ("1 / 0", CodeVerdict.RTE),
+    ("import os\nos.abort()", CodeVerdict.RTE),
+    ("print(int(input()) + 1)\nraise SystemExit(1)", CodeVerdict.RTE),
+    ("import os\nprint(int(input()) + 1, flush=True)\nos._exit(3)", CodeVerdict.RTE),
+    ("while True: print('x' * 10000)", CodeVerdict.OLE),
+    ("print(", CodeVerdict.CE),
+    ("import os\nos._exit(0)", CodeVerdict.WA),
+]
+CPP = [
+    (HEAD + "int main() { int n; cin >> n; cout << n + 1; }", CodeVerdict.AC),
+    (HEAD + "int main() { for (volatile int i = 0;; i = i + 1) {} }", CodeVerdict.TLE),
+    (HEAD + "int main() { vector<int> v(3); return v.at(7); }", CodeVerdict.RTE),
+    (HEAD + "int main() { int n; cin >> n; cout << n + 1; return 1; }", CodeVerdict.RTE),
+    ("int main() { return undeclared; }", CodeVerdict.CE),
+]
 
 
-@pytest.mark.parametrize(
-    ("code", "verdict"),
-    [
-        (HEAD + "int main() { int n; cin >> n; cout << n + 1; }", CodeVerdict.AC),
-        (HEAD + "int main() { for (volatile int i = 0;; i = i + 1) {} }", CodeVerdict.TLE),
-        (HEAD + "int main() { vector<int> v(3); return v.at(7); }", CodeVerdict.RTE),
-        (HEAD + "int main() { int n; cin >> n; cout << n + 1; return 1; }", CodeVerdict.RTE),
-        ("int main() { return undeclared; }", CodeVerdict.CE),
-    ],
-)
-def test_verdicts_in_cpp(runner: Runner, code: str, verdict: CodeVerdict) -> None:
-    result = run(runner, code, CodeLang.CPP)
-    assert result.verdict is verdict, result
+def test_every_verdict(runner: Runner) -> None:
+    asked = [*((CodeLang.PYTHON, *row) for row in PYTHON), *((CodeLang.CPP, *row) for row in CPP)]
+    results = judge_programs(runner, [(NEXT, Submission(lang, code)) for lang, code, _ in asked])
+    for (lang, code, verdict), result in zip(asked, results, strict=True):
+        assert result.verdict is verdict, (code, result)
+        compiled = verdict is not CodeVerdict.CE or lang is CodeLang.PYTHON
+        assert result.first_failed == (0 if compiled and verdict is not CodeVerdict.AC else None), (code, result)
 
 
 @pytest.mark.parametrize("first", ["#include <iostream>", "#define MOST 5"])
@@ -138,13 +126,8 @@ def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
     refused = JudgeTask("talk", "", "en", (Response(right, None),))
     empty = JudgeTask("next", "", "en", (Response("nothing", None),))
     first, second, third = ProgramJudge(problems.__getitem__, 7, runner=runner).judge([task, refused, empty])
-    assert [one.outcome for one in first.verdicts] == [
-        Outcome.CORRECT,
-        Outcome.WRONG,
-        Outcome.NO_ANSWER,
-        Outcome.NO_ANSWER,
-        Outcome.CORRECT,
-    ]
+    correct, wrong, none = Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER
+    assert [one.outcome for one in first.verdicts] == [correct, wrong, none, none, correct]
     unclosed = tuple(Response(right.removesuffix("\n```"), None, finish) for finish in ("stop", "length", None))
     ends = ProgramJudge(problems.__getitem__, 7, runner=runner).submit(JudgeTask("next", "", "en", unclosed)).result()
     assert [one.outcome for one in ends] == [Outcome.CORRECT, Outcome.NO_ANSWER, Outcome.NO_ANSWER]
@@ -152,6 +135,7 @@ def test_responses_are_judged_as_the_math_judge_does(runner: Runner) -> None:
     answer = "```python\nt = '</think>'\nprint(int(input()) + 1)\n```"  # a final answer has no thoughts
     judge = ProgramJudge(problems.__getitem__, 7, runner=runner)
     assert judge.submit(tag, [answer]).result()[0].outcome is Outcome.CORRECT
+    assert [one.answer_class for one in first.verdicts] == [0, None, None, None, 0], "only accepted ones have a class"
     assert first.problem == "next"
     assert first.verdicts[1].method.startswith("WA on test 0")
     assert (second.verdicts[0].outcome, third.verdicts[0].outcome) == (Outcome.BROKEN, Outcome.NO_ANSWER)
@@ -162,16 +146,12 @@ def test_a_problem_without_tests_accepts_nothing(runner: Runner) -> None:
     assert run(runner, "print(1)", problem=CodeProblem("none")).verdict is CodeVerdict.BROKEN
 
 
-def test_an_older_program_is_compiled_as_what_it_was_and_that_is_recorded() -> None:
-    old = "#include <bits/stdc++.h>\nusing namespace std;\ntypedef unsigned char byte;\nstruct E {};\n"
+def test_an_older_program_is_compiled_as_what_it_was_and_that_is_recorded(runner: Runner) -> None:
+    old = "#include <cstddef>\n#include <iostream>\nusing namespace std;\ntypedef unsigned char byte;\nstruct E {};\n"
     old += "int f() throw(E) { return 3; }\nint main() { byte b = f(); cout << (int)b; }"
     problem = CodeProblem("old", (CodeTest(b"", b"3\n"),))
-    wrong = Submission(CodeLang.CPP, old.replace("return 3", "return 4"))
-    none = Submission(CodeLang.CPP, "int main() { return missing; }")
-    with Runner(1) as runner:
-        found = list(
-            judge_programs(runner, [(problem, Submission(CodeLang.CPP, old)), (problem, wrong), (problem, none)])
-        )
+    codes = (old, old.replace("return 3", "return 4"), "int main() { return missing; }")
+    found = judge_programs(runner, [(problem, Submission(CodeLang.CPP, code)) for code in codes])
     assert [(result.verdict, "compiled as gnu++14" in result.how) for result in found] == [
         (CodeVerdict.AC, True),
         (CodeVerdict.WA, True),
@@ -179,11 +159,10 @@ def test_an_older_program_is_compiled_as_what_it_was_and_that_is_recorded() -> N
     ]
 
 
-def test_each_test_draws_its_own_numbers() -> None:
-    with Runner(1) as runner:
-        for source in ("import random\nprint(random.random())", "import numpy as np\nprint(np.random.random())"):
-            ran = runner.tools.run(python_program(source), [b""] * 4, Limits())
-            assert len({one.stdout for one in ran}) == 4, source
+def test_each_test_draws_its_own_numbers(runner: Runner) -> None:
+    for source in ("import random\nprint(random.random())", "import numpy as np\nprint(np.random.random())"):
+        ran = runner.tools.run(python_program(source), [b""] * 4, Limits())
+        assert len({one.stdout for one in ran}) == 4, source
 
 
 POOL = """

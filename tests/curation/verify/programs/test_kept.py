@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.kept import BLOCK, KeptPrograms
+from curation.verify.programs.kept import KeptPrograms
 from curation.verify.programs.problem import Submission
 from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import CompileResult, Ending, RunResult
@@ -40,17 +40,6 @@ def test_the_newest_are_kept_within_a_number_of_bytes() -> None:
     kept.close()
     assert not folder.exists()
     assert kept.get("19") is None
-
-
-def test_asking_keeps_and_failures_count_too() -> None:
-    kept = KeptPrograms(2 * BLOCK)
-    failed = CompileResult(False, "error", None, "", RAN)
-    kept.put("a", compiled(1))
-    kept.put("b", failed)
-    assert kept.get("a") is not None
-    kept.put("c", failed)
-    assert (kept.get("b"), kept.bytes) == (None, 2 * BLOCK)
-    assert kept.get("c") == replace(failed, run=replace(RAN, stdout=b"", stderr=b""))
 
 
 def test_one_that_was_removed_is_compiled_again() -> None:

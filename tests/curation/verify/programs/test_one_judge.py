@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,12 +29,6 @@ from training.rollouts.verifiers import Verifiers
 EXPECTED = {row["id"]: row["outcome"] for row in responses()}
 ASKED = [row for row in responses() if row["problem"] != "yes-any-language"]
 """Responses to problems that name a language, as all problems of a curated set do."""
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(2) as runner:
-        yield runner
 
 
 @pytest.fixture(scope="module")

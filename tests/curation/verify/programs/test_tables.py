@@ -1,12 +1,12 @@
-"""Attempts at code problems, judged by the sandbox behind the face of the math judge."""
+"""How programs are judged goes through a published set's tables and comes back the same."""
 
 import polars as pl
 
-from curation.records import JUDGING, Outcome
-from curation.verify.math_judge import JudgeTask, Response
+from curation.records import JUDGING
+from curation.verify.math_judge import Response
 from curation.verify.programs.comparison import Comparison
 from curation.verify.programs.extraction import CodeLang, extract_code, fenced
-from curation.verify.programs.judge import ProgramJudge, program_answer
+from curation.verify.programs.judge import program_answer
 from curation.verify.programs.problem import Checker, CheckerKind, Validator, ValidatorLang
 from curation.verify.programs.tables import (
     build_problem,
@@ -19,32 +19,6 @@ from curation.verify.programs.tables import (
 )
 
 RULES = {**dict.fromkeys(JUDGING), "time_limit_s": 1.0}
-TESTS = [("1 2\n", "3\n"), ("5 -5\n", "0\n")]
-RIGHT = "<think>\nadd\n</think>\n```python\nprint(sum(map(int, input().split())))\n```\n"
-
-
-def test_attempts_are_judged_and_only_accepted_ones_have_a_class() -> None:
-    problem = build_problem("p", TESTS, RULES, 4.0, 300, lang=CodeLang.PYTHON)
-    assert (problem.cpu_s, problem.memory_mb) == (1.0, 300)
-    texts = (
-        RIGHT,
-        "```python\nprint(3)\n```",
-        "```cpp\nint main() {}\n```",
-        "I give up.",
-        "```python\nprint(\n```",
-        RIGHT,
-    )
-    with ProgramJudge(lambda _: problem, 7, 2) as judge:
-        (result,) = judge.judge([JudgeTask("p", "", "en", tuple(Response(text, None) for text in texts))])
-        found = [judge.final_answer(Response(text, None)) for text in texts]
-        again = judge.submit(JudgeTask("p", "", "en", ()), found).result()
-    outcomes = [one.outcome for one in result.verdicts]
-    none, wrong, right = Outcome.NO_ANSWER, Outcome.WRONG, Outcome.CORRECT
-    assert outcomes == [right, wrong, none, none, wrong, right]
-    assert [one.answer_class for one in result.verdicts] == [0, None, None, None, None, 0]
-    assert result.verdicts[2].method == "asked for python, answered in cpp"
-    assert again == result.verdicts
-    assert [one.answer for one in again] == found
 
 
 def test_a_final_answer_is_read_back_as_the_same_program() -> None:

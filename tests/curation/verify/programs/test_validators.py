@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from curation.verify.programs.problem import Validator, ValidatorLang
@@ -20,12 +18,6 @@ ASSERT(UNIQUE(a) && n < 4)
 """
 PYTHON_VALIDATOR = Validator(ValidatorLang.PYTHON, {"v.py": PYTHON}, ("v.py",), ("x",))
 CTD = Validator(ValidatorLang.CHECKTESTDATA, {"n.ctd": GRAMMAR}, ("n.ctd",))
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner(1) as runner:
-        yield runner
 
 
 def said(runner: Runner, validators: list[Validator], inputs: list[bytes]) -> list[bool | None]:
@@ -48,17 +40,8 @@ def test_a_validator_in_another_language_has_the_reason(runner: Runner) -> None:
 
 
 def test_grammars_of_checktestdata(runner: Runner) -> None:
-    inputs = [
-        b"3\n1 -2 3\n",
-        b"3\n1 1 3\n",
-        b"3\n1 2\n",
-        b"3\n1 2 3",
-        b"4\n1 2 3 4\n",
-        b"3\n1 2 3\n\n",
-        b"",
-        b"1\n10\n",
-    ]
-    assert said(runner, [CTD], inputs) == [True] + [False] * 7
+    wrong = [b"3\n1 1 3\n", b"3\n1 2\n", b"3\n1 2 3", b"4\n1 2 3 4\n", b"3\n1 2 3\n\n", b"", b"1\n10\n"]
+    assert said(runner, [CTD], [b"3\n1 -2 3\n", *wrong]) == [True] + [False] * 7
     (verdict,) = check_inputs(runner.tools, [ready(runner, CTD)], [b"1\n10\n"])
     assert "integer 10 outside of range [-9, 9]" in verdict.words
 

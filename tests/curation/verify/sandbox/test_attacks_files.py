@@ -8,72 +8,54 @@ import stat
 import tempfile
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
+import curation.verify.sandbox.box as sandbox_box
+from curation.verify.sandbox import Ending, Limits, Sandbox
 from curation.verify.sandbox import slot as slots
 from curation.verify.sandbox.inside import folder
 from curation.verify.sandbox.view import interpreter
+from tests.curation.verify.sandbox.rungs import EVERY_WAY, ISOLATING, TRY, Runner, assert_refused, attempts, on
 from tests.waiting import wait_until
 
-Runner = Callable[..., RunResult]
 
-TRY = """
-import os, sys
-def attempt(act):
-    try:
-        return "DONE " + repr(act())[:200]
-    except (OSError, ImportError, ValueError) as error:
-        return "refused " + type(error).__name__
-"""
-
-
-def refused(ran: RunResult) -> None:
-    assert ran.ending is Ending.EXITED, ran
-    lines = ran.stdout.decode().splitlines()
-    assert lines
-    assert all(line.startswith("refused") for line in lines), ran
-
-
-@pytest.mark.parametrize("path", ["/etc/passwd", "/etc/shadow", "/etc/hostname", "/proc/1/environ", "/proc/1/mem"])
-def test_host_files_cannot_be_read(python: Runner, path: str) -> None:
-    refused(python(f"{TRY}\nprint(attempt(lambda: open({path!r}, 'rb').read(100)))"))
-
-
-def test_keys_in_a_home_cannot_be_read(python: Runner, tmp_path: Path) -> None:
+@on(*EVERY_WAY)
+def test_host_files_and_devices_cannot_be_read(python: Runner, tmp_path: Path) -> None:
     (tmp_path / "id_rsa").write_text("secret")
-    refused(python(f"{TRY}\nprint(attempt(lambda: open({str(tmp_path / 'id_rsa')!r}).read()))"))
+    paths = ["/etc/passwd", "/etc/shadow", "/etc/hostname", "/proc/1/environ", "/proc/1/mem", "../../../../etc/passwd"]
+    paths += [str(tmp_path / "id_rsa"), sandbox_box.__file__]
+    paths += ["/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/tty", "/dev/ptmx", "/dev/fuse"]
+    acts = [f"open({path!r}, 'rb').read(100)" for path in paths]
+    acts.append("(os.symlink('/etc/passwd', 'l'), open('l').read(9))")
+    assert_refused(python(attempts(acts)), len(acts))
 
 
-def test_the_judges_sources_cannot_be_read(python: Runner) -> None:
-    import curation.verify.sandbox.box as judge
-
-    refused(python(f"{TRY}\nprint(attempt(lambda: open({judge.__file__!r}).read(10)))"))
-
-
+@on(*EVERY_WAY)
 def test_the_home_cannot_be_listed(python: Runner) -> None:
-    ran = python(f"{TRY}\nprint(attempt(lambda: os.listdir({str(Path.cwd())!r})))")
+    ran = python(f"{TRY}\nattempt('listdir', lambda: os.listdir({str(Path.cwd())!r}))")
     assert b"curation" not in ran.stdout, ran
 
 
-@pytest.mark.parametrize("folder", ["/usr", "/usr/lib", "/etc", "/", "/dev", "/lib", os.path.dirname(os.__file__)])
-def test_nothing_can_be_written_outside(python: Runner, folder: str) -> None:
-    refused(python(f"{TRY}\nprint(attempt(lambda: open({folder + '/goldilocks-attack'!r}, 'w')))"))
-    assert not Path(folder, "goldilocks-attack").exists()
+@on(*EVERY_WAY)
+def test_nothing_can_be_written_outside(python: Runner) -> None:
+    places = ["/usr", "/usr/lib", "/etc", "/", "/dev", "/lib", os.path.dirname(os.__file__)]
+    targets = [f"{place}/goldilocks-attack" for place in places]
+    assert_refused(python(attempts(f"open({target!r}, 'w')" for target in targets)), len(targets))
+    assert not any(map(os.path.exists, targets))
 
 
+@on(*EVERY_WAY)
 def test_a_host_file_of_the_same_user_stays_as_it_is(python: Runner, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text("kept")
     before = own.stat()
     acts = ["os.setxattr(p, 'user.x', b'1')", "os.truncate(p, 0)", "os.utime(p)"]
     acts += ["os.unlink(p)", "os.rename(p, p + '2')", "open(p, 'a').write('x')", "os.chown(p, 1, 1)", "os.link(p, 'l')"]
-    lines = "\n".join(f"print(attempt(lambda: {act}))" for act in acts)
-    refused(python(f"{TRY}\np = {str(own)!r}\n{lines}"))
-    python(f"{TRY}\np = {str(own)!r}\nattempt(lambda: os.chmod(p, 0o777))\nattempt(lambda: os.utime(p, (1, 1)))")
+    assert_refused(python(attempts(acts, f"p = {str(own)!r}")), len(acts))
+    python(attempts(["os.chmod(p, 0o777)", "os.utime(p, (1, 1))"], f"p = {str(own)!r}"))
     after = own.stat()
     assert own.read_text() == "kept"
     assert (before.st_mode, before.st_mtime, before.st_ctime) == (after.st_mode, after.st_mtime, after.st_ctime)
@@ -120,28 +102,22 @@ def _unchanged(*places: str) -> Iterator[None]:
     assert not changed
 
 
+@on(*EVERY_WAY)
 def test_modes_that_a_test_takes_away_harm_no_other(box: Sandbox, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text("kept")
     compiled = box.compile({"m.cpp": SHUT_CPP.encode()}, ["g++", "-std=c++17", "m.cpp"])
     assert compiled.artifact is not None, compiled.log
     with _unchanged("/tmp", "/", "/dev", "/dev/null", "/dev/full", os.__file__, "/usr/lib", interpreter(), str(own)):
-        runs = list(box.run_python(SHUT.format(own=str(own)), [b""] * 20, Limits()))
-        more = list(box.run_binary(compiled.artifact, [b""] * 20, Limits()))
+        runs = list(box.run_python(SHUT.format(own=str(own)), [b""] * 6, Limits()))
+        more = list(box.run_binary(compiled.artifact, [b""] * 6, Limits()))
     for each in (runs, more):
         assert {ran.stdout for ran in each} == {each[0].stdout} != {b""}, each[-1]
         may = {Ending.EXITED, Ending.OUTPUT_LIMIT} if box.rung == "landlock" else {Ending.EXITED}  # what is shut counts
         assert {ran.ending for ran in each} <= may, each[-1]
 
 
-def test_a_symlink_leads_nowhere(python: Runner) -> None:
-    refused(python(f"{TRY}\nprint(attempt(lambda: (os.symlink('/etc/passwd', 'l'), open('l').read(9))[1]))"))
-
-
-def test_dots_do_not_leave_the_box(python: Runner) -> None:
-    refused(python(f"{TRY}\nprint(attempt(lambda: open('../../../../../../etc/passwd').read(9)))"))
-
-
+@on(*ISOLATING, quick=True)
 def test_the_next_test_finds_nothing_of_the_last(box: Sandbox) -> None:
     leave = """
 import os, sys, builtins
@@ -237,33 +213,28 @@ def test_a_link_in_a_folders_place_has_no_host_counted(python: Runner) -> None:
     assert ran.ending in {Ending.EXITED, Ending.OUTPUT_LIMIT}, ran
 
 
-def test_a_crowd_of_files_is_too_much_before_it_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "inner").mkdir()
-    for number in range(5):
-        (tmp_path / "inner" / f"{number}").touch()
-    monkeypatch.setattr(folder, "MOST_FILES", 6)
-    assert folder.used_bytes(str(tmp_path), apart=False) == 6 * folder.BLOCK
-    monkeypatch.setattr(folder, "MOST_FILES", 5)
-    assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
-
-
-def test_a_long_list_of_names_is_too_much_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowd_of_files_and_a_long_list_of_names_are_too_much_before_they_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(5):
         (tmp_path / f"{number}").touch()
-    size = tmp_path.stat().st_size
-    monkeypatch.setattr(folder, "CROWDED", size)
-    assert folder.used_bytes(str(tmp_path), apart=False) == 5 * folder.BLOCK
-    monkeypatch.setattr(folder, "CROWDED", size - 1)
-    assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
+    for name, fits in (("MOST_FILES", 5), ("CROWDED", tmp_path.stat().st_size)):
+        with monkeypatch.context() as patch:
+            patch.setattr(folder, name, fits)
+            assert folder.used_bytes(str(tmp_path), apart=False) == 5 * folder.BLOCK
+            patch.setattr(folder, name, fits - 1)
+            assert folder.used_bytes(str(tmp_path), apart=False) == folder.UNREADABLE
 
 
+@on(*EVERY_WAY)
 def test_the_parents_environment_is_not_seen(python: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOLDILOCKS_SECRET", "hunter2")
-    ran = python(f"{TRY}\nprint(dict(os.environ))\nprint(attempt(lambda: open('/proc/self/environ').read()))")
+    ran = python(attempts(["open('/proc/self/environ').read()"], "print(dict(os.environ))"))
     assert b"hunter2" not in ran.stdout
     assert b"API" not in ran.stdout
 
 
+@on(*EVERY_WAY)
 def test_no_descriptor_is_inherited(python: Runner, tmp_path: Path) -> None:
     with open(tmp_path / "held", "w") as held:
         os.set_inheritable(held.fileno(), True)
@@ -271,12 +242,12 @@ def test_no_descriptor_is_inherited(python: Runner, tmp_path: Path) -> None:
         assert python(source).stdout == b""
 
 
+@on(*EVERY_WAY)
 def test_standard_input_cannot_be_changed(python: Runner) -> None:
-    refused(
-        python(f"{TRY}\nprint(attempt(lambda: os.write(0, b'x')))\nprint(attempt(lambda: os.ftruncate(0, 0)))", b"1")
-    )
+    assert_refused(python(attempts(["os.write(0, b'x')", "os.ftruncate(0, 0)"]), b"1"), 2)
 
 
+@on(*EVERY_WAY)
 def test_no_other_input_is_in_memory(box: Sandbox) -> None:
     source = """
 import gc, sys
@@ -296,18 +267,12 @@ def test_extra_files_are_seen_and_gone_afterwards(box: Sandbox) -> None:
     assert [ran.stdout for ran in runs] == [b"1 ['answer']\n", b"2 ['answer', 'b']\n"]
 
 
-@pytest.mark.parametrize("name", ["../out", "a/../../out", "{folder}/out", "", ".", "..", "a//b", "a/", "x\0y"])
-def test_a_files_name_does_not_lead_out_of_the_folder(box: Sandbox, name: str, tmp_path: Path) -> None:
-    name = name.format(folder=tmp_path)
-    (ran,) = box.run_python("print(1)", [b""], Limits(), files={name: b"x"})
-    compiled = box.compile({"main.cpp": b"int main(){}", name: b"x"}, ["g++", "main.cpp"])
-    for end in (ran, compiled.run):
-        assert end.ending is Ending.BROKEN
-        assert "which is no place in the program's folder" in end.note
+def test_a_files_name_does_not_lead_out_of_the_folder(box: Sandbox, tmp_path: Path) -> None:
+    for name in ("../out", "a/../../out", f"{tmp_path}/out", "", ".", "..", "a//b", "a/", "x\0y"):
+        (ran,) = box.run_python("print(1)", [b""], Limits(), files={name: b"x"})
+        compiled = box.compile({"main.cpp": b"int main(){}", name: b"x"}, ["g++", "main.cpp"])
+        for end in (ran, compiled.run):
+            assert end.ending is Ending.BROKEN, name
+            assert "which is no place in the program's folder" in end.note
     assert not (tmp_path / "out").exists()
     assert not Path(tempfile.gettempdir(), "out").exists()
-
-
-@pytest.mark.parametrize("device", ["/dev/mem", "/dev/kmsg", "/dev/vda", "/dev/tty", "/dev/ptmx", "/dev/fuse"])
-def test_no_device_can_be_opened(python: Runner, device: str) -> None:
-    refused(python(f"{TRY}\nprint(attempt(lambda: open({device!r}, 'rb')))"))

@@ -5,64 +5,16 @@ from __future__ import annotations
 import os
 import platform
 import signal
-from collections.abc import Callable
 
 import pytest
 
-from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
-from curation.verify.sandbox.inside.filter import (
-    ALLOW,
-    AND,
-    ANSWERS,
-    ANY_BIT,
-    AT_LEAST,
-    ATTRIBUTES,
-    COMPILER,
-    DONE,
-    EPERM,
-    EQUAL,
-    EXEC_DESCRIPTOR,
-    FORKING,
-    JUMP,
-    KILL,
-    LOAD,
-    LOAD_VALUE,
-    MODES,
-    OR_X,
-    PLAIN,
-    RETURN,
-    SHIFT,
-    SHIFT_BY_X,
-    TO_X,
-    XOR,
-    Code,
-    build,
-)
+from curation.verify.sandbox import Ending, Limits, Sandbox
+from curation.verify.sandbox.inside import filter as rules
+from curation.verify.sandbox.inside.filter import ALLOW, EPERM, EXEC_DESCRIPTOR, build
 from curation.verify.sandbox.inside.syscalls import AUDIT_ARCH, NUMBERS
+from tests.curation.verify.sandbox.rungs import EVERY_WAY, Runner, assert_refused, attempts, on
 
-Runner = Callable[..., RunResult]
 QUICK = Limits(cpu_s=2.0, wall_s=10.0)
-
-TRY = """
-import os, sys, ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-def attempt(act):
-    try:
-        return "DONE " + repr(act())[:200]
-    except (OSError, ImportError, ValueError, RuntimeError) as error:
-        return "refused " + type(error).__name__
-def call(*words):
-    result = libc.syscall(*words)
-    return "refused" if result < 0 else "DONE %d" % result
-"""
-
-
-def refused(ran: RunResult) -> None:
-    assert ran.ending is Ending.EXITED, ran
-    lines = ran.stdout.decode().splitlines()
-    assert lines
-    assert all(line.startswith("refused") for line in lines), ran
-
 
 SOCKETS = {
     "tcp": "socket.create_connection(('127.0.0.1', 9), 1)",
@@ -84,9 +36,9 @@ SOCKETS = {
 }
 
 
-@pytest.mark.parametrize("way", SOCKETS)
-def test_no_network(python: Runner, way: str) -> None:
-    refused(python(f"{TRY}\nimport socket\nprint(attempt(lambda: {SOCKETS[way]}))"))
+@on(*EVERY_WAY)
+def test_no_network(python: Runner) -> None:
+    assert_refused(python(attempts(SOCKETS.values(), "import socket"), limits=QUICK), len(SOCKETS))
 
 
 STARTS = {
@@ -100,9 +52,10 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("way", STARTS)
-def test_no_other_process_can_be_started(python: Runner, way: str) -> None:
-    refused(python(f"{TRY}\nprint(attempt(lambda: {STARTS[way]}))"))
+@on(*EVERY_WAY)
+def test_no_other_process_can_be_started_and_no_daemon_left_behind(python: Runner) -> None:
+    acts = [*STARTS.values(), "os.setsid()", "os.fork() and os._exit(0)"]
+    assert_refused(python(attempts(acts), limits=QUICK), len(acts))
 
 
 def test_a_fork_bomb_does_not_start(python: Runner) -> None:
@@ -120,21 +73,11 @@ def test_a_thread_bomb_stays_small(python: Runner) -> None:
     assert limited or stopped, ran
 
 
-def test_a_daemon_cannot_be_left_behind(python: Runner) -> None:
-    source = f"{TRY}\nprint(attempt(os.setsid))\nprint(attempt(lambda: os.fork() and os._exit(0)))"
-    refused(python(source))
-
-
-@pytest.mark.parametrize("target", ["-1", "1", "os.getppid()", str(os.getpid())])
-def test_no_signal_reaches_another_process(python: Runner, target: str) -> None:
-    refused(python(f"{TRY}\nprint(attempt(lambda: os.kill({target}, 9)))"))
-
-
-def test_no_signal_by_way_of_a_files_owner(python: Runner) -> None:
-    source = (
-        f"{TRY}\nimport fcntl\nr, w = os.pipe()\nprint(attempt(lambda: fcntl.fcntl(r, fcntl.F_SETOWN, os.getppid())))"
-    )
-    refused(python(source))
+@on(*EVERY_WAY)
+def test_no_signal_reaches_another_process(python: Runner) -> None:
+    acts = [f"os.kill({target}, 9)" for target in ("-1", "1", "os.getppid()", os.getpid())]
+    acts.append("fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())")  # by way of a file's owner
+    assert_refused(python(attempts(acts, "import fcntl")), len(acts))
 
 
 def test_ignored_signals_do_not_save_a_loop(python: Runner) -> None:
@@ -147,10 +90,10 @@ def test_a_sleeper_is_ended_by_the_wall(python: Runner) -> None:
     assert python("import time; time.sleep(60)", limits=Limits(cpu_s=1, wall_s=0.5)).ending is Ending.WALL_LIMIT
 
 
+@on(*EVERY_WAY)
 def test_limits_cannot_be_raised(python: Runner) -> None:
-    source = f"{TRY}\nimport resource as r\nprint(attempt(lambda: r.setrlimit(r.RLIMIT_CPU, (99, 99))))"
-    source += "\nprint(attempt(lambda: r.prlimit(os.getppid(), r.RLIMIT_CPU, (1, 1))))"
-    refused(python(source))
+    acts = ["r.setrlimit(r.RLIMIT_CPU, (99, 99))", "r.prlimit(os.getppid(), r.RLIMIT_CPU, (1, 1))"]
+    assert_refused(python(attempts(acts, "import resource as r")), len(acts))
 
 
 DOORS = {
@@ -194,28 +137,27 @@ DOORS = {
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="call numbers of x86_64")
-@pytest.mark.parametrize("door", DOORS)
-def test_the_kernels_other_doors_are_shut(python: Runner, door: str) -> None:
-    refused(python(f"{TRY}\nprint(call(*{DOORS[door]!r}))"))
+@on(*EVERY_WAY)
+def test_the_kernels_other_doors_are_shut(python: Runner) -> None:
+    assert_refused(python(attempts(f"call{words!r}" for words in DOORS.values())), len(DOORS))
+
+
+ENDS_WITH_7 = {
+    "inline assembly forks no better": "int main(){ long r; "
+    'asm volatile("syscall" : "=a"(r) : "a"(57) : "rcx","r11","memory"); return r == -1 ? 7 : 0; }',
+    "a binary cannot execute another": '#include <unistd.h>\nint main(){ execl("/bin/ls", "ls", (char*)0); '
+    'execl("/proc/self/exe", "x", (char*)0); return 7; }',
+    "constructors before main are in the box": "#include <unistd.h>\n"
+    "int p; struct A { A() { p = fork(); } } a; int main(){ return p == -1 ? 7 : 0; }",
+}
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="assembly of x86_64")
-def test_a_system_call_of_another_abi_kills(cpp: Callable[..., RunResult]) -> None:
-    ran = cpp('int main(){ long r; asm volatile("int $0x80" : "=a"(r) : "a"(20) : "memory"); return 0; }')
-    assert ran.ending is Ending.SIGNALED
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="assembly of x86_64")
-def test_inline_assembly_forks_no_better(cpp: Callable[..., RunResult]) -> None:
-    source = 'int main(){ long r; asm volatile("syscall" : "=a"(r) : "a"(57) : "rcx","r11","memory"); '
-    source += "return r == -1 ? 7 : 0; }"
-    assert cpp(source).exit_code == 7
-
-
-def test_a_binary_cannot_execute_another(cpp: Callable[..., RunResult]) -> None:
-    source = '#include <unistd.h>\nint main(){ execl("/bin/ls", "ls", (char*)0); '
-    source += 'execl("/proc/self/exe", "x", (char*)0); return 7; }'
-    assert cpp(source).exit_code == 7
+@on(*EVERY_WAY)
+def test_binaries_are_refused_as_programs_are(cpp: Runner) -> None:
+    assert {way: cpp(source).exit_code for way, source in ENDS_WITH_7.items()} == dict.fromkeys(ENDS_WITH_7, 7)
+    abi = cpp('int main(){ long r; asm volatile("int $0x80" : "=a"(r) : "a"(20) : "memory"); return 0; }')
+    assert abi.ending is Ending.SIGNALED, "a system call of another ABI"
 
 
 COPY_AND_EXECUTE = """#include <fcntl.h>
@@ -234,6 +176,7 @@ int main(int n, char**) {
     return done > 1000 ? 7 : 8; }"""
 
 
+@on(*EVERY_WAY)
 def test_a_binary_cannot_execute_a_file_of_its_own(box: Sandbox) -> None:
     compiled = box.compile({"m.cpp": COPY_AND_EXECUTE.encode()}, ["g++", "m.cpp"])
     assert compiled.artifact is not None, compiled.log
@@ -241,22 +184,17 @@ def test_a_binary_cannot_execute_a_file_of_its_own(box: Sandbox) -> None:
     assert [(ran.exit_code, ran.stdout) for ran in runs] == [(7, b"")]
 
 
-def test_constructors_before_main_are_in_the_box(cpp: Callable[..., RunResult]) -> None:
-    source = "#include <unistd.h>\nint p; struct A { A() { p = fork(); } } a; int main(){ return p == -1 ? 7 : 0; }"
-    assert cpp(source).exit_code == 7
-
-
+@on(*EVERY_WAY)
 def test_no_capabilities_and_no_new_privileges(python: Runner, box: Sandbox) -> None:
     status = "dict(line.split(':', 1) for line in open('/proc/self/status') if ':' in line)"
     if box.rung != "landlock":
         sets = "print(*(int(s['Cap' + n], 16) for n in ('Eff', 'Prm', 'Inh', 'Amb', 'Bnd')), s['NoNewPrivs'].strip())"
         ran = python(f"s = {status}\n{sets}")
         assert ran.stdout == b"0 0 0 0 0 1\n", ran
-    ran = python(f"{TRY}\nprint(attempt(lambda: os.setuid(0) or os.getuid()), attempt(lambda: os.chroot('/')))")
-    assert b"DONE" not in ran.stdout
+    assert_refused(python(attempts(["os.setuid(0) or os.getuid()", "os.chroot('/')"])), 2)
 
 
-def answer_of(code: Code, number: int, arch: int, arguments: tuple[int, ...]) -> int:
+def answer_of(code: rules.Code, number: int, arch: int, arguments: tuple[int, ...]) -> int:
     """What a filter says to a call: classic BPF, as much of it as is used."""
     words = {0: number, 4: arch} | {16 + 8 * place: value & 0xFFFFFFFF for place, value in enumerate(arguments)}
     words |= {20 + 8 * place: value >> 32 for place, value in enumerate(arguments)}
@@ -264,24 +202,24 @@ def answer_of(code: Code, number: int, arch: int, arguments: tuple[int, ...]) ->
     while True:
         what, yes, no, operand = code[place]
         place += 1
-        if what == RETURN:
+        if what == rules.RETURN:
             return operand
-        if what == LOAD:
+        if what == rules.LOAD:
             held = words.get(operand, 0)
-        elif what == LOAD_VALUE:
+        elif what == rules.LOAD_VALUE:
             held = operand
-        elif what == TO_X:
+        elif what == rules.TO_X:
             other = held
-        elif what == AND:
+        elif what == rules.AND:
             held &= operand
-        elif what in (XOR, OR_X):
-            held = held ^ operand if what == XOR else held | other
-        elif what in (SHIFT, SHIFT_BY_X):
-            held >>= operand if what == SHIFT else other
-        elif what == JUMP:
+        elif what in (rules.XOR, rules.OR_X):
+            held = held ^ operand if what == rules.XOR else held | other
+        elif what in (rules.SHIFT, rules.SHIFT_BY_X):
+            held >>= operand if what == rules.SHIFT else other
+        elif what == rules.JUMP:
             place += operand
         else:
-            taken = {EQUAL: held == operand, AT_LEAST: held >= operand, ANY_BIT: held & operand}[what]
+            taken = {rules.EQUAL: held == operand, rules.AT_LEAST: held >= operand, rules.ANY_BIT: held & operand}[what]
             place += yes if taken else no
 
 
@@ -345,16 +283,16 @@ def test_the_filter_allows_what_is_listed_and_nothing_else(
     names = {number: name for name, number in numbers.items()}
     parts = ("program", *(("forks",) if spared else ()), kind)
     allowed = {name: passing for part in parts for name, passing in ALLOWED.get(part, {}).items()}
-    plain = {*PLAIN, *(FORKING if spared else ()), *(ATTRIBUTES if owns else ())}
-    answers = {name: answer for answer, answered in ANSWERS.items() for name in answered}
-    answers |= {} if owns else dict.fromkeys(MODES, DONE)
+    plain = {*rules.PLAIN, *(rules.FORKING if spared else ()), *(rules.ATTRIBUTES if owns else ())}
+    answers = {name: answer for answer, answered in rules.ANSWERS.items() for name in answered}
+    answers |= {} if owns else dict.fromkeys(rules.MODES, rules.DONE)
     for number in (*range(600), 0x40000000, 0x40000000 | 44, 0xFFFFFFFF):
         name = names.get(number, "")
         for arguments in ARGUMENTS.get(name, [(0,)]):
-            refused = DONE if name == "utimensat" and any(arguments) else answers.get(name, EPERM)
+            refused = rules.DONE if name == "utimensat" and any(arguments) else answers.get(name, EPERM)
             expected = ALLOW if name in plain or arguments in allowed.get(name, set()) else refused
             assert answer_of(code, number, own, arguments) == expected, (name or number, arguments)
-    assert answer_of(code, 0, 0x40000003, (0,)) == KILL, "another machine's calls"
+    assert answer_of(code, 0, 0x40000003, (0,)) == rules.KILL, "another machine's calls"
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
@@ -362,4 +300,4 @@ def test_a_compiler_may_start_processes_and_little_else(machine: str) -> None:
     code, own, numbers = build("compiler", OWN, machine, owns=False), AUDIT_ARCH[machine], NUMBERS[machine]
     passing = {name for name, number in numbers.items() if answer_of(code, number, own, (FORK,) * 6) == ALLOW}
     checked = {"fcntl", "ioctl", "prctl", "socketpair", "getsockopt", "sched_setaffinity", "mmap", "close_range"}
-    assert passing - checked == set(COMPILER) & numbers.keys()
+    assert passing - checked == set(rules.COMPILER) & numbers.keys()

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -18,9 +17,9 @@ import pytest
 
 from curation.records import VerifierError
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
+from tests.curation.verify.sandbox.rungs import ISOLATING, Runner, assert_refused, attempts, on
 from tests.waiting import wait_until
 
-Runner = Callable[..., RunResult]
 FORKS = Limits(cpu_s=2.0, wall_s=20.0, memory_mb=200)
 
 
@@ -41,15 +40,12 @@ def test_a_process_can_be_started(forking: Runner) -> None:
     assert (ran.ending, ran.stdout) == (Ending.EXITED, b"5\n"), ran
 
 
+@on(*ISOLATING)
 def test_where_it_may_not_it_is_refused(box: Sandbox, python: Runner) -> None:
     assert b"PermissionError" in python("import os\nos.fork()", forks=not box.forks).stderr
 
 
-def test_a_fork_bomb_stays_small(forking: Runner) -> None:
-    ran = forking("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", Limits(cpu_s=1, wall_s=10))
-    assert ran.ending in {Ending.CPU_LIMIT, Ending.SIGNALED}, ran
-
-
+@on(*ISOLATING)
 def test_what_is_left_behind_ends(box: Sandbox, forking: Runner) -> None:
     source = (
         "import os, time\nfor _ in range(5):\n    if not os.fork():\n        os.fork(); time.sleep(600)\nprint('done')"
@@ -70,7 +66,7 @@ def test_the_cpu_time_of_all_counts(forking: Runner) -> None:
         assert forking(source).ending is Ending.CPU_LIMIT, source
 
 
-HELD = "import os, time\n{before}\nfor _ in range({count}):\n    if not os.fork():\n        {inside}\n        time.sleep(20)\n        os._exit(0)\nfor _ in range({count}): os.wait()\nprint('done')"
+HELD = "import os, time\n{before}\nfor _ in range({count}):\n    if not os.fork():\n        {inside}\n        time.sleep({held})\n        os._exit(0)\nfor _ in range({count}): os.wait()\nprint('done')"
 IN_KERNEL = {
     "sockets": ("import socket", "kept = []\n        while len(kept) < 100:\n            kept.append(socket.socketpair()); kept[-1][0].setblocking(False)\n            try:\n                while True: kept[-1][0].send(b'x' * 65536)\n            except BlockingIOError: pass"),
     "page tables": ("import mmap", "m = mmap.mmap(-1, 6 << 30, flags=0x4022, prot=mmap.PROT_READ)\n        sum(m[i] for i in range(0, len(m), 2 << 20))"),
@@ -82,7 +78,7 @@ IN_KERNEL = {
 def test_what_the_kernel_holds_for_all_counts(forking: Runner, what: str) -> None:
     """Sockets took 2,985 MB under a limit of 300, page tables 2,300: neither is resident memory."""
     before, inside = IN_KERNEL[what]
-    ran = forking(HELD.format(before=before, inside=inside, count=40), Limits(cpu_s=8, wall_s=30))
+    ran = forking(HELD.format(before=before, inside=inside, count=40, held=90), Limits(cpu_s=8, wall_s=120))
     assert ran.ending is Ending.MEMORY_LIMIT, ran
 
 
@@ -91,8 +87,8 @@ def test_pipes_and_sockets_of_a_pool_pass(forking: Runner) -> None:
 
     They hold 42 MB; what they share was counted for each if the sockets alone took the sum over the limit.
     """
-    pool = HELD.format(before="import socket", inside="a = socket.socketpair()", count=40).replace("(20)", "(.3)")
-    for memory_mb in range(100, 200, 10):
+    pool = HELD.format(before="import socket", inside="a = socket.socketpair()", count=40, held=0.3)
+    for memory_mb in range(100, 200, 20):
         ran = forking(pool, Limits(cpu_s=2.0, wall_s=20.0, memory_mb=memory_mb))
         assert ran.stdout == b"done\n", ran
 
@@ -113,40 +109,23 @@ def test_the_memory_of_all_counts_once(forking: Runner) -> None:
     assert forking(each).ending is Ending.MEMORY_LIMIT
 
 
-TARGETS = {
-    "the supervisor": "1",
-    "who forks": "os.getppid() or 2",
-    "who forks, by number": "2",
-    "all": "-1",
-    "a group": "-os.getpid()",
-}
+@on(*ISOLATING)
+def test_no_signal_reaches_who_serves_it_and_no_limit_is_set(forking: Runner) -> None:
+    acts = [
+        f"call({number}, ctypes.c_long({target}), 9)"  # kill and tkill
+        for number in (62, 200)
+        for target in ("1", "os.getppid() or 2", "2", "-1", "-os.getpid()")
+    ]
+    acts += [f"resource.prlimit({pid}, resource.RLIMIT_CPU, (0, 0))" for pid in (1, 2, 3)]
+    assert_refused(forking(attempts(acts, "import resource")), len(acts))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("call", [62, 200])
-def test_no_signal_reaches_who_serves_it(forking: Runner, target: str, call: int) -> None:
-    source = (
-        f"import os, ctypes\nlibc = ctypes.CDLL(None)\nprint(libc.syscall({call}, ctypes.c_long({TARGETS[target]}), 9))"
-    )
-    ran = forking(source)
-    assert (ran.ending, ran.stdout) == (Ending.EXITED, b"-1\n"), ran
-
-
-def test_other_processes_limits_cannot_be_set(forking: Runner) -> None:
-    source = "import resource\nfor pid in (1, 2, 3):\n    try: resource.prlimit(pid, resource.RLIMIT_CPU, (0, 0)); print(pid)\n    except OSError: pass"
-    assert forking(source).stdout == b""
-
-
-@pytest.mark.parametrize("flag", [0x8000, 0x10000000, 0x20000000, 0x40000000, 0x00020000, 0x02000000])
-def test_no_process_is_made_elsewhere(forking: Runner, flag: int) -> None:
-    source = f"import ctypes\nlibc = ctypes.CDLL(None)\nprint(libc.syscall(56, {flag} | 17, 0, 0, 0, 0))"
-    assert forking(source).stdout == b"-1\n"
-
-
-def test_nothing_can_be_executed(forking: Runner) -> None:
-    source = "import subprocess, os\nfor act in (lambda: subprocess.run(['/bin/true']), lambda: os.execv('/proc/self/exe', ['x'])):\n"
-    source += "    try: act(); print('DONE')\n    except OSError: print('refused')"
-    assert forking(source).stdout == b"refused\nrefused\n"
+@on(*ISOLATING)
+def test_no_process_is_made_elsewhere_and_nothing_executed(forking: Runner) -> None:
+    flags = (0x8000, 0x10000000, 0x20000000, 0x40000000, 0x00020000, 0x02000000)
+    acts = [f"call(56, {flag} | 17, 0, 0, 0, 0)" for flag in flags]
+    acts += ["subprocess.run(['/bin/true'])", "os.execv('/proc/self/exe', ['x'])"]
+    assert_refused(forking(attempts(acts, "import subprocess")), len(acts))
 
 
 NAMED = "import ctypes, os, signal, time\nctypes.CDLL(None).prctl(15, {name!r}.encode())\n"
@@ -183,12 +162,14 @@ def name() -> str:
     return f"left-{secrets.token_hex(4)}"
 
 
+@on(*ISOLATING)
 def test_a_daemon_ends_with_its_test(forking: Runner, name: str) -> None:
     ran = forking(NAMED.format(name=name) + DAEMON + "print('done')", Limits(cpu_s=5.0, wall_s=20.0))
     assert (ran.ending, ran.stdout) == (Ending.EXITED, b"done\n"), ran
     assert _alive(name) == []
 
 
+@on(*ISOLATING)
 def test_many_daemons_end_and_none_harms_its_judge(box: Sandbox, forking: Runner, name: str) -> None:
     """Their children go at any moment, since who is deaf to SIGCHLD need not collect them."""
     assert forking("print(1)").stdout == b"1\n", "skips where there are no processes"
@@ -198,8 +179,10 @@ def test_many_daemons_end_and_none_harms_its_judge(box: Sandbox, forking: Runner
     assert _alive(name) == []
 
 
-def test_a_bomb_ends_with_its_test(forking: Runner, name: str) -> None:
-    ran = forking(NAMED.format(name=name) + "while True:\n    try: os.fork()\n    except OSError: pass")
+@on(*ISOLATING)
+def test_a_fork_bomb_stays_small_and_ends_with_its_test(forking: Runner, name: str) -> None:
+    source = NAMED.format(name=name) + "while True:\n    try: os.fork()\n    except OSError: pass"
+    ran = forking(source, Limits(cpu_s=1, wall_s=10, memory_mb=200))
     assert ran.ending in {Ending.CPU_LIMIT, Ending.SIGNALED, Ending.MEMORY_LIMIT}, ran
     assert _alive(name) == []
 
@@ -220,6 +203,7 @@ def test_a_bomb_in_a_binary_ends_with_its_test(box: Sandbox, forking: Runner, na
     assert forking("print(1)").stdout == b"1\n"
 
 
+@on(*ISOLATING)
 @pytest.mark.parametrize("ended", ["closed", "the supervisor killed"])
 def test_what_it_started_ends_with_the_box(forking: Runner, box: Sandbox, name: str, ended: str) -> None:
     with Sandbox(workers=1, rung=box.rung) as other:
@@ -255,6 +239,7 @@ with Sandbox(workers=1, rung=sys.argv[1]) as box:
 """
 
 
+@on(*ISOLATING)
 def test_what_it_started_ends_with_the_judge(forking: Runner, box: Sandbox, name: str) -> None:
     source = NAMED.format(name=name) + DAEMON + "time.sleep(600)"
     judge = subprocess.Popen(
@@ -266,6 +251,7 @@ def test_what_it_started_ends_with_the_judge(forking: Runner, box: Sandbox, name
     wait_until(lambda: _alive(name) == [])
 
 
+@on(*ISOLATING)
 def test_no_process_of_another_slot_is_signalled(forking: Runner, box: Sandbox) -> None:
     with Sandbox(workers=1, rung=box.rung) as other:
         list(other.run_python("print(1)", [b""], FORKS))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
+from curation.verify.sandbox import Ending, Limits, Sandbox
+from tests.curation.verify.sandbox.rungs import STRONGEST, Runner, on
 
-Runner = Callable[..., RunResult]
 MEMORY = Limits(cpu_s=8.0, wall_s=20.0, memory_mb=300)
 
 TOO_MUCH = {
@@ -127,12 +126,14 @@ def test_dev_shm_is_not_the_hosts(python: Runner, box: Sandbox) -> None:
     assert not Path("/dev/shm/goldilocks-attack").exists()
 
 
+@on(STRONGEST)
 def test_250_mb_pass(python: Runner) -> None:
     ran = python("b = b'x' * (250 << 20); print(len(b))", limits=MEMORY)
     assert (ran.ending, ran.stdout) == (Ending.EXITED, b"262144000\n")
     assert 250 <= ran.memory_mb <= 300
 
 
+@on(STRONGEST)
 def test_a_huge_thread_stack_passes(python: Runner) -> None:
     source = "import sys, threading\nsys.setrecursionlimit(10**6); threading.stack_size(512 << 20)\n"
     source += "def f(n): return 0 if n == 0 else 1 + f(n - 1)\n"
@@ -140,6 +141,7 @@ def test_a_huge_thread_stack_passes(python: Runner) -> None:
     assert python(source, limits=MEMORY).stdout == b"50000\n"
 
 
+@on(STRONGEST)
 def test_deep_recursion_passes(python: Runner) -> None:
     source = (
         "import sys\nsys.setrecursionlimit(10**6)\ndef f(n): return 0 if n == 0 else 1 + f(n - 1)\nprint(f(100000))"
@@ -147,12 +149,14 @@ def test_deep_recursion_passes(python: Runner) -> None:
     assert python(source, limits=MEMORY).stdout == b"100000\n"
 
 
+@on(STRONGEST)
 def test_endless_recursion_is_the_programs_error(python: Runner) -> None:
     ran = python("def f(): return f()\nf()")
     assert (ran.ending, ran.exit_code) == (Ending.EXITED, 1)
     assert b"RecursionError" in ran.stderr
 
 
+@on(STRONGEST)
 def test_numpy_passes(box: Sandbox) -> None:
     pytest.importorskip("numpy")
     source = "import numpy as np; print(int(np.ones((2000, 2000)).sum()), int(np.linalg.det(np.eye(3))))"
@@ -160,6 +164,7 @@ def test_numpy_passes(box: Sandbox) -> None:
     assert (ran.ending, ran.stdout) == (Ending.EXITED, b"4000000 1\n"), ran
 
 
+@on(STRONGEST)
 def test_four_threads_pass(cpp: Runner) -> None:
     source = """#include <thread>
 #include <vector>
@@ -170,12 +175,14 @@ for(auto& x: t) x.join(); std::printf("%d\\n", n.load()); }"""
     assert cpp(source, limits=MEMORY).stdout == b"4\n"
 
 
+@on(STRONGEST)
 def test_untouched_arrays_pass(cpp: Runner) -> None:
     source = '#include <cstdio>\nstatic char big[400 << 20];\nint main(){ big[5] = 1; std::puts("ok"); return 0; }'
     ran = cpp(source, limits=MEMORY)
     assert (ran.stdout, ran.ending) == (b"ok\n", Ending.EXITED)
 
 
+@on(STRONGEST)
 def test_170_mb_of_recursion_pass(cpp: Runner) -> None:
     source = """#include <cstdio>
 #include <cstring>
@@ -220,20 +227,24 @@ def test_many_files_are_limited_and_removed(python: Runner) -> None:
     assert (ran.ending, ran.exit_code) in {(Ending.EXITED, 1), (Ending.OUTPUT_LIMIT, None)}
 
 
-@pytest.mark.parametrize("data", [b"\0\xff\xfe\n", "ü\u2028😀".encode(), b"\xed\xa0\x80", b"no newline"])
-def test_any_bytes_come_out_as_they_are(python: Runner, data: bytes) -> None:
-    assert python(f"import sys; sys.stdout.buffer.write({data!r})").stdout == data
+@on(STRONGEST)
+def test_any_bytes_come_out_as_they_are(python: Runner) -> None:
+    for data in (b"\0\xff\xfe\n", "ü\u2028😀".encode(), b"\xed\xa0\x80", b"no newline"):
+        assert python(f"import sys; sys.stdout.buffer.write({data!r})").stdout == data
 
 
+@on(STRONGEST)
 def test_closed_stdout_is_an_empty_output(python: Runner) -> None:
     ran = python("import os; os.close(1)")
     assert (ran.ending, ran.exit_code, ran.stdout) == (Ending.EXITED, 0, b"")
 
 
+@on(STRONGEST)
 def test_input_that_is_never_read(python: Runner) -> None:
     assert python("print(1)", b"x" * (10 << 20)).stdout == b"1\n"
 
 
+@on(STRONGEST)
 def test_ten_megabytes_in_and_out(python: Runner) -> None:
     data = b"0123456789\n" * 1_000_000
     ran = python("import sys; sys.stdout.write(sys.stdin.read())", data, Limits(cpu_s=8))
@@ -256,24 +267,27 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("source", ENDINGS)
-def test_an_end_is_told_as_it_was(python: Runner, source: str) -> None:
-    ran = python(source)
-    assert (ran.ending, ran.exit_code, ran.signal) == ENDINGS[source], ran
+def test_an_end_is_told_as_it_was(python: Runner) -> None:
+    for source, ended in ENDINGS.items():
+        ran = python(source)
+        assert (ran.ending, ran.exit_code, ran.signal) == ended, (source, ran)
 
 
 BOMBS = ["(" * 100_000, "-" * 3_000_000 + "1", "a=1\n" * 100_000]
 
 
 @pytest.mark.parametrize("source", BOMBS)
+@on(STRONGEST)
 def test_a_parser_bomb_harms_only_itself(python: Runner, source: str) -> None:
     assert python(source, limits=Limits(cpu_s=2)).ending is not Ending.BROKEN
 
 
+@on(STRONGEST)
 def test_a_constant_that_never_ends_to_be_computed(python: Runner) -> None:
     assert python("x = 9 ** 9 ** 9").ending is Ending.CPU_LIMIT
 
 
+@on(STRONGEST)
 def test_a_recursion_limit_counts_from_the_program(python: Runner) -> None:
     source = "import sys\nsys.setrecursionlimit(13)\ndef f(n): return 0 if n == 0 else 1 + f(n - 1)\n"
     source += "print(f(10), sys.getrecursionlimit())\ntry: print(f(50))\nexcept RecursionError: print('deep')"

@@ -16,6 +16,7 @@ import pytest
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox.inside.filter import ALLOW, EPERM, VFORK, build
 from curation.verify.sandbox.inside.syscalls import AUDIT_ARCH, NUMBERS
+from tests.curation.verify.sandbox.rungs import Runner
 from tests.curation.verify.sandbox.test_attacks_kernel import ARGUMENTS, FORK, OWN, SIGNALS, SPARED, THREAD, answer_of
 
 LIMITS = Limits(cpu_s=8.0, wall_s=30.0)
@@ -64,68 +65,7 @@ def test_what_the_thread_that_starts_binaries_may_and_they_may_not_is_to_vfork(m
             assert says[0] == says[1], (number, arguments)
 
 
-HEAD = """#include <bits/stdc++.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-using word = unsigned long;
-const long VFORK = CLONE_VM | CLONE_VFORK | SIGCHLD;
-alignas(64) char stack[1 << 16];
-int child(void *) { _exit(0); }
-long started(long flags, word guess) {
-    return clone(child, stack + sizeof stack, flags, nullptr, nullptr, (void *)guess, (void *)guess); }
-"""
-IS_THE_NUMBER = (
-    HEAD + "int main() { word n; std::cin >> n; std::cout << (started(VFORK, n) > 0) << (started(VFORK, n ^ 1) > 0); }"
-)
-GUESSES = (
-    HEAD
-    + """
-int main() {
-    word number, tried = 0; std::cin >> number; number = ~number;
-    auto at = [&](long flags, word guess) {
-        tried++;
-        if (started(flags, guess) > 0) { std::cout << "STARTED " << flags << " " << guess << "\\n"; exit(1); } };
-    for (word guess : {0ul, ~0ul, 0x7EADBEEF7EADBEEFul, 0x7EADBEF17EADBEF0ul}) at(VFORK, guess);
-    for (word guess : {number ^ 1, number << 32 >> 32, number >> 32 << 32}) at(VFORK, guess);
-    for (int bit = 0; bit < 32; bit++) if (bit != 16) at(VFORK ^ 1L << bit, number);
-    std::mt19937_64 dice(std::random_device{}());
-    for (int i = 0; i < 300000; i++) at(VFORK, dice());
-    if (fork() > 0 || syscall(SYS_vfork) > 0) std::cout << "STARTED\\n";
-    if (!prctl(PR_SET_PDEATHSIG, 0) || !prctl(PR_SET_PDEATHSIG, SIGTERM) || !prctl(PR_SET_DUMPABLE, 0) || setsid() > 0)
-        std::cout << "CHANGED\\n";
-    std::ifstream maps("/proc/self/maps"); std::string line; word found = 0, words = 0;
-    while (std::getline(maps, line)) {
-        word from, to; char readable; sscanf(line.c_str(), "%lx-%lx %c", &from, &to, &readable);
-        if (readable != 'r' || line.find("[v") != line.npos || to - from > 1 << 26) continue;
-        for (word place = from; place + 8 <= to; place += 4, words++) {
-            word value; memcpy(&value, (void *)place, 8);
-            if (value == number && place != (word)&number && place != (word)&value) found++; } }
-    std::cout << "refused " << tried << " found " << found << " of " << (words > 100000) << "\\n";
-}"""
-)
-SIGNALLED = (
-    HEAD
-    + """
-int main() {
-    pid_t main, thread, own = getpid(); std::cin >> main >> thread;
-    auto reached = [&](pid_t n) {
-        rlimit limit{1, 1}; cpu_set_t one; CPU_ZERO(&one); CPU_SET(0, &one);
-        return !syscall(SYS_prlimit64, n, RLIMIT_CPU, nullptr, &limit) ||
-               !syscall(SYS_sched_setaffinity, n, sizeof one, &one) || !kill(n, 0) || !syscall(SYS_tkill, n, 0) ||
-               !syscall(SYS_tgkill, main, n, 0) || !syscall(SYS_tgkill, n, thread, 0); };
-    for (pid_t n : {main, thread, -main, -thread, -1})
-        if (reached(n)) std::cout << "REACHED " << n << "\\n";
-    for (pid_t n = 1; n < 40000; n++)
-        if (n != own && reached(n)) std::cout << "REACHED " << n << "\\n";
-    if (kill(own, 0) || syscall(SYS_tgkill, own, own, 0)) std::cout << "not its own\\n";
-    std::cout << "refused\\n";
-}"""
-)
+SOURCE = Path(__file__).with_name("starter.cpp").read_text("utf-8")
 SEARCH = """
 low, high, count, found = bytes(255 - byte for byte in bytes.fromhex(input())), int(input()), 0, 0
 with open("/proc/self/mem", "rb", 0) as memory:
@@ -179,9 +119,9 @@ def _secret(box: Sandbox) -> tuple[int, int, int] | None:
 
 
 @pytest.fixture
-def told(box: Sandbox) -> tuple[int, int, int]:
+def told(box: Sandbox, cpp: Runner) -> tuple[int, int, int]:
     """The number, read once a binary has run, from the box's slot."""
-    (ran,) = box.run_binary(_made(box, "int main() {}"), [b""], LIMITS)
+    ran = cpp("int main() {}")
     assert (ran.ending, ran.exit_code) == (Ending.EXITED, 0), ran
     if os.geteuid():
         pytest.skip("only root reads a slot's memory")
@@ -191,35 +131,24 @@ def told(box: Sandbox) -> tuple[int, int, int]:
     return secret
 
 
-MADE: dict[tuple[str, str], bytes] = {}
-
-
-def _made(box: Sandbox, source: str) -> bytes:
-    if (box.rung, source) not in MADE:
-        compiled = box.compile({"m.cpp": source.encode()}, ["g++", "-O1", "-std=gnu++20", "m.cpp"])
-        assert compiled.artifact is not None, compiled.log
-        MADE[box.rung, source] = compiled.artifact
-    return MADE[box.rung, source]
-
-
-def _ran(box: Sandbox, source: str, stdin: str) -> RunResult:
-    (ran,) = box.run_binary(_made(box, source), [stdin.encode()], LIMITS)
+def _ran(cpp: Runner, way: str) -> RunResult:
+    ran = cpp(SOURCE, way.encode(), LIMITS)
     assert ran.ending is Ending.EXITED, ran
     return ran
 
 
-def test_the_number_is_all_that_opens(box: Sandbox, told: tuple[int, int, int]) -> None:
-    assert _ran(box, IS_THE_NUMBER, str(told[0])).stdout == b"10", "else the tests beside this one could not fail"
+def test_the_number_is_all_that_opens(cpp: Runner, told: tuple[int, int, int]) -> None:
+    assert _ran(cpp, f"is_the_number {told[0]}").stdout == b"10", "else the tests beside this one could not fail"
 
 
-def test_a_program_neither_guesses_nor_finds_it(box: Sandbox, told: tuple[int, int, int]) -> None:
+def test_a_program_neither_guesses_nor_finds_it(box: Sandbox, cpp: Runner, told: tuple[int, int, int]) -> None:
     seen = box.rung != "landlock"  # where there is a /proc
     expected = b"refused 300038 found 0 of %d\n" % seen
-    assert _ran(box, GUESSES, str(told[0] ^ 0xFFFFFFFFFFFFFFFF)).stdout == expected
+    assert _ran(cpp, f"guesses {told[0] ^ 0xFFFFFFFFFFFFFFFF}").stdout == expected
 
 
-def test_no_signal_reaches_the_thread_or_its_process(box: Sandbox, told: tuple[int, int, int]) -> None:
-    assert _ran(box, SIGNALLED, f"{told[1]} {told[2]}").stdout == b"refused\n"
+def test_no_signal_reaches_the_thread_or_its_process(box: Sandbox, cpp: Runner, told: tuple[int, int, int]) -> None:
+    assert _ran(cpp, f"signals {told[1]} {told[2]}").stdout == b"refused\n"
     assert _secret(box) == told, "the same slot"
 
 

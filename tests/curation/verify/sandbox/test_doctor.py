@@ -1,4 +1,4 @@
-"""The doctor finds the isolation of each rung, and finds it missing where there is none, without harm to the host.
+"""The doctor finds isolation missing where there is none, without harm to the host; the gate `programs/doctor` runs it.
 
 What runs where nothing isolates runs in a mount namespace of the test's own: should the guards fail, the machine stays.
 """
@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.verify.sandbox import RUNGS, Sandbox
-from curation.verify.sandbox.doctor import diagnose
+from curation.verify.sandbox import RUNGS
 from curation.verify.sandbox.doctor_attempts import ATTEMPTS
 from tests.places import ROOT
 
@@ -76,19 +75,13 @@ def _apart(code: str, folder: Path, *words: str) -> subprocess.CompletedProcess[
     return subprocess.run(apart, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_every_property_holds_on_each_rung(box: Sandbox) -> None:
-    found = diagnose(box.rung)
-    assert all(sum(entry.by == by for entry in found) > 20 for by in ("Python", "C++"))
-    assert [entry for entry in found if not entry.ok] == []
-
-
 def test_without_isolation_the_doctor_says_so_and_harms_nothing(tmp_path: Path) -> None:
     ran = _apart(WITHOUT, tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", [RUNGS[0], *(pytest.param(rung, marks=pytest.mark.slow) for rung in RUNGS[1:])])
 def test_no_program_covers_a_folder_of_the_host(rung: str, tmp_path: Path) -> None:
     ran = _apart(COVERING, tmp_path, rung)
     if ran.returncode == 9:
@@ -101,13 +94,12 @@ def test_a_slot_without_a_mount_namespace_does_not_cover_tmp(tmp_path: Path) -> 
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS, ids=lambda attempt: attempt[0])
-def test_what_an_attempt_would_change_is_the_doctors_own(attempt: tuple[str, str, str, str]) -> None:
-    _, _, python, cpp = attempt
-    for act, own in ((python, "{folder}"), (cpp, "folder")):
-        if re.search(r"mount\(|chmod\(|changed\(|'w'|O_CREAT|unlink|rename|truncate", act):
-            assert own in act, "it would change something of the machine"
-        assert not re.search(r"kill\([^()]*(\(\))?, (?!0\))", act), "a signal is asked for, and not sent"
+def test_what_an_attempt_would_change_is_the_doctors_own() -> None:
+    for _, _, python, cpp in ATTEMPTS:
+        for act, own in ((python, "{folder}"), (cpp, "folder")):
+            if re.search(r"mount\(|chmod\(|changed\(|'w'|O_CREAT|unlink|rename|truncate", act):
+                assert own in act, "it would change something of the machine"
+            assert not re.search(r"kill\([^()]*(\(\))?, (?!0\))", act), "a signal is asked for, and not sent"
 
 
 INSIDE_GVISOR = """

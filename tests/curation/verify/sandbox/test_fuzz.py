@@ -9,6 +9,7 @@ import pytest
 
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox.inside.syscalls import NUMBERS, X86_64
+from tests.curation.verify.sandbox.rungs import LANDLOCK, USER, on
 
 LIMITS = Limits(cpu_s=1.0, wall_s=1.0, memory_mb=200, output_bytes=1 << 20, file_mb=16, processes=8)
 KNOWN = tuple(NUMBERS.get("x86_64", X86_64).values())
@@ -113,5 +114,6 @@ def test_whatever_a_program_does_is_its_own_end(strongest: Sandbox) -> None:
 
 
 @pytest.mark.slow
+@on(USER, LANDLOCK)
 def test_whatever_a_program_does_is_its_own_end_everywhere(box: Sandbox) -> None:
-    fuzz(box, 1, 12)
+    fuzz(box, 1, 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 
 from tests.training.engines.embedded.test_resume import SYNCHRONOUS, policy, texts, weights
 from tests.training.engines.embedded.test_run import lines, small
-from training.engines.embedded import loop
 from training.engines.embedded.evaluating import Evaluations, first_row
 from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
@@ -54,8 +54,6 @@ def test_a_synchronous_run_is_the_same_to_the_bit_with_evaluations_beside_it_or_
 
 
 def test_going_on_from_a_checkpoint_whose_row_waits_loses_no_row_and_no_bit(beside: Path, tmp_path: Path) -> None:
-    import shutil
-
     step = 2  # evaluated every other step
     out = tmp_path / "run"
     shutil.copytree(beside, out)
@@ -75,42 +73,19 @@ def test_going_on_from_a_checkpoint_whose_row_waits_loses_no_row_and_no_bit(besi
     assert texts(out) == texts(beside)
 
 
-def test_evaluations_among_rollouts_have_one_version_and_training_goes_on_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order: list[tuple[str, int]] = []
-    run_step, start, log = loop.TrainingLoop._run_step, Evaluations._start, Evaluations._log
-
-    async def noted_step(self: loop.TrainingLoop) -> None:
-        order.append(("step", self.step + 1))
-        await run_step(self)
-
-    def noted_start(self: Evaluations) -> None:
-        if self._row is not None and self._task is None:
-            order.append(("begun", self._row.step))
-        start(self)
-
-    def noted_log(self: Evaluations, row: Any, *rest: Any) -> None:
-        order.append(("done", row.step))
-        log(self, row, *rest)
-
-    monkeypatch.setattr(loop.TrainingLoop, "_run_step", noted_step)
-    monkeypatch.setattr(Evaluations, "_start", noted_start)
-    monkeypatch.setattr(Evaluations, "_log", noted_log)
+def test_evaluations_among_rollouts_have_one_version(tmp_path: Path) -> None:
     train(small(steps=STEPS, checks=False, evaluation={"every": 1}), Path(), tmp_path)
-    for step in range(STEPS):  # each begins before the next step, and ends within it
-        assert order.index(("begun", step)) < order.index(("step", step + 1)) < order.index(("done", step))
     assert [row["step"] for row in read_metrics(tmp_path)] == list(range(STEPS + 1))
     assert [row["evaluation/version"] for row in numbers(tmp_path)] == list(range(STEPS + 1))
     assert {(step, old, new) for _, _, step, old, new, _ in evaluated(tmp_path)} == {(s, s, s) for s in range(4)}
 
 
 def test_the_best_model_is_that_of_the_step_that_was_evaluated(tmp_path: Path) -> None:
-    for name, changes in (("async", {}), ("sync", SYNCHRONOUS)):
-        out = tmp_path / name
-        train(small(steps=2, checks=False, checkpoints=EVERY, evaluation={"keep_best": True}, **changes), Path(), out)
-        best = json.loads((out / "best" / "best.json").read_text())
-        rates = {row["step"]: row["evaluation/pass_rate"] for row in read_metrics(out) if "evaluation/pass_rate" in row}
-        assert best["pass_rate"] == rates[best["step"]] == max(rates.values())
-        if best["step"] == 2:
-            assert (out / "best/model.safetensors").read_bytes() == weights(out)
+    train(small(steps=2, checks=False, checkpoints=EVERY, evaluation={"keep_best": True}), Path(), tmp_path)
+    best = json.loads((tmp_path / "best" / "best.json").read_text())
+    rates = {
+        row["step"]: row["evaluation/pass_rate"] for row in read_metrics(tmp_path) if "evaluation/pass_rate" in row
+    }
+    assert best["pass_rate"] == rates[best["step"]] == max(rates.values())
+    if best["step"] == 2:
+        assert (tmp_path / "best/model.safetensors").read_bytes() == weights(tmp_path)

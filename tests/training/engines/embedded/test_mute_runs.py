@@ -22,9 +22,6 @@ from training.rollouts.attempt_log import count_attempts, read_attempts
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.tasks import load_tasks
 
-MODES = pytest.mark.parametrize("staleness", [0, 1])
-ASYNCHRONOUS = pytest.mark.parametrize("staleness", [1])
-
 
 class Reticent(TorchGenerator):
     """A real generator that says the same to every problem, with colours, from a version of its weights on."""
@@ -69,11 +66,10 @@ def quick(staleness: int, **changes: Any) -> TrainRecipe:
     return small(**{**table, **changes})
 
 
-@ASYNCHRONOUS
 def test_a_mute_run_speaks_and_ends_and_can_go_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, staleness: int
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    made, out = quick(staleness, steps=1), tmp_path / "run"
+    made, out = quick(1, steps=1), tmp_path / "run"
     with monkeypatch.context() as patch:
         generate_with(patch, Reticent)
         with pytest.raises(TrainingError) as raised:
@@ -109,17 +105,16 @@ def test_steps_that_were_taken_are_saved_before_the_end(monkeypatch: pytest.Monk
     assert count_attempts(out) == {"training": kept.height}
 
 
-@MODES
-def test_problems_that_are_too_easy_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int) -> None:
+def test_problems_that_are_too_easy_are_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(loop, "stall_thresholds", lambda _: (4, 8))
-    made = quick(staleness, data={"problems": 1})
+    made = quick(1, data={"problems": 1})
     (task,) = load_tasks(made.data, Split.TRAIN, Path()).values()
     generate_with(monkeypatch, Reticent, says=f"<think></think>\\boxed{{{task.reference_answer}}}")
     with pytest.raises(TrainingError, match=r"groups: all_correct \d+\. .*: correct: the problems are too easy"):
         run.train(made, Path(), tmp_path / "run")
 
 
-@MODES
+@pytest.mark.parametrize("staleness", [0, 1])
 def test_no_problem_to_draw_is_an_error_and_no_endless_loop(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, staleness: int
 ) -> None:
@@ -142,23 +137,12 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return lines
 
 
-def test_generators_that_never_pass_their_check_are_named(
-    monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path
-) -> None:
-    phase = "step 0: checking the generators for "
-    generate_with(monkeypatch, Silent, said=said, waits_for=phase)
-    monkeypatch.setattr(run, "PROGRESS_S", 0.05)
-    run.train(quick(1, steps=1, checks=True), Path(), tmp_path / "run")
-    assert any(line.startswith(phase) and line.endswith("look at their log where it goes on") for line in said)
-
-
-@ASYNCHRONOUS
 def test_generators_that_do_not_answer_are_named(
-    monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path, staleness: int
+    monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path
 ) -> None:
     generate_with(monkeypatch, Silent, said=said)
     monkeypatch.setattr(run, "PROGRESS_S", 0.05)
-    run.train(quick(staleness, steps=1), Path(), tmp_path / "run")
+    run.train(quick(1, steps=1), Path(), tmp_path / "run")
     first = next(line for line in said if "no attempt was finished" in line)
     assert first.startswith("step 1: collecting a batch for ")
     assert "0 attempts generated meanwhile; 0 of 16 ready to be trained on" in first

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flows.pipelines.train import main
-from tests.places import ROOT
-from tests.training.engines.embedded.test_resume import asked, command
+from tests.training.engines.embedded.test_resume import asked
 from tests.training.engines.embedded.test_run import small
 from tests.training.families import make_family
 from tests.training.students import student
-from tests.waiting import PATIENCE_S
 from training.checks.results import ModelCheckError
 from training.embedded_model import WEIGHTS
 from training.engines.embedded import run
@@ -31,12 +28,6 @@ def leaking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model with short convolutions, computed as if nothing kept its sequences apart."""
     monkeypatch.setattr(logprobs, "keep_sequences_apart", lambda _: 0)
     return make_family("lfm2", tmp_path / "leaking")
-
-
-def test_the_embedded_model_passes_everything() -> None:
-    results = run.check(small(), Path())
-    assert [result.check for result in results] == [*NAMES, "weights arrive"]
-    assert all(result.passed for result in results)
 
 
 def test_what_would_be_trained_wrongly_is_refused_before_the_first_step(leaking: Path, tmp_path: Path) -> None:
@@ -76,17 +67,6 @@ def test_check_prints_the_table_and_trains_nothing(
     said = capsys.readouterr().err
     assert "is refused" in said
     assert "set packing.single = true" in said
-
-
-@pytest.mark.slow
-def test_two_ranks_and_half_precision_check_alike(tmp_path: Path) -> None:
-    recipe = str(asked(small(compute={"dtype": "bfloat16"}), tmp_path))
-    done = subprocess.run(
-        command(recipe, "--check", ranks=2), cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count(" ok") == len(NAMES) + 1
-    assert "refused" not in done.stdout
 
 
 @pytest.mark.slow

@@ -21,7 +21,6 @@ from training.engines.embedded.run import train
 from training.evaluation.metrics import STEP_METRICS, read_metrics
 from training.optimisation.model import load_model, published_revision
 from training.recipe import CuratedData, TrainRecipe
-from training.rollouts.curriculum import pools
 
 STEPS = 4
 OF_SAMPLED = {name for name in STEP_METRICS if name.startswith(("sampled/", "length/sampled", "length/cut"))}
@@ -49,12 +48,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An asynchronous run with a curriculum."""
     out = tmp_path_factory.mktemp("runs") / "small"
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(pools, "MIN_EFFECTIVE_ROLLOUTS", 2.0)
-        changed.setattr(pools, "CONFIDENCE", 0.6)
-        changed.setattr(pools, "BAND", (0.05, 0.5))
-        model = train(small(curriculum={}), Path(), out)
-    assert model == out / "model"
+    assert train(small(curriculum={}), Path(), out) == out / "model"
     return out
 
 
@@ -71,15 +65,6 @@ def test_every_attempt_is_trained_on_or_dropped_exactly_once(done: Path) -> None
     assert set(trained) <= set(judged)
 
 
-def test_batches_are_whole_and_no_token_is_too_old(done: Path) -> None:
-    rows = lines(done / "batches.jsonl")
-    assert [row["step"] for row in rows] == list(range(1, STEPS + 1))
-    assert all(len(row["attempts"]) == 16 for row in rows)
-    seen = [row for row in read_metrics(done) if row["step"] > 0]
-    assert all(row["age/token_max"] <= 1 for row in seen)  # the staleness of the recipe
-    assert all(row["batch/attempts"] == 16 for row in seen)
-
-
 def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
     rows = read_metrics(done)
     assert [row["step"] for row in rows] == list(range(STEPS + 1))
@@ -93,16 +78,9 @@ def test_all_metrics_are_there_and_are_numbers(done: Path) -> None:
         assert 0 <= row["speed/trainer_idle_share"] <= 1
         assert 0 < row["speed/collation_wait_s"] < row["speed/train_s"]
     assert any(set(row) >= OF_SAMPLED for row in rows[1:])
-    assert "evaluation/pass_rate" in rows[0]
-    assert "evaluation/pass_rate" in rows[2]
-    assert "evaluation/pass_rate" not in rows[1]
-
-
-def test_trainer_and_generator_agree_before_any_update(done: Path) -> None:
-    first = read_metrics(done)[1]
-    assert first["age/token_max"] == 0
-    assert first["policy/mismatch_max"] < 1e-3
-    assert first["policy/ratio_mean"] == pytest.approx(1, abs=1e-4)
+    assert ["evaluation/pass_rate" in row for row in rows[:3]] == [True, False, True]
+    assert max(row["age/token_max"] for row in rows[1:]) <= 1  # the staleness of the recipe
+    assert rows[1]["policy/mismatch_max"] < 1e-3  # trainer and generator agree before any update
 
 
 def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
@@ -128,12 +106,6 @@ def test_the_model_was_trained_and_plots_are_drawn(done: Path) -> None:
     assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])
     drawn = {path.name for path in (done / "plots").iterdir()}
     assert {"pass_rate.png", "reward.png", "length.png", "idle.png"} <= drawn
-
-
-def test_moves_of_the_curriculum_have_their_reason(done: Path) -> None:
-    rows = lines(done / "changes.jsonl")
-    assert rows
-    assert all(row["reason"] and row["step"] >= 1 for row in rows)
 
 
 def test_a_finished_run_can_be_taken_further_but_not_started_again(done: Path, tmp_path: Path) -> None:

@@ -5,24 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from curation.config import Decoding, TorchModel, VllmModel
-from curation.policies.completions import TokenCompletion
+from curation.config import Decoding, TorchModel
 from curation.records import Domain, Policy, PromptRequest
 from tests.training.engines.embedded.test_run import lines, small
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.embedded import run
-from training.generation.generators import TorchGenerator
 from training.generation.torch_policy import TorchPolicy
 from training.optimisation.model import load_tokenizer
-
-STEPS = 2
 
 
 def model(folder: Path, *, template: str = "", tags: str = "") -> Path:
@@ -42,80 +35,34 @@ def model(folder: Path, *, template: str = "", tags: str = "") -> Path:
     return folder
 
 
-class Recording(TorchGenerator):
-    """A real generator that keeps what it said, by prompt and seed."""
-
-    said: dict[tuple[tuple[int, ...], int], TokenCompletion]
-
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        completion = await super().generate(prompt_ids, seed=seed, max_tokens=max_tokens)
-        self.said[tuple(prompt_ids), seed] = completion
-        return completion
-
-
-class WithoutFirstToken(Recording):
-    """Says again what was said, less the first token, which the prompt has now."""
-
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        before = self.said[tuple(prompt_ids[:-1]), seed]
-        assert len(before.token_ids) <= max_tokens
-        assert before.token_ids[0] == prompt_ids[-1]
-        assert self._tokenizer is not None
-        text = str(self._tokenizer.decode(before.token_ids[1:], skip_special_tokens=True))
-        rest = before.token_ids[1:], before.logprobs[1:], before.versions[1:]
-        return TokenCompletion(tuple(prompt_ids), *rest, text, before.finish)
-
-
-def train(monkeypatch: pytest.MonkeyPatch, out: Path, generator: Recording | None = None, **changes: Any) -> list[Any]:
+def train(out: Path, **changes: Any) -> list[Any]:
     """Train in waves, so that the same draws are made; return the rows of attempts.jsonl."""
-    if generator is not None:
-        monkeypatch.setattr(run, "build_generators", lambda *_: [generator])
-        changes["checks"] = False  # what it says again are no samples of the model
-    changes = {"steps": STEPS, "collector": {"max_staleness": 0}, "evaluation": {"data": None}, **changes}
+    changes = {"steps": 1, "collector": {"max_staleness": 0}, "evaluation": {"data": None}, **changes}
     run.train(small(**changes), Path(), out)
     return lines(out / "attempts.jsonl")
 
 
-def test_a_tag_moved_into_the_template_changes_no_reward(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    spoken: dict[tuple[tuple[int, ...], int], TokenCompletion] = {}
-    moved = model(tmp_path / "moved", template="<think>")
-    kinds: list[tuple[Callable[..., Recording], Path]] = [(Recording, WEIGHTS), (WithoutFirstToken, moved)]
-    rows = []
-    for kind, folder in kinds:
-        generator = kind(folder, capacity=16)
-        generator.said = spoken
-        rows.append(train(monkeypatch, tmp_path / kind.__name__, generator, steps=1, **student(str(folder))))
-    before, after = rows
-    assert len(before) >= 16
-    assert any(row["reward"]["correctness"] for row in before)
-    assert [{**row, "tokens": row["tokens"] + 1} for row in after] == before
-    assert lines(tmp_path / "Recording/batches.jsonl") == lines(tmp_path / "WithoutFirstToken/batches.jsonl")
-
-
-def test_a_model_whose_template_opens_the_tag_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_model_whose_template_opens_the_tag_trains(tmp_path: Path) -> None:
     folder = model(tmp_path / "moved", template="<think>")
-    rows = train(monkeypatch, tmp_path / "run", **student(str(folder)), steps=1)
+    rows = train(tmp_path / "run", **student(str(folder)))
     assert sum(row["reward"]["format"] > 0 for row in rows) > len(rows) / 2
     assert any(row["reward"]["correctness"] for row in rows)
 
 
-def test_tags_that_are_special_tokens_train_token_by_token_alike(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_tags_that_are_special_tokens_train_token_by_token_alike(tmp_path: Path) -> None:
     folder = model(tmp_path / "mistral", tags="THINK")
     tokenizer = load_tokenizer(folder)
     assert tokenizer.decode(tokenizer("[THINK]1[/THINK]2")["input_ids"], skip_special_tokens=True) == "12"
-    before = train(monkeypatch, tmp_path / "before", steps=1)
-    after = train(monkeypatch, tmp_path / "after", **student(str(folder), thinking="[THINK]"), steps=1)
+    before = train(tmp_path / "before")
+    after = train(tmp_path / "after", **student(str(folder), thinking="[THINK]"))
     as_written = [{**row, "method": row["method"].replace("THINK]", "think>").replace("[", "<")} for row in after]
     assert as_written == before  # but for the tags that a broken form names
     assert any(row["reward"]["correctness"] for row in after)
 
 
-def test_a_model_without_thinking_trains(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_model_without_thinking_trains(tmp_path: Path) -> None:
     folder = model(tmp_path / "direct", template="<think></think>")
-    rows = train(monkeypatch, tmp_path / "run", **student(str(folder), thinking="none"))
-    assert {row["step"] for row in rows} == {0, 1}
+    rows = train(tmp_path / "run", **student(str(folder), thinking="none"))
     assert any(row["reward"]["format"] for row in rows)
 
 
@@ -147,32 +94,7 @@ def test_attempts_are_handed_over_in_one_form(tmp_path: Path) -> None:
     direct = model(tmp_path / "direct", template="<think></think>")
     assert all(text.startswith("<think></think>") for text in sampled(direct, "<think>"))
     assert not any(text.startswith("<think>") for text in sampled(direct, "none"))
-
-
-@pytest.mark.slow
-@pytest.mark.vllm
-def test_vllm_hands_attempts_over_in_the_same_form(tmp_path: Path) -> None:
-    from curation.policies.vllm import Vllm
-
-    decoding = Decoding(temperature=0.0, max_tokens=112)
-    for folder, thinking in (
-        (model(tmp_path / "mistral", tags="THINK"), "[THINK]"),
-        (model(tmp_path / "moved", template="<think>"), "<think>"),
-    ):
-        theirs = VllmModel(
-            kind="vllm", model=str(folder), decoding=decoding, dtype="float32", kv_cache_mb=64, thinking=thinking
-        )
-        ours = TorchModel(model=str(folder), decoding=decoding, thinking=thinking)
-        by_vllm = asyncio.run(answers(Vllm(theirs, tmp_path)))
-        assert by_vllm == asyncio.run(answers(TorchPolicy(ours, tmp_path)))
-        assert all(text.startswith("<think>") and "</think>" in text for text in by_vllm)
-
-
-def test_a_template_that_knows_of_thinking_is_told_not_to(tmp_path: Path) -> None:
-    """Such templates, Qwen3's for one, then write a closed pair of tags."""
-    folder = model(
-        tmp_path / "qwen",
-        template="{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}",
-    )
-    assert all(text.startswith("<think>") for text in sampled(folder, "<think>"))
-    assert not any(text.startswith("<think>") for text in sampled(folder, "none"))
+    knows = "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"  # as Qwen3's
+    told = model(tmp_path / "qwen", template=knows)
+    assert all(text.startswith("<think>") for text in sampled(told, "<think>"))
+    assert not any(text.startswith("<think>") for text in sampled(told, "none"))

@@ -1,8 +1,8 @@
-"""Runs inside verl's environment: what verl makes of a run's configuration, batch, set, rewards and groups.
+"""Runs inside verl's environment: what verl makes of a run's configuration and batch.
 
     PYTHON -m tests.training.engines.verl.inside FOLDER PART …
 
-Each part reads what a test left in FOLDER and writes FOLDER/PART.told.json. Ray is started on this machine.
+Each part reads what a test left in FOLDER and writes FOLDER/PART.told.json.
 """
 
 from __future__ import annotations
@@ -117,130 +117,7 @@ def batch(folder: Path) -> Any:
     return {"loss": total, "advantages": [float(row[0]) for row in folded]}
 
 
-def dataset(folder: Path) -> Any:
-    """The rows and prompts that verl's own dataset class, and ours over it, give of an exported set."""
-    from transformers import AutoTokenizer
-    from verl.trainer.ppo.utils import create_rl_dataset
-    from verl.utils.dataset.rl_dataset import RLHFDataset
-    from verl.utils.tokenizer import normalize_token_ids
-
-    from training.engines.verl.inside import compose
-    from training.engines.verl.plugin.ledger import the_ledger
-
-    config = compose(json.loads((folder / "job.json").read_text()))
-    tokenizer = AutoTokenizer.from_pretrained(config.actor_rollout_ref.model.path)
-    plain = RLHFDataset(list(config.data.train_files), tokenizer, config.data)
-    drawn = create_rl_dataset(config.data.train_files, config.data, tokenizer, None)
-    prompts = {}
-    for place in range(len(plain)):
-        row = plain[place]
-        kwargs = dict(config.data.apply_chat_template_kwargs)
-        ids = tokenizer.apply_chat_template(row["raw_prompt"], add_generation_prompt=True, tokenize=True, **kwargs)
-        prompts[row["extra_info"]["id"]] = list(normalize_token_ids(ids))
-    walked = [drawn[0]["extra_info"]["id"] for _ in range(2 * len(plain))]
-    state = the_ledger().state()["curriculum"]["drawn"]
-    return {"prompts": prompts, "walked": walked, "drawn": state}
-
-
-def rewards(folder: Path) -> Any:
-    """The rewards of responses by verl's own reward loop, on a local Ray."""
-    import numpy as np
-    import ray
-    import torch
-    from verl import DataProto
-    from verl.experimental.reward_loop.reward_loop import RewardLoopWorker
-
-    from training.engines.verl.inside import compose
-
-    config = compose(json.loads((folder / "job.json").read_text()))
-    start_ray()
-    workers = [ray.remote(RewardLoopWorker).options(num_cpus=0).remote(config) for _ in range(2)]
-    asked = []
-    for place, row in enumerate(json.loads((folder / "responses.json").read_text())):
-        prompt, response = torch.tensor([row["prompt"]]), torch.tensor([row["response"]])
-        ids = torch.cat([prompt, response], dim=1)
-        tensors = {"prompts": prompt, "responses": response, "attention_mask": torch.ones_like(ids), "input_ids": ids}
-        others = {"extra_info": row["extra_info"], "uid": row["group"], "data_source": "goldilocks", "raw_prompt": []}
-        wrapped = {name: np.fromiter([value], dtype=object, count=1) for name, value in others.items()}
-        data = DataProto.from_dict(tensors, non_tensors=wrapped)
-        asked.append(workers[place % 2].compute_score.remote(data))
-    told = ray.get(asked)
-    ray.shutdown()
-    return told
-
-
-def groups(folder: Path) -> Any:
-    """What our replay buffer hands over of finished groups that lie in verl's queue, on a local Ray."""
-    import torch
-    import transfer_queue as tq
-    from omegaconf import OmegaConf
-    from tensordict import NonTensorStack, TensorDict
-    from transformers import AutoTokenizer
-    from verl.trainer.ppo.utils import create_rl_dataset
-    from verl.utils.import_utils import load_extern_type
-
-    from training.engines.verl.inside import compose
-    from training.engines.verl.plugin.ledger import the_ledger
-
-    config = compose(json.loads((folder / "job.json").read_text()))
-    OmegaConf.update(config, "transfer_queue.enable", True)
-    OmegaConf.update(config, "transfer_queue.backend.SimpleStorage.num_data_storage_units", 1)
-    start_ray()
-    tq.init(config.transfer_queue)
-    tokenizer = AutoTokenizer.from_pretrained(config.actor_rollout_ref.model.path)
-    create_rl_dataset(config.data.train_files, config.data, tokenizer, None)
-    sampler = config.trainer.v1.sampler
-    refilled: list[int] = []
-    buffer = load_extern_type(sampler.custom_sampler.path, sampler.custom_sampler.name)(
-        trainer_mode=config.trainer.v1.trainer_mode,
-        trainer_config={},
-        max_off_policy_threshold=sampler.max_off_policy_threshold,
-        max_off_policy_strategy=sampler.max_off_policy_strategy,
-        sampler_kwargs={},
-        refill_fn=refilled.append,
-    )
-    for group in json.loads((folder / "groups.json").read_text()):
-        told, name = group["told"], group["name"]
-        keys = [f"{name}_{place}_0" for place in range(len(told))]
-        fields = TensorDict(
-            {
-                "rm_scores": torch.nested.as_nested_tensor([torch.ones(2) for _ in told], layout=torch.jagged),
-                "extra_fields": NonTensorStack(*[{"reward_extra_info": one} for one in told]),
-                "extra_info": NonTensorStack(*[{"id": group["problem"]} for _ in told]),
-            },
-            batch_size=len(told),
-        )
-        tags = [{"status": "success", "seq_len": 4, "min_global_steps": 0, "max_global_steps": 1} for _ in told]
-        tq.kv_batch_put(keys=keys, partition_id="train", fields=fields, tags=tags)
-        tq.kv_batch_put(
-            keys=[name], partition_id="train", tags=[{"is_prompt": True, "status": "finished", "global_steps": 1}]
-        )
-    size = config.data.train_batch_size
-    batch, metrics = buffer.sample(global_steps=1, partition_id="train", batch_size=size)
-    closed = the_ledger().after_step(1)
-    tq.close()
-    return {"keys": sorted(batch.keys), "refilled": refilled, "metrics": sorted(metrics), "closed": closed}
-
-
-def start_ray() -> None:
-    """Start Ray on this machine, with this process's variables in its workers."""
-    import ray
-
-    ours = ("VERL_USE_EXTERNAL_MODULES", "GOLDILOCKS_VERL_RUN", "PYTHONPATH")
-    variables = {name: os.environ[name] for name in ours}
-    ray.init(
-        address="local",
-        num_cpus=8,
-        include_dashboard=False,
-        log_to_driver=True,
-        runtime_env={"env_vars": variables},
-        object_store_memory=200_000_000,
-    )
-
-
-PARTS: dict[str, Callable[[Path], Any]] = {
-    part.__name__: part for part in (configurations, batches, dataset, rewards, groups)
-}
+PARTS: dict[str, Callable[[Path], Any]] = {part.__name__: part for part in (configurations, batches)}
 
 
 def main(arguments: Sequence[str]) -> None:

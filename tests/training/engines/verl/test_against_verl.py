@@ -12,12 +12,6 @@ from typing import Any
 import pytest
 import torch
 
-from curation.policies.chat_templates import folder_stop_tokens
-from curation.prompts.solving import FENCE
-from curation.records import Domain, PromptRequest
-from curation.thinking import THINK
-from curation.verify.programs.extraction import CodeLang
-from curation.verify.programs.problem import CodeProblem, CodeTest
 from tests.training.students import student
 from tests.waiting import PATIENCE_S
 from training.embedded_model import WEIGHTS
@@ -27,19 +21,15 @@ from training.engines.verl import configuration
 from training.engines.verl.configuration import VerlFiles, compile_recipe
 from training.engines.verl.data import write_verl_set
 from training.engines.verl.environment import missing, process_environment, require_interpreter
-from training.engines.verl.groups import told_of
 from training.objectives.base import CreditInputs
 from training.objectives.registry import objective_of
 from training.optimisation import trainer as trainer_module
 from training.optimisation.distributed import DistributedContext
-from training.optimisation.model import load_tokenizer
 from training.optimisation.packing import TrainingSample
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import Reward
-from training.rollouts.rollouts import render_prompt
 from training.rollouts.tasks import TrainingTask, load_tasks
-from training.rollouts.verifiers import Verifiers
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
@@ -198,107 +188,3 @@ def recorded(trainer: Trainer) -> list[dict[str, Any]]:
         row["reward"] = chance.choice([0.0, 0.1, 1.0, 0.95])
     rows[0]["reward"] = rows[4]["reward"] = 0.05  # no group is without diversity
     return rows
-
-
-def test_verls_dataset_reads_the_set_and_ours_draws_from_it(tmp_path: Path) -> None:
-    made = recipe()
-    tasks = list(load_tasks(made.data, Split.TRAIN, tmp_path).values())
-    told = inside(prepared(tmp_path, made, tasks), "dataset")["dataset"]
-    tokenizer = load_tokenizer(WEIGHTS)
-    expected = {task.id: list(render_prompt(tokenizer, made.solving_prompt, task, made.tags)) for task in tasks}
-    assert told["prompts"] == expected
-    assert sorted(told["walked"][: len(tasks)]) == sorted(expected)  # each once a pass, in an order of the seed's
-    assert told["walked"][: len(tasks)] != list(expected)
-    assert told["drawn"]["total"] == 2 * len(tasks)
-
-
-PROGRAM = CodeProblem("adder", (CodeTest(b"1 2\n", b"3\n"), CodeTest(b"5 5\n", b"10\n")), lang=CodeLang.PYTHON)
-
-
-def test_verls_reward_loop_gives_our_rewards_programs_included(tmp_path: Path) -> None:
-    made = recipe(rewards={"max_length": 400, "length_cache": 380, "language": 0.0})
-    tasks = [
-        TrainingTask(PromptRequest("half", "How many halves are two?", Domain.MATH, "en"), "4"),
-        TrainingTask(
-            PromptRequest("adder", "Read two numbers, print their sum.", Domain.CODE, "en", {FENCE: "python"}),
-            None,
-            PROGRAM,
-        ),
-    ]
-    texts = [
-        ("half", "<think>two each</think>So \\boxed{4}"),
-        ("half", "<think>two each</think>So \\boxed{5}"),
-        ("half", "So \\boxed{4}"),
-        ("adder", "<think>add</think>\n```python\na, b = map(int, input().split())\nprint(a + b)\n```\n"),
-        ("adder", "<think>add</think>\n```python\nprint(3)\n```\n"),
-        ("adder", "<think>add</think>no block"),
-    ]
-    prepared(tmp_path, made, tasks)
-    tokenizer = load_tokenizer(WEIGHTS)
-    stop = folder_stop_tokens(WEIGHTS, tokenizer).ids[0]
-    import polars as pl
-
-    rows = {
-        row["extra_info"]["id"]: row["extra_info"] for row in pl.read_parquet(tmp_path / "train.parquet").to_dicts()
-    }
-    asked = [
-        {
-            "prompt": [1, 5],
-            "response": [*tokenizer(text, add_special_tokens=False)["input_ids"], stop],
-            "extra_info": rows[problem],
-            "group": problem,
-        }
-        for problem, text in texts
-    ]
-    (tmp_path / "responses.json").write_text(json.dumps(asked))
-    told = inside(tmp_path, "rewards")["rewards"]
-    assert [one["reward_extra_info"]["outcome"] for one in told] == ["correct", "wrong", "", "correct", "wrong", ""]
-    assert made.tags == THINK
-    with Verifiers(tasks, 1, made.rewards) as verifiers:
-        import asyncio
-
-        from curation.policies.completions import TokenCompletion
-        from training.rollouts.rollouts import RolloutRunner
-
-        runner = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, None, made.seed, made.tags)
-        by_id = {task.id: task for task in tasks}
-
-        async def ours(place: int) -> float:
-            ids = tuple(asked[place]["response"])
-            text = runner._reader.text((1, 5), ids, texts[place][1])
-            completion = TokenCompletion((1, 5), ids, (0.0,) * len(ids), (0,) * len(ids), text, "stop")
-            return (await runner.verify(by_id[texts[place][0]], completion, 0)).reward.total
-
-        expected = [asyncio.run(ours(place)) for place in range(len(texts))]
-    assert [one["reward_score"] for one in told] == pytest.approx(expected)
-
-
-def test_our_replay_buffer_keeps_the_groups_that_teach(tmp_path: Path) -> None:
-    made = recipe(collector={"group_size": 4, "n_async": 8, "n_batch": 8, "max_staleness": 2})
-    tasks = list(load_tasks(made.data, Split.TRAIN, tmp_path).values())
-    prepared(tmp_path, made, tasks)
-
-    def told(reward: Reward) -> dict[str, Any]:
-        outcome = {"outcome": "correct" if reward.correct else "wrong", "method": "number", "answer": "1"}
-        return told_of(reward, {**outcome, "finish": "stop", "tokens": 2})
-
-    right, wrong = Reward(0.1, 0.9, correct=True), Reward(0.1)
-    failed = Reward(excluded_by="timeout")
-    groups = {"a": [right, wrong, right, wrong], "b": [right] * 4, "c": [right, wrong, wrong, failed]}
-    (tmp_path / "groups.json").write_text(
-        json.dumps(
-            [
-                {"name": name, "problem": tasks[place].id, "told": [told(reward) for reward in rewards]}
-                for place, (name, rewards) in enumerate(groups.items())
-            ]
-        )
-    )
-    found = inside(tmp_path, "groups")["groups"]
-    assert found["keys"] == ["a_0_0", "a_1_0", "a_2_0", "a_3_0", "c_0_0", "c_1_0", "c_2_0"]
-    assert found["refilled"] == [1]  # for the group in which all were right
-    assert found["closed"]["sampled/groups"] == 3.0
-    assert found["closed"]["dropped/all_correct"] == 4.0
-    assert found["closed"]["sampled/excluded"] == 1.0
-    rows = [json.loads(line) for line in (tmp_path / "attempts.jsonl").read_text().splitlines()]
-    assert len(rows) == 12
-    assert {row["excluded"] for row in rows} == {None, "timeout"}

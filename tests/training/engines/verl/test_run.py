@@ -13,6 +13,7 @@ import pytest
 from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError, StoreError
 from curation.scoring.record import MARK, read_record
+from tests.training.engines.verl.test_stages import recipe as with_double
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.processes import EngineError
@@ -86,3 +87,12 @@ def test_the_last_checkpoint_becomes_the_runs_model(tmp_path: Path) -> None:
     config = json.loads((model / "config.json").read_text()) | {"num_local_experts": 8}
     (model / "config.json").write_text(json.dumps(config))
     assert has_experts(model)
+
+
+def test_another_runs_mirror_is_refused_before_verl_starts(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "mirror.json").write_text('{"recipe": "other"}')
+    with pytest.raises(StoreError, match="holds a run of recipe `other`"):
+        train(with_double(tmp_path, storage={"mirror": str(there)}), tmp_path, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
+from tests.training.engines.test_mirroring import marked, own
 from tests.training.students import student
 from training.engines.processes import EngineError
 from training.engines.verl.environment import VARIABLE
 from training.engines.verl.run import train
-from training.engines.verl.stages import LATEST, STATE, all_stages, last_step, present_stage, remove_old
+from training.engines.verl.stages import LATEST, STATE, last_step, present_stage, remove_old
 from training.recipe import TrainRecipe
 from training.rollouts.curriculum import triggers
 from training.rollouts.curriculum.controller import CurriculumController
 
 STAGES = (
     {"until": "reward", "steps": 50, "lengths": 80, "n_batch": 16, "n_async": 16},
-    {"steps": 3, "lengths": 120, "n_batch": 8, "n_async": 16},
-    {"lengths": 160, "n_batch": 8, "hard": True},
+    {"lengths": 120, "n_batch": 8, "hard": True},
 )
 
 
@@ -36,7 +36,7 @@ def recipe(folder: Path, **changes: Any) -> TrainRecipe:
     python.chmod(0o755)
     table = {
         "name": "stages",
-        "steps": 12,
+        "steps": 8,
         **student(kind="vllm"),
         "engine": "verl",
         "data": {"kind": "embedded", "problems": 9},
@@ -74,21 +74,22 @@ def test_each_stage_is_a_process_with_its_own_sizes_over_one_folder(whole: Path)
     assert [(one["begun"], one["response_length"], one["groups"]) for one in told] == [
         (0, 100, 4),
         (4, 140, 2),  # flat over four steps, seen at the checkpoint of step 4
-        (7, 180, 2),
     ]
     assert not any(one["queue"] for one in told)
-    assert [row[:2] for row in stage_changes(whole)] == [(4, 2), (7, 3)]
+    assert [row[:2] for row in stage_changes(whole)] == [(4, 2)]
     rows = [json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()]
-    assert [row["step"] for row in rows] == list(range(1, 13))
+    assert [row["step"] for row in rows] == list(range(1, 9))
     assert all("sampled/reward" in row for row in rows[1:])  # also of the steps that a stage ended with
     rows = [json.loads(line) for line in (whole / "attempts.jsonl").read_text().splitlines()]
-    assert len(rows) == 4 * (4 * 4 + 8 * 2)  # four rollouts a group; four steps of four groups, eight of two
-    assert [row["group"] for row in rows[::4]] == list(range(32))
+    assert len(rows) == 4 * (4 * 4 + 4 * 2)  # four rollouts a group; four steps of four groups, four of two
+    assert [row["group"] for row in rows[::4]] == list(range(24))
 
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_within_and_between_stages_is_the_undisturbed_one(whole: Path, tmp_path: Path) -> None:
-    made, out = recipe(tmp_path), tmp_path / "run"
+    """Its mirror is completed too."""
+    there, out = tmp_path / "there", tmp_path / "run"
+    made = recipe(tmp_path, storage={"mirror": str(there)})
     (out / "verl").mkdir(parents=True)
     for number, kill in enumerate(("4 marked", "7 before")):
         (out / "verl" / "kill").write_text(kill)
@@ -102,9 +103,11 @@ def test_a_run_that_is_killed_within_and_between_stages_is_the_undisturbed_one(w
         (2, True),  # within a stage what is in flight goes on
         (4, False),
         (6, True),
-        (7, False),
     ]
-    assert (last_step(out), seen(out)[-1]["response_length"]) == (12, 180)
+    assert (last_step(out), seen(out)[-1]["response_length"]) == (8, 140)
+    assert marked(there, "model") == {"last": own(out / "model")}
+    for name in ("run.json", "metrics.jsonl", "changes.jsonl", "summary.json"):
+        assert (there / name).read_bytes() == (out / name).read_bytes()
 
 
 def checkpoint(out: Path, step: int, curriculum: CurriculumController | None) -> Path:
@@ -123,37 +126,24 @@ def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(
 ) -> None:
     monkeypatch.setattr(triggers, "PLATEAU_WINDOW", 4)
     made, out = recipe(tmp_path, checkpoints={"every": 2, "keep": 3}), tmp_path / "run"
-    curriculum = CurriculumController(
-        (), made.curriculum, made.rewards, made.objective, made.seed, made.collector, made.steps
-    )
+    curriculum = CurriculumController((), made.curriculum, made.rewards, made.objective, made.seed, made.collector)
     first = checkpoint(out, 2, curriculum)
     for step in range(1, 5):
         curriculum.after_step(step, 0.5, 25.0)
     second, third = checkpoint(out, 4, curriculum), checkpoint(out, 6, None)
     stage = present_stage(made, out)
-    assert (stage.number, stage.begun_at, stage.ends_at) == (1, 4, 7)
+    assert (stage.number, stage.begun_at, stage.ends_at) == (1, 4, 8)
     assert (stage.recipe.rewards.max_length, stage.recipe.collector.n_batch) == (140, 8)
     assert not third.exists()
     assert not (second / "transfer_queue").exists()  # of the stage before: other lengths
     assert last_step(out) == 4
     (second / STATE).unlink()
     stage = present_stage(made, out)
-    assert (stage.number, stage.begun_at, stage.ends_at) == (0, 2, 12)
+    assert (stage.number, stage.begun_at, stage.ends_at) == (0, 2, 8)
     assert (first / "transfer_queue").exists()
     (first / STATE).unlink()
     assert present_stage(made, out).begun_at == 0
     assert last_step(out) == 0
-
-
-def test_the_papers_stages_are_known_before_a_run(tmp_path: Path) -> None:
-    stages = list(all_stages(recipe(tmp_path)))
-    assert [(stage.recipe.rewards.max_length, stage.recipe.collector.n_batch) for stage in stages] == [
-        (100, 16),
-        (140, 8),
-        (180, 8),
-    ]
-    (alone,) = all_stages(recipe(tmp_path, curriculum=None))
-    assert (alone.number, alone.begun_at, alone.ends_at) == (0, 0, 12)
 
 
 def test_as_many_checkpoints_stay_as_the_recipe_keeps_and_none_that_a_resume_may_need(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
-"""Stages in order, hard problems that return, and draws by pass rate."""
+"""The curriculum in the loop: moves with reasons, stages in order, problems that return, and a state that goes on."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from pydantic import ValidationError
@@ -18,11 +17,10 @@ from training.config import CollectorSettings, RewardSettings
 from training.embedded_model.problems import Split
 from training.objectives.grpo import GrpoSettings
 from training.recipe import CuratedData
-from training.rollouts.curriculum import triggers, weighted_drawing
+from training.rollouts.curriculum import triggers
 from training.rollouts.curriculum.controller import CurriculumController
 from training.rollouts.curriculum.pools import Pool
 from training.rollouts.curriculum.settings import CurriculumSettings
-from training.rollouts.curriculum.weighted_drawing import draw_weights, weighted_order
 from training.rollouts.tasks import load_tasks
 
 PAPER: list[dict[str, Any]] = [
@@ -102,15 +100,8 @@ def test_a_stage_ends_after_its_steps_and_a_resumed_run_knows_where_it_is() -> N
 
 
 def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
-    row = {
-        "id": "kept",
-        "group": None,
-        "domain": "math",
-        "statement": "1 + 1",
-        "answer": "2",
-        "lang": "en",
-        "meta": None,
-    }
+    row: dict[str, Any] = {"id": "kept", "domain": "math", "statement": "1 + 1", "answer": "2", "lang": "en"}
+    row |= {"group": None, "meta": None}
     (tmp_path / "data").mkdir()
     (tmp_path / "dropped").mkdir()
     pl.DataFrame([row | {"judged": 16, "correct": 4}]).write_parquet(tmp_path / "data" / "train-0.parquet")
@@ -125,72 +116,6 @@ def test_hard_problems_return_from_what_was_dropped(tmp_path: Path) -> None:
         "kept": (False, 4, 16),
         "d0": (True, 0, 0),
     }
-
-
-@pytest.mark.parametrize("progress", [0.0, 0.5, 1.0])
-def test_shares_drawn_per_tenth_of_pass_rate_are_the_stated_weights(progress: float) -> None:
-    judged = 2000  # so many that the posterior's mean is the rate
-    counts = {
-        f"{tenth}-{n}": (judged * (tenth + 0.5) / 10, judged * (9.5 - tenth) / 10)
-        for tenth in range(10)
-        for n in range(300)
-    }
-    seen: Counter[int] = Counter()
-    for number in range(100):
-        seen.update(
-            int(name.split("-")[0]) for name in weighted_order(counts, "gaussian", progress, f"seed {number}")[:30]
-        )
-    mean = 0.8 - 0.5 * progress
-    weights = np.exp(-0.5 * (((np.arange(10) + 0.5) / 10 - mean) / 0.15) ** 2)
-    for tenth, share in enumerate(weights / weights.sum()):
-        assert seen[tenth] / 3000 == pytest.approx(share, abs=4 * (share * (1 - share) / 3000) ** 0.5 + 0.01)
-
-
-def test_far_rates_are_unlikely_but_nothing_starves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weighted_drawing, "GAUSSIAN_MEANS", (0.9, 0.9))
-    monkeypatch.setattr(weighted_drawing, "GAUSSIAN_SPREAD", 0.05)
-    assert draw_weights(np.array([0.0, 0.9]), 0.0).tolist() == [1e-6, 1.0]
-    order = weighted_order({"hard": (0.0, 1000.0), "easy": (900.0, 100.0)}, "gaussian", 0.0, "1")
-    assert sorted(order) == ["easy", "hard"]  # everybody comes before somebody comes twice
-
-
-def test_domains_keep_their_shares_in_every_beginning_and_their_own_densities() -> None:
-    easy = {f"math {number:03}": (80.0 - number % 40, 20.0 + number % 40) for number in range(200)}
-    hard = {f"code {number:03}": (5.0 + number % 10, 95.0) for number in range(100)}
-    domains = {name: name.split()[0] for name in (*easy, *hard)}
-    order = weighted_order(easy | hard, "gaussian", 0.0, "1", domains)
-    assert sorted(order) == sorted(domains)
-    for end in range(1, 301):
-        assert abs(sum(domains[name] == "math" for name in order[:end]) - end * 2 / 3) <= 1
-    together = weighted_order(easy | hard, "gaussian", 0.0, "1")
-    assert sum(domains[name] == "code" for name in together[:100]) < 5
-    assert [name for name in order if domains[name] == "code"] == [name for name in together if domains[name] == "code"]
-    assert weighted_order(easy, "gaussian", 0.0, "1", domains) == weighted_order(easy, "gaussian", 0.0, "1")
-    by_domain, together = (weighted_order(easy | hard, "thompson", 0.0, "1", some) for some in (domains, None))
-    assert by_domain == together
-
-
-def test_thompson_takes_first_what_may_be_of_middling_difficulty() -> None:
-    counts = {"sure middle": (500.0, 500.0), "sure easy": (990.0, 10.0), "unknown": (0.0, 0.0)}
-    orders = [weighted_order(counts, "thompson", 0.0, str(number)) for number in range(200)]
-    assert all(order.index("sure middle") < order.index("sure easy") for order in orders)
-    first = sum(order[0] == "unknown" for order in orders)
-    assert 0 < first < 20  # of a uniform draw 3 % are as near to 1/2
-    between = sum(order[1] == "unknown" for order in orders)
-    assert between > 150  # 98 % of it is nearer than .99
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "thompson"])
-def test_a_controller_draws_by_its_order_and_a_restored_one_the_same(kind: str) -> None:
-    one, other = (controller({"draw": kind}, problems=12, steps=10) for _ in range(2))
-    turn = [one.draw_problem() for _ in range(12)]
-    assert sorted(turn) == sorted(one.pools)
-    for problem in turn:
-        one.record_group(problem, 0, 4, 16)
-    one.after_step(1, 0.5, 100.0)
-    one.record_group(one.draw_problem(), 1, 16, 16)  # a checkpoint may fall amid an order
-    other.restore(json.loads(json.dumps(one.state())))
-    assert [one.draw_problem() for _ in range(20)] == [other.draw_problem() for _ in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -208,3 +133,32 @@ def test_a_controller_draws_by_its_order_and_a_restored_one_the_same(kind: str) 
 def test_stages_that_cannot_be_meant_are_refused(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         recipe(**changes)
+
+
+PROBLEMS = [f"p{number}" for number in range(12)]
+
+
+DEFAULT = CurriculumSettings()
+
+
+def course(problems: Sequence[str] = PROBLEMS, settings: CurriculumSettings | None = DEFAULT) -> CurriculumController:
+    rewards = RewardSettings(max_length=125, length_cache=25)
+    return CurriculumController(problems, settings, rewards, GrpoSettings(eps_high=0.27), seed=3)
+
+
+def test_rows_that_a_refresh_drew_come_in_and_a_resumed_run_draws_the_same_ones() -> None:
+    first = course()
+    for step in range(1, 4):
+        for problem in [first.draw_problem() for _ in range(4)]:
+            first.record_group(problem, step, 16, 16)
+        first.after_step(step, 0.5, 50.0)
+    refreshed = [*PROBLEMS[6:], *(f"level 3, seed {seed}" for seed in range(40, 46))]
+    runs = [course(refreshed) for _ in range(3)]
+    for run in runs[:2]:
+        run.restore(json.loads(json.dumps(first.state())))
+    drawn = [[run.draw_problem() for _ in range(7)] for run in runs[:2]]
+    runs[2].restore(json.loads(json.dumps(runs[1].state())))  # killed and resumed
+    rest = [[run.draw_problem() for _ in range(20)] for run in (runs[0], runs[2])]
+    assert drawn[0] == drawn[1]
+    assert rest[0] == rest[1]
+    assert set(refreshed[6:]) <= {*drawn[0], *rest[0]} <= set(refreshed)

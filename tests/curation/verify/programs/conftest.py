@@ -1,0 +1,15 @@
+"""One runner with two slots for the tests of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from curation.verify.programs.tools import Runner
+
+
+@pytest.fixture(scope="session")
+def runner() -> Iterator[Runner]:
+    with Runner(2) as runner:
+        yield runner
