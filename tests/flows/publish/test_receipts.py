@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from curation.publish.receipts import read_receipt
 from curation.storage.stages import atomic_write
