@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from curation.publish.receipts import read_receipt
 from curation.storage.stages import atomic_write
@@ -158,6 +159,26 @@ def test_planted_defects_are_measured_once_and_stay(tiny_copy: Tiny) -> None:
     assert said.status == 0, said.out
     kept.write_text(kept.read_text().replace('stayed": 1', 'stayed": 3'))
     assert "planted.refers_elsewhere: the receipt states 0.000" in verify(tiny_copy.folder).out
+
+
+@pytest.mark.slow
+def test_an_audits_share_is_of_what_is_left(tiny_copy: Tiny) -> None:
+    rows = tiny_copy.table("data").select("id", "answer").rows()
+    assert goldilocks("review", tiny_copy.folder, "--audit", str(len(rows))).status == 0
+    rejected = rows[0][0]
+    assert goldilocks("review", tiny_copy.folder, "--reject", rejected).status == 0
+    assert "not checked: people's verdicts since the set was published" in verify(tiny_copy.folder).out
+    for name, answer in rows[1:]:
+        assert goldilocks("review", tiny_copy.folder, "--accept", name, "--answer", answer).status == 0
+    assert tiny_copy.run().status == 0
+    receipt, _ = read_receipt(tiny_copy.folder / "curated")
+    assert (receipt.version, receipt.rows) == (2, len(rows) - 1)
+    figure = receipt.figure("labels.audited")
+    assert figure is not None
+    assert (figure.value, figure.interval, figure.n) == (0.0, (0.0, 0.0), len(rows))
+    assert dict(figure.counts) == {"found wrong": 1, "drawn": len(rows)}
+    said = verify(tiny_copy.folder)
+    assert said.status == 0, said.out
 
 
 def ablation(folder: Path, curated: Path) -> Path:

@@ -7,7 +7,6 @@ import json
 import polars as pl
 import pytest
 
-from curation.publish.receipts import read_receipt
 from curation.publish.review import DISPUTE
 from curation.records import problem_id
 from tests.flows.conftest import TINY, TINY_RECIPE, Tiny, goldilocks, published, refusal, write_jsonl
@@ -66,19 +65,10 @@ def test_accepted_references_go_on_and_rejected_problems_leave(tiny_copy: Tiny) 
 
 
 @pytest.mark.slow
-def test_a_label_that_a_person_stands_by_is_not_suspected_again_and_an_audit_counts_it(tiny_copy: Tiny) -> None:
+def test_a_label_that_a_person_stands_by_is_not_suspected_again(tiny_copy: Tiny) -> None:
     name = name_of("wrong label")
-    rows = tiny_copy.table("data").select("id", "answer").rows()
-    assert goldilocks("review", tiny_copy.folder, "--audit", str(len(rows))).status == 0
-    review(tiny_copy, "--reject", rows[0][0])
-    for other, answer in rows[1:]:
-        review(tiny_copy, "--accept", other, "--answer", answer)
     review(tiny_copy, "--accept", name, "--answer", "91")
     assert tiny_copy.run().status == 0
-    figure = read_receipt(tiny_copy.folder / "curated")[0].figure("labels.audited")
-    assert figure is not None
-    assert (figure.value, figure.interval, figure.n) == (0.0, (0.0, 0.0), len(rows))  # the wrong one has left
-    assert dict(figure.counts) == {"found wrong": 1, "drawn": len(rows)}
     kept = tiny_copy.table("data").filter(pl.col("id") == name)
     assert kept.select("answer", "raw_answer", "correct", "judged").rows() == [("91", None, 1, 4)]
     assert tiny_copy.table("dropped").filter(pl.col("id") == name).is_empty()
