@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -151,6 +152,7 @@ class Slot:
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._using = threading.RLock()  # a descriptor that is closed in use may be another file's a moment later
         self._uid = FIRST_UID + int.from_bytes(os.urandom(4)) % (1 << 27)  # containers share the numbers of users
         view = build_view(kind, tools)
         plan = {
@@ -188,12 +190,15 @@ class Slot:
                 self.process.stderr.close()
 
     def close(self) -> None:
-        """Kill the supervisor with its processes and remove its folder."""
-        self.control.close()
+        """Kill the supervisor with its processes and remove its folder; a thread that waits for it gets `SlotError`."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         self.process.wait()
+        with self._using:
+            self.control.close()
         if self._folder is not None:
             if self.facts.get("owns") and self.facts["uid"] == self._uid:  # no namespace ends what its user runs
                 self._kill_what_its_user_runs()
@@ -223,16 +228,18 @@ class Slot:
     def send(self, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
         """Send a message with descriptors. Raises `SlotError` if the supervisor is gone."""
         try:
-            socket.send_fds(self.control, [json.dumps(message).encode()], list(descriptors))
+            with self._using:
+                socket.send_fds(self.control, [json.dumps(message).encode()], list(descriptors))
         except OSError as error:
             self.close()
             raise SlotError(f"the supervisor is gone ({error.strerror})") from error
 
     def answer(self, patience_s: float) -> Answer:
         """Return the next message. Raises `SlotError` if none comes in time."""
-        self.control.settimeout(patience_s)
         try:
-            data, ended = self.control.recv(1 << 18), True
+            with self._using:
+                self.control.settimeout(patience_s)
+                data, ended = self.control.recv(1 << 18), True
         except TimeoutError:
             data, ended = b"", False
         except OSError:

@@ -18,6 +18,7 @@ import pytest
 from curation.records import VerifierError
 from curation.verify.sandbox import RUNGS, Ending, Limits, RunResult, Sandbox
 from curation.verify.sandbox.box import Slot
+from curation.verify.sandbox.slot import SlotError
 from curation.verify.sandbox.view import SandboxView, build_view, numpy_site_packages
 from tests.waiting import wait_gone, wait_until
 
@@ -228,3 +229,29 @@ def test_what_is_hidden_is_so_below_the_temporary_folder_too(tmp_path: Path, mon
         source = f"import os\nprint(sorted(os.listdir('/packages{hidden.parent}')), os.listdir('/packages{hidden}'))"
         (ran,) = box.run_python(source, [b""], Limits())
     assert ran.stdout == b"['site-packages', 'there.py'] []\n", ran
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_thread_that_waits_for_a_slot_is_freed_by_its_end(rung: str) -> None:
+    try:
+        box = Sandbox(workers=1, rung=rung)
+    except VerifierError as error:
+        pytest.skip(str(error))
+    waiting = Limits(cpu_s=60.0, wall_s=600.0)
+
+    def run() -> str:
+        try:
+            (ran,) = box.run_python("import time; time.sleep(600)", [b""], waiting)
+        except VerifierError as error:
+            return str(error)
+        return ran.note
+
+    with box, ThreadPoolExecutor(1) as threads:
+        ended = threads.submit(run)
+        wait_until(lambda: bool(box._busy))
+        (slot,) = box._busy
+        box.close()
+        assert "closed" in ended.result(60)
+        assert slot.control.fileno() == -1
+        with pytest.raises(SlotError, match="the supervisor"):
+            slot.ask({"op": "end"}, [])
