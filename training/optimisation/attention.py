@@ -1,7 +1,7 @@
 """Compute causal attention within each packed sequence, without a mask of tokens x tokens.
 
-In half precision on a GPU it is flash attention, else scaled dot-product attention over sequences of similar length, or
-`block_attention` for sinks, soft-capping and windows.
+In half precision on a GPU it is flash attention, else scaled dot-product attention over sequences of similar length.
+`block_attention` adds sinks, soft-capping and, without flash attention, windows.
 
 Invariant: it refuses to run without boundaries, so a model set to it cannot run on padded batches by mistake.
 """

@@ -1,15 +1,10 @@
-"""Log-probabilities of generated tokens under the policy in training, from packed sequences.
+"""Compute log-probabilities of generated tokens under the policy in training, from packed sequences.
 
-The model's body runs once over a packed micro-batch; the output layer runs over chunks of those hidden states that
-predict generated tokens, and once more per chunk in the backward pass. So no tensor of tokens x vocabulary exists, only
-one of chunk x vocabulary, and prompts cost no logits at all. On a CPU a chunk is worked on in pieces that stay in its
-cache, and the gradient with respect to logits is written out (`_Scored`): it takes fewer passes than autograd's.
+The output layer runs over chunks of the hidden states that predict them, and again in the backward pass, so no tensor
+of tokens x vocabulary exists.
 
-Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32.
-What a family does to its logits after the output layer is done here too (`training.optimisation.text_part.logits_of`).
-
-Not here: the loss (`training.objectives`), and sharding. `PackedPolicy` is the module to shard: its ``forward`` is the
-only way in, so that hooks on it see every use of the weights.
+Invariants: logits are divided by the sampler's temperature and are fp32 from there on.
+All uses of the weights go through `PackedPolicy.forward`, where sharding hooks see them.
 """
 
 from __future__ import annotations
@@ -35,9 +30,9 @@ _IN_CACHE, _FEWEST = 2**18, 128
 
 
 class TokenScores(NamedTuple):
-    """[targets] fp32 each: log-probabilities of the targets, and entropies of their distributions if asked for.
+    """[targets] fp32 log-probabilities of the targets, and entropies if requested.
 
-    A tuple, because sharding wrappers find the tensors of a module's output only in tuples and the like.
+    It is a tuple because sharding wrappers look for tensors in tuples.
     """
 
     logprobs: Tensor
@@ -48,7 +43,7 @@ class PackedPolicy(nn.Module):
     """A causal language model of transformers (Llama-like) that scores packed micro-batches.
 
     Raises:
-        ConfigError: the model changes its logits in a way that is not built here, or cannot change its attention.
+        ConfigError: the model changes its logits in an unknown way, or attends within chunks.
     """
 
     def __init__(
@@ -69,9 +64,8 @@ class PackedPolicy(nn.Module):
         keep_sequences_apart(causal)
 
     def forward(self, batch: MicroBatch, entropy: EntropyMode = "none", *, plain: bool = False) -> TokenScores:
-        """Return the scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it.
-
-        ``plain``: as transformers itself computes them (`_plain_scores`), to compare with.
+        """Return the scores of the micro-batch's targets; ``plain`` uses transformers' own forward pass, for
+        comparison.
         """
         if plain:
             return self._plain_scores(batch)
@@ -92,9 +86,7 @@ class PackedPolicy(nn.Module):
         )
 
     def _plain_scores(self, batch: MicroBatch) -> TokenScores:
-        """Return the log-probabilities of one sequence by the model's own forward pass: its attention, its positions,
-        all of its logits, in evaluation mode. Nothing of this module is in them but the temperature.
-        """
+        """Return the log-probabilities of one sequence by transformers' own forward pass."""
         assert len(batch.cu_seqlens) == 2, "one whole sequence"
         causal: Any = self.model
         training = causal.training
@@ -117,16 +109,16 @@ def token_scores(
     entropy: EntropyMode = "none",
     piece_rows: int | None = None,
 ) -> TokenScores:
-    """Return the scores of targets from hidden states, ``chunk_rows`` of them at a time.
+    """Return the scores of targets from the hidden states that predict them.
 
     Args:
-        hidden: [targets, width] hidden states that predict the targets.
+        hidden: [targets, width].
         targets: [targets] token ids.
-        lm_head: hidden states [n, width] to logits [n, vocabulary].
+        lm_head: maps hidden states [n, width] to logits [n, vocabulary].
         temperature: the sampler's.
-        chunk_rows: most rows of logits that exist at once.
+        chunk_rows: max rows of logits that exist at once.
         entropy: whether to compute it, and whether gradients flow through it.
-        piece_rows: of these rows, how many are worked on at a time; all where None.
+        piece_rows: rows computed at a time; a whole chunk if None.
     """
 
     def score(states: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -154,9 +146,9 @@ def _concatenate(scored: Sequence[tuple[Tensor, Tensor | None]]) -> tuple[Tensor
 
 
 class _Scored(torch.autograd.Function):
-    """Log-probabilities l_t and entropies H from logits z [n, vocabulary], in fp32.
+    """Compute log-probabilities l_t and entropies H from logits z [n, vocabulary], in fp32.
 
-    With p the probabilities of z / T: dl_t/dz = (1_t - p) / T and dH/dz = -p (log p + H) / T.
+    With p = softmax(z / T): dl_t/dz = (1_t - p) / T and dH/dz = -p (log p + H) / T.
     """
 
     @staticmethod

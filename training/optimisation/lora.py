@@ -1,16 +1,11 @@
-"""Adapters of low rank (LoRA, arXiv 2106.09685) in the place of all weights, by peft.
+"""Train low-rank adapters (LoRA, arXiv 2106.09685) in place of all weights, with peft.
 
-Linear layers inside the decoder's layers get two small matrices each, W + alpha / rank * B A, of which A begins random
-by the run's seed and B zero; nothing else is trained. There is no dropout: with it the trainer would score another
-policy than the one that sampled. Whoever gets weights from the trainer (generators, exports, published versions) gets
-whole ones with the adapters added in fp32, so no one there needs to know of them. The adapters alone are written too,
-as peft loads them.
+Linear layers in the decoder compute W + alpha / rank * B A, with A random and B zero at first; there is no dropout, so
+the trainer scores the policy that sampled. Generators and published models get whole weights, with the adapters added
+in fp32.
 
-Invariants: before the first step the policy is the model, exactly; frozen weights never change, so a checkpoint holds
-the adapters and their optimiser state alone, and names the model that they belong to. The experts of a mixture (and
-layers of their names), its router, embedding and output layer stay frozen.
-
-Not here: training them (`training.optimisation.trainer`). peft is imported where adapters are asked for.
+Invariants: before the first step the policy equals the model; frozen weights never change, so checkpoints lack them.
+A mixture's experts and router, embedding and output layer stay frozen.
 """
 
 from __future__ import annotations
@@ -43,12 +38,12 @@ _OF_EXPERTS = frozenset(("gate", "gate_proj", "up_proj", "down_proj", "w1", "w2"
 
 
 class Adapters:
-    """The adapters of one model, which are added to it here; every other weight is frozen.
+    """The adapters of a model, added to it here; all other weights are frozen.
 
     Args:
-        model: its layers are wrapped by peft's; its class stays what it is.
+        model: its linear layers are replaced by peft's.
         settings: the rank.
-        seed: of the matrices that begin random.
+        seed: of the random matrices.
 
     Raises:
         ConfigError: peft is not installed, or cannot adapt this model.
@@ -85,15 +80,15 @@ class Adapters:
         self._config = config
 
     def described(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps of the settings, to be compared when it is gone on from."""
+        """Return the settings that a checkpoint stores, to compare on resuming."""
         return self.settings.model_dump(mode="json")
 
     def merged(self, name: str, state: Mapping[str, Tensor], whole: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return a tensor of the plain model: that of ``state``, with its adapter added where it has one.
+        """Return a tensor with its adapter added, if it has one.
 
         Args:
-            name: its name in ``state``, the model's state dict with the adapters.
-            whole: makes a tensor of a shard; all ranks call this together.
+            name: its name in ``state``, the state dict with adapters.
+            whole: gathers a tensor from its shards; all ranks call this together.
         """
         value = whole(state[name])
         stem, base, kind = name.rpartition(_BASE)
@@ -103,11 +98,11 @@ class Adapters:
         return torch.addmm(value, up, down, alpha=self._scale)
 
     def write(self, folder: Path, tensors: Mapping[str, Tensor], model: PreTrainedModel, base: str) -> None:
-        """Write the adapters as peft loads them: ``PeftModel.from_pretrained(model, folder)``.
+        """Write the adapters for ``PeftModel.from_pretrained(model, folder)``.
 
         Args:
-            tensors: `adapter_tensors` of the model's state dict, whole.
-            base: the model that they belong to, as the recipe names it.
+            tensors: the adapters' whole tensors.
+            base: their model, as named in the recipe.
         """
         from safetensors.torch import save_file
 
@@ -125,7 +120,7 @@ class Adapters:
 
 
 def plain_name(name: str) -> str:
-    """Return the name that a tensor has in the model without adapters."""
+    """Return the tensor's name in the model without adapters."""
     return name.replace(_BASE, ".")
 
 
@@ -135,7 +130,7 @@ def is_adapter(name: str) -> bool:
 
 
 def _targets(model: PreTrainedModel) -> tuple[str, ...]:
-    """Return the names of the linear layers that get adapters: all inside a layer.
+    """Return the names of the linear layers to adapt.
 
     Raises:
         ConfigError: the model has no such layer.

@@ -1,13 +1,8 @@
-"""Weights that one rank reads and all get, a module at a time, while a model is being sharded.
+"""Send rank 0's weights to all ranks, a module at a time, while a model is sharded.
 
-Rank 0 holds the model; the others hold its modules with tensors that have no memory (device ``meta``). Rank 0 first
-states which tensors there are, which of them are one under several names, and their types; then they travel module by
-module, on the device that computes. What is sharded already does not travel.
+Other ranks hold the same modules on device ``meta``.
 
-Invariants: all ranks take part in the same order, which is rank 0's; ranks whose models differ end with a sentence
-before the first tensor travels, so that none waits for one that never comes.
-
-Not here: what is sharded, and when (`training.optimisation.sharding`).
+Invariants: all ranks take part in rank 0's order; ranks with different models fail before the first tensor is sent.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ from training.optimisation.distributed import DistributedContext
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A tensor of rank 0's; ``number`` is the same where it is the same tensor."""
+    """A tensor of rank 0's; tied tensors have the same ``number``."""
 
     number: int
     shape: tuple[int, ...]
@@ -37,10 +32,10 @@ class _Announced:
 
 
 class WeightReceiver:
-    """Gives all ranks the tensors that rank 0 has; every rank makes one, at the same time.
+    """Sends rank 0's tensors to all ranks; all ranks create one at the same time.
 
     Args:
-        root: the whole model, on rank 0 with its weights, on the others without.
+        root: the whole model, with weights only on rank 0.
         ranks: the processes.
 
     Raises:
@@ -64,7 +59,7 @@ class WeightReceiver:
             )
 
     def receive(self, module: nn.Module) -> None:
-        """Give all ranks the tensors of a module of the model, but for those that are sharded already.
+        """Send a module's tensors from rank 0 to all ranks, except those already sharded.
 
         Tied parameters stay tied. All ranks call it for the same module at the same time.
         """
@@ -78,7 +73,7 @@ class WeightReceiver:
             holder[key] = given[one.number]
 
     def _travelled(self, value: Tensor, announced: _Announced) -> Tensor:
-        """Return rank 0's tensor, on the device that computes; there it is ``value`` itself."""
+        """Return rank 0's tensor on the computing device; rank 0 gets ``value`` itself."""
         if self._ranks.is_rank_zero:
             value.data = value.detach().to(self._ranks.device).contiguous()
             dist.broadcast(value.detach(), src=0)
@@ -104,10 +99,7 @@ def _announcement(root: nn.Module) -> dict[str, _Announced]:
 
 
 def _places(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield where tensors are in a module: their names, and the dictionaries and keys that hold them.
-
-    Also those that a family keeps as a plain attribute.
-    """
+    """Yield the name, holding dictionary and key of each tensor in a module, plain attributes included."""
     for module_name, module in root.named_modules(prefix=prefix):
         for holder in (module._parameters, module._buffers, vars(module)):
             for key in [key for key, value in holder.items() if isinstance(value, Tensor)]:

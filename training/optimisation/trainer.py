@@ -243,8 +243,7 @@ class Trainer:
         return numbers
 
     def begin_save(self, folder: Path) -> Future[Any]:
-        """Copy weights and optimiser state to the host and start writing; the future ends when all ranks have written.
-        """
+        """Copy weights and optimiser state to the host and start writing; return a future of all ranks' writes."""
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
         return self._saving
 
@@ -291,8 +290,7 @@ class Trainer:
 
     @torch.no_grad()
     def _sequence_sums(self, shares: Iterator[Share], of_answers: bool) -> dict[int, float]:
-        """Return on rank 0 each sample's summed log-ratio to the reference, or log-probability of its reference text.
-        """
+        """Return on rank 0 each sample's sum of log-ratios to the reference or of its answer's log-probabilities."""
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
         sums: dict[int, float] = {}
