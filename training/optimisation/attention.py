@@ -1,7 +1,4 @@
-"""Compute causal attention within each packed sequence, without a mask of tokens x tokens.
-
-In half precision on a GPU it is flash attention, else scaled dot-product attention over sequences of similar length.
-`block_attention` adds sinks, soft-capping and, without flash attention, windows.
+"""Compute causal attention within each packed sequence.
 
 Invariant: it refuses to run without boundaries, so a model set to it cannot run on padded batches by mistake.
 """
@@ -49,17 +46,14 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttentionCalls:
-    """Sequences grouped into calls of equal padded length, for attention and other causal layers.
-
-    Repetitions of a sequence's last token pad it; they change no output and get no gradient.
-    """
+    """Sequences grouped into calls of one padded length; the padding changes no output and gets no gradient."""
 
     sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
     unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
     packed: Tensor  # [tokens] int64: where each of the model's tokens stands among them
 
     def compute(self, rows: Sequence[Tensor], call: Callable[..., Tensor]) -> Tensor:
-        """Apply ``call`` to [sequences, padded length, …] groups of ``rows`` [tokens, …]; return [tokens, …]."""
+        """Apply ``call`` to groups [sequences, padded length, …] of ``rows`` [tokens, …]; return [tokens, …]."""
         rows = [_take_tokens(whole, self.unrolled) for whole in rows]
         # split, not slices: the gradient of each slice would be as long as the whole micro-batch
         parts = [torch.split(whole, [count * length for count, length in self.sizes]) for whole in rows]
@@ -71,7 +65,7 @@ class AttentionCalls:
 
 @dataclass(frozen=True)
 class PackedLayout:
-    """Where a micro-batch's sequences are (see `MicroBatch`), computed once for all layers."""
+    """Where a micro-batch's sequences are (see `MicroBatch`), for all layers."""
 
     cu_seqlens: Tensor
     unrolled: Tensor | None = None
@@ -95,7 +89,7 @@ class PackedLayout:
 
 
 def require_known_attention(config: Any) -> None:
-    """Refuse a model whose attention is not supported here.
+    """Refuse unsupported attention.
 
     Raises:
         ConfigError: it attends within chunks.
@@ -108,7 +102,7 @@ def require_known_attention(config: Any) -> None:
 
 
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """Return the arguments for a model's forward pass that its attention needs, under transformers' names."""
+    """Return the forward pass's arguments for packed attention, under transformers' names."""
     return {
         "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.packed),
         "cu_seq_lens_q": batch.cu_seqlens,
@@ -139,10 +133,8 @@ def packed_attention(
     Args:
         query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
         cu_seq_lens_q: [sequences + 1] int32 boundaries.
-        max_length_q: tokens of the longest sequence.
         sliding_window: max tokens that a token attends to, itself included.
         s_aux: [heads] sinks.
-        softcap: bound of the scores.
         layout: needed if prompts are shared.
 
     Returns:
@@ -150,7 +142,7 @@ def packed_attention(
 
     Raises:
         ValueError: boundaries are missing, or the batch is not packed.
-        ConfigError: the model uses dropout or another unsupported option.
+        ConfigError: the model uses an unsupported option.
     """
     if cu_seq_lens_q is None or max_length_q is None or query.shape[0] != 1 or query.shape[2] != key.shape[2]:
         raise ValueError(
@@ -202,7 +194,7 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: Att
 
 
 def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return the output for sequences of equal length; shapes are [sequences, tokens, heads, head]."""
+    """Return the output for sequences of one length; shapes are [sequences, tokens, heads, head]."""
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
     if rule.is_plain(query.shape[2]):
         grouped = query.shape[1] != key.shape[1]
@@ -215,5 +207,5 @@ def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionR
 
 
 def _take_tokens(whole: Tensor, places: Tensor) -> Tensor:
-    """Select tokens of [tokens, …] as flat rows, whose gradient is faster on a CPU."""
+    """Select tokens as flat rows, whose gradient is faster on a CPU."""
     return whole.flatten(1).index_select(0, places).view(len(places), *whole.shape[1:])

@@ -1,8 +1,4 @@
-"""Distribute micro-batches over ranks so that they wait little for one another.
-
-Sharded ranks compute in rounds of one micro-batch each, so the one with the most tokens sets a round's time. With 2,048
-sequences on 256 ranks, balancing reduces the waiting from 28.8 % to 1.0 % of the time.
-"""
+"""Distribute micro-batches over ranks, whose rounds each last as long as their largest micro-batch."""
 
 from __future__ import annotations
 
@@ -34,10 +30,8 @@ def distribute_micro_batches(
 ) -> list[list[list[int]]]:
     """Return equally many micro-batches for each rank, with nearly equal work per round.
 
-    It keeps some micro-batches (the fullest, or those with the longest sequences), spreads the other sequences by
-    longest processing time first, and takes the split that waits least. Sequences with equal ``prompts`` stay together
-    if possible. With too few sequences some micro-batches are empty, for which ranks must run a sample of weight 0. No
-    micro-batch of several sequences exceeds ``room``. The result is deterministic.
+    Equal ``prompts`` stay together if possible. With too few sequences some micro-batches are empty; ranks must run a
+    sample of weight 0 for them. Only a single sequence may exceed ``room``. The result is deterministic.
     """
     parts = sorted(map(list, micro_batches), key=lambda part: -_load(part, lengths))
     if ranks == 1:
@@ -85,7 +79,7 @@ def _pieces(part: Sequence[int], prompts: Sequence[object]) -> list[list[int]]:
 
 
 def _evened(pieces: Sequence[list[int]], lengths: Sequence[int], count: int) -> list[list[int]]:
-    """Return ``count`` micro-batches: pieces, longest first, each put where the fewest tokens are."""
+    """Return ``count`` micro-batches by longest processing time first."""
     loads = [(0, number) for number in range(count)]
     parts: list[list[int]] = [[] for _ in range(count)]
     sizes = [_load(piece, lengths) for piece in pieces]
@@ -106,7 +100,7 @@ def _tokens_waited_for(parts: Sequence[Sequence[int]], lengths: Sequence[int], r
 
 
 def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return the share of the ranks' time spent waiting for one another, with time measured in tokens."""
+    """Return the share of the ranks' time spent waiting, with time measured in tokens."""
     rounds = zip(*shares, strict=True)
     longest = sum(max(_load(part, lengths) for part in at_once) for at_once in rounds)
     return 1 - sum(lengths) / (len(shares) * longest) if longest else 0.0

@@ -1,6 +1,6 @@
-"""Keep the model of a run's best evaluation in RUN/best, with its step and pass@1 in `best.json`.
+"""Keep the model of a run's best evaluation, with its step and pass@1 in `best.json`.
 
-Invariant: of equal evaluations the earliest is the best, also if a resumed run repeats evaluations.
+Invariant: of equal evaluations the earliest is the best.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class HasPassRate(Protocol):
 
 
 def keep_best(run: Path, step: int, result: HasPassRate, trainer: Trainer, tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Keep the model unless an earlier step's evaluation was as good; return whether it was kept."""
+    """Keep the model unless an earlier step's evaluation was as good; return whether it was."""
     path = run / BEST / MARK
     if path.exists():
         best = json.loads(path.read_text(encoding="utf-8"))

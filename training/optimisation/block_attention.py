@@ -1,7 +1,4 @@
-"""Compute causal attention with sliding windows, sinks or soft-capped scores, in blocks of queries.
-
-It is exact in any precision and on any device, but slower than a kernel.
-"""
+"""Compute causal attention with sliding windows, sinks or soft-capping exactly, on any device, in blocks of queries."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ class AttentionRule:
     Attributes:
         scaling: 1 / sqrt(head) if None.
         window: max tokens that a token attends to, itself included.
-        sinks: [heads] scores that belong to no key but share the softmax (gpt-oss).
+        sinks: [heads] scores without a key in the softmax (gpt-oss).
         softcap: scores become cap tanh(score / cap) (Gemma 2).
     """
 
@@ -37,10 +34,10 @@ class AttentionRule:
 
 
 def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return [sequences, heads, tokens, head], computed causally.
+    """Return [sequences, heads, tokens, head].
 
     Args:
-        query: [sequences, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
+        query: of the same shape; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
     """
     sequences, heads, length, _ = query.shape
     window = length if rule.window is None else min(rule.window, length)

@@ -1,13 +1,12 @@
 """Write and read checkpoints of a training run, one folder per step.
 
-    checkpoints/step-00000020/weights/     torch.distributed.checkpoint: weights and optimiser, of all ranks
+    checkpoints/step-00000020/weights/     weights and optimiser of all ranks
     checkpoints/step-00000020/state.json   scheduler, rollouts in flight, curriculum, RNG, offsets in the logs
     checkpoints/step-00000020/hf/          the model for transformers and vLLM
     checkpoints/step-00000020/adapter/     with [lora], the adapters for peft
     checkpoints/step-00000020/DONE.json    the mark
 
-Invariants: folders are flushed and then renamed, so one with a mark is complete, also after kill -9.
-Rollouts in flight are stored as requests and generated again with the same seed.
+Invariant: folders are flushed and then renamed, so one with a mark is complete, also after kill -9.
 """
 
 from __future__ import annotations
@@ -48,8 +47,7 @@ class Checkpoint:
 class PendingCheckpoint:
     """A checkpoint copied to the host and being written; rank 0 makes it, all ranks take part.
 
-    `finish` may run on any thread during training; begin no other checkpoint before it returns. ``state`` is the
-    loop's, as JSON.
+    Begin no other before `finish` returns.
     """
 
     def __init__(
@@ -84,7 +82,7 @@ class PendingCheckpoint:
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
-        """Write the rest, flush, rename, and remove old checkpoints; return the folder."""
+        """Write the rest, on any thread; remove old checkpoints and return the folder."""
         self._weights.result()
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
         save_model(
@@ -140,7 +138,7 @@ def last_checkpoint(run: Path) -> Checkpoint | None:
 
 
 def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
-    """Load weights, optimiser, steps and RNG of a checkpoint into the trainer.
+    """Load a checkpoint into the trainer.
 
     Raises:
         StoreError: the reference, teacher, adapters' settings or their model differ from the run's.
@@ -180,7 +178,7 @@ def _require_same_adapters(checkpoint: Checkpoint, trainer: Trainer) -> None:
 
 
 class JsonlLog:
-    """A file of JSON lines that a resumed run cuts back to its checkpoint's offset."""
+    """A file of JSON lines that a resumed run cuts back."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -188,7 +186,7 @@ class JsonlLog:
         self._file = path.open("ab")
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Write one line, which readers see at once and a kill of this process does not lose."""
+        """Write one line, which survives a kill of this process."""
         self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         self._file.flush()
 

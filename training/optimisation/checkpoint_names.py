@@ -1,7 +1,7 @@
-"""Convert tensors between their names and shapes in the checkpoint on disk and those in transformers.
+"""Convert tensors between their names and shapes on disk and those in transformers.
 
 Invariants: `to_checkpoint_names` and `to_model_names` undo each other.
-Tensors that only the checkpoint holds are on device ``meta`` and copied from it on saving (`untouched_tensors`).
+Tensors that only the checkpoint holds are on device ``meta`` and copied from it on saving.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class CheckpointSource:
 
     Attributes:
         shapes: of all tensors on disk; empty unless they are safetensors.
-        whole: the checkpoint's model without weights that are not trained; None unless ``model`` is a part of it.
-        prefixes: pairs of name prefixes, in the part and in the whole.
+        whole: the checkpoint's model, if the trained one is a part of it.
+        prefixes: of names in the trained model, and in the whole.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ def checkpoint_source(model: PreTrainedModel) -> CheckpointSource | None:
 
 
 def whole_model(model: PreTrainedModel) -> PreTrainedModel:
-    """Return the model with the checkpoint's class and configuration: ``model``, or the one it is a part of."""
+    """Return the model with the checkpoint's class and configuration."""
     source = checkpoint_source(model)
     return model if source is None or source.whole is None else source.whole
 
@@ -65,7 +65,7 @@ def whole_model(model: PreTrainedModel) -> PreTrainedModel:
 def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the model's full state dict under the names and shapes of its checkpoint.
 
-    Tied tensors get the names on disk. Without conversion the tensors are not copied.
+    Tied tensors get the names on disk.
     """
     from transformers.core_model_loading import revert_weight_conversion
 
@@ -85,7 +85,7 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
 def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return a checkpoint's tensors under the names and shapes of the model's state dict.
 
-    Tensors that the model does not use are left out; names unknown to its checkpoint stay.
+    Tensors that the model lacks are left out; unknown names stay.
     """
     from transformers.core_model_loading import (
         WeightConverter,
@@ -121,7 +121,7 @@ def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[
 
 
 def untouched_tensors(model: PreTrainedModel, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return from the model's checkpoint the tensors that have no memory in ``names``.
+    """Return from the checkpoint the tensors without memory in ``names``.
 
     Raises:
         StoreError: the checkpoint lacks some of them.

@@ -1,7 +1,4 @@
-"""Convert samples into the tensors of a micro-batch.
-
-`gather` holds Python's lock to copy the samples' lists into arrays, which are quick to send; `SampleArrays.micro_batch`
-makes the tensors with torch alone.
+"""Convert samples into the tensors of a micro-batch, by way of arrays that are quick to send.
 
 Invariant: a micro-batch depends only on its samples and their order.
 """
@@ -34,9 +31,9 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SampleArrays:
-    """Concatenated samples; marks and values that no sample has are None, as in `MicroBatch`.
+    """Concatenated samples; values that no sample has are None.
 
-    ``prompts`` holds, for each sequence, the index of the first with the same prompt; None if no prompts are shared.
+    ``prompts`` holds each sequence's first index with the same prompt; None without shared prompts.
     """
 
     ids: NDArray[np.int32]  # [unrolled]: each sequence's prompt and response
@@ -56,7 +53,7 @@ class SampleArrays:
     sample_indices: tuple[int, ...]
 
     def micro_batch(self) -> MicroBatch:
-        """Return the micro-batch, in which a shared prompt is read once."""
+        """Return the micro-batch, in which shared prompts are read once."""
         whole = self._whole()
         if self.prompts is None:
             return whole
@@ -217,7 +214,7 @@ def _answer(samples: Sequence[TrainingSample]) -> Marks | None:
 
 
 def _marks(samples: Sequence[TrainingSample], values: Sequence[tuple[bool, bool]]) -> Marks:
-    """Return each sample's pair of values, repeated over its drawn tokens and its reference text's."""
+    """Return each sample's two values, for its drawn tokens and its reference text's."""
     counts = [
         count for sample in samples for count in (len(sample.response_ids) - sample.answer_tokens, sample.answer_tokens)
     ]

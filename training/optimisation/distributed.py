@@ -1,8 +1,6 @@
 """Coordinate the trainer's processes: rank 0 runs the loop and starts tasks that all ranks run together.
 
-Objects travel over gloo, gradients over NCCL on GPUs.
-
-Invariant: a single process runs the same code without communication; in bf16 it uses `fully_shard` over a group of one.
+Invariant: a single process runs the same code without communication; in bf16 it is sharded over a group of one.
 """
 
 from __future__ import annotations
@@ -52,11 +50,11 @@ class ShareNotMade(GoldilocksError):
 
 
 class DistributedContext:
-    """This process among the trainer's processes.
+    """This process among the trainer's; each of several uses the GPU of its local rank.
 
     Args:
-        compute: the device; each of several processes uses the GPU of its local rank.
-        hang_s: seconds without progress within a task after which a rank ends the run.
+        compute: the device.
+        hang_s: see `HangWatch`.
     """
 
     def __init__(self, compute: ComputeSettings, hang_s: float = HANG_S) -> None:
@@ -81,14 +79,14 @@ class DistributedContext:
 
     @property
     def loading_device(self) -> str:
-        """Return where to load a model; with several ranks the host for rank 0, ``meta`` for the others."""
+        """Return where to load a model: one rank's device; of several, rank 0's host, else ``meta``."""
         if self.world_size == 1:
             return str(self.device)
         return "cpu" if self.is_rank_zero else "meta"
 
     @cached_property
     def background_group(self) -> dist.ProcessGroup | None:
-        """Return a process group for work next to tasks; all ranks must first access it together."""
+        """Return a process group for work next to tasks; all ranks first access it together."""
         return dist.new_group(backend="gloo", timeout=PROCESS_GROUP_TIMEOUT) if self.sharded else None
 
     @property
@@ -97,9 +95,9 @@ class DistributedContext:
         return self.rank == 0
 
     def run_on_all_ranks(self, name: str, tasks: Mapping[str, RankTask], rounds: RankRounds | None, value: Any) -> Any:
-        """Run ``tasks[name]`` on all processes, each with its shares of ``rounds``; return rank 0's result.
+        """Run ``tasks[name]`` on all ranks, each with its shares of ``rounds``; return rank 0's result.
 
-        Only rank 0 calls this. All ranks take a share at the same time.
+        Only rank 0 calls this.
         """
         with rounds.made() if rounds is not None else nullcontext() as made:
             if self.world_size == 1:
@@ -124,7 +122,7 @@ class DistributedContext:
         """Yield this rank's share of each round.
 
         Raises:
-            ShareNotMade: on the other ranks, if rank 0 fails.
+            ShareNotMade: rank 0 failed to make it.
         """
         for number in range(count):
             share: list[Any] = [None]
@@ -152,7 +150,7 @@ class DistributedContext:
         return values
 
     def gather(self, value: Any) -> list[Any]:
-        """Return the objects of all ranks on rank 0; an empty list on the others."""
+        """Return the objects of all ranks on rank 0, an empty list elsewhere."""
         if self.world_size == 1:
             return [value]
         values: list[Any] | None = [None] * self.world_size if self.is_rank_zero else None
@@ -166,7 +164,7 @@ class DistributedContext:
 
 
 def end_process(status: int) -> NoReturn:
-    """End this process; one of several skips finalisation, in which gloo may abort (pytorch/pytorch#179291)."""
+    """End this process; one of several skips finalisation, as gloo may abort in it (pytorch/pytorch#179291)."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         atexit._run_exitfuncs()
         sys.stdout.flush()

@@ -1,8 +1,7 @@
-"""End a run in which a rank hangs, and report where it was.
+"""End a run in which a rank hangs.
 
-A rank that makes no progress in a task for ``limit_s`` prints its progress and the stack of every thread, and exits
-with `HUNG`; torchrun then ends the others. The rank that hangs is the one with the least progress. Waits between tasks
-have no limit.
+A rank without progress in a task prints the stack of every thread and exits with `HUNG`; torchrun ends the others. The
+rank with the least progress is the one that hangs.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ HANG_S = 900.0
 
 
 class HangWatch:
-    """Watches one rank's tasks; ``limit_s`` = 0 watches nothing.
+    """Watches one rank's tasks.
 
     Args:
         rank: its number.
-        limit_s: max seconds without progress within a task.
+        limit_s: max seconds without progress; 0 watches nothing.
         end: ends the process; it gets the message.
         clock: returns seconds.
     """

@@ -1,7 +1,4 @@
-"""Compute log-probabilities of generated tokens under the policy in training, from packed sequences.
-
-The output layer runs over chunks of the hidden states that predict them, and again in the backward pass, so no tensor
-of tokens x vocabulary exists.
+"""Compute log-probabilities of generated tokens under the policy in training, in chunks of logits.
 
 Invariants: logits are divided by the sampler's temperature and are fp32 from there on.
 All uses of the weights go through `PackedPolicy.forward`, where sharding hooks see them.
@@ -30,9 +27,9 @@ _IN_CACHE, _FEWEST = 2**18, 128
 
 
 class TokenScores(NamedTuple):
-    """[targets] fp32 log-probabilities of the targets, and entropies if requested.
+    """[targets] fp32 log-probabilities, and entropies if requested.
 
-    It is a tuple because sharding wrappers look for tensors in tuples.
+    Sharding wrappers find tensors only in tuples.
     """
 
     logprobs: Tensor
@@ -40,7 +37,7 @@ class TokenScores(NamedTuple):
 
 
 class PackedPolicy(nn.Module):
-    """A causal language model of transformers (Llama-like) that scores packed micro-batches.
+    """A causal language model of transformers that scores packed micro-batches.
 
     Raises:
         ConfigError: the model changes its logits in an unknown way, or attends within chunks.
@@ -64,9 +61,7 @@ class PackedPolicy(nn.Module):
         keep_sequences_apart(causal)
 
     def forward(self, batch: MicroBatch, entropy: EntropyMode = "none", *, plain: bool = False) -> TokenScores:
-        """Return the scores of the micro-batch's targets; ``plain`` uses transformers' own forward pass, for
-        comparison.
-        """
+        """Return the targets' scores; ``plain`` uses transformers' own forward pass."""
         if plain:
             return self._plain_scores(batch)
         causal: Any = self.model
@@ -109,15 +104,15 @@ def token_scores(
     entropy: EntropyMode = "none",
     piece_rows: int | None = None,
 ) -> TokenScores:
-    """Return the scores of targets from the hidden states that predict them.
+    """Return the scores of targets.
 
     Args:
-        hidden: [targets, width].
+        hidden: [targets, width] states that predict them.
         targets: [targets] token ids.
-        lm_head: maps hidden states [n, width] to logits [n, vocabulary].
+        lm_head: maps [n, width] to logits [n, vocabulary].
         temperature: the sampler's.
         chunk_rows: max rows of logits that exist at once.
-        entropy: whether to compute it, and whether gradients flow through it.
+        entropy: whether to compute it, and with gradient.
         piece_rows: rows computed at a time; a whole chunk if None.
     """
 
@@ -146,7 +141,7 @@ def _concatenate(scored: Sequence[tuple[Tensor, Tensor | None]]) -> tuple[Tensor
 
 
 class _Scored(torch.autograd.Function):
-    """Compute log-probabilities l_t and entropies H from logits z [n, vocabulary], in fp32.
+    """Compute log-probabilities l_t and entropies H from logits z [n, vocabulary].
 
     With p = softmax(z / T): dl_t/dz = (1_t - p) / T and dH/dz = -p (log p + H) / T.
     """

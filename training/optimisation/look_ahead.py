@@ -1,8 +1,6 @@
-"""Collate micro-batches on a thread of rank 0, a few rounds ahead of their use.
+"""Collate micro-batches on a thread of rank 0, a few rounds ahead.
 
-With several ranks, rank 0 sends arrays (`training.optimisation.collating`), of which each rank makes its micro-batch.
-
-Invariants: rounds and their order depend only on samples, packing and ranks; at most `LOOK_AHEAD` wait to be taken.
+Invariants: rounds depend only on samples, packing and ranks; at most `LOOK_AHEAD` wait to be taken.
 A failure is raised where its round is taken; the thread ends with the block.
 """
 
@@ -34,8 +32,7 @@ Share = MicroBatch | bytes
 class Collation:
     """A minibatch on its way to the ranks (`training.optimisation.distributed.RankRounds`).
 
-    ``shares`` holds, for each rank, the sample indices of its micro-batches; an empty one gets a sample that does not
-    count.
+    ``shares`` holds the sample indices of each rank's micro-batches; an empty one gets a sample of weight 0.
 
     Raises:
         PackingError: a sample is longer than a micro-batch.
@@ -51,10 +48,10 @@ class Collation:
 
     @contextmanager
     def made(self) -> Iterator[Iterator[list[Share]]]:
-        """Return an iterator over rounds of one share per rank, made on a thread until the block ends.
+        """Return an iterator over rounds of one share per rank, made on a thread.
 
         Raises:
-            PackingError: by the iterator, if samples cannot share a micro-batch.
+            PackingError: by the iterator, if samples do not fit together.
         """
         thread = ThreadPoolExecutor(1, "collation")
         try:
@@ -86,7 +83,7 @@ class Collation:
 
 
 class Arrivals:
-    """Iterate over a rank's micro-batches on its device; ``waited_s`` is the time spent waiting for them."""
+    """Iterate over a rank's micro-batches on its device; ``waited_s`` is the time that this took."""
 
     def __init__(self, shares: Iterator[Share], device: torch.device) -> None:
         self._shares, self._device, self.waited_s = shares, device, 0.0

@@ -1,8 +1,6 @@
 """Train low-rank adapters (LoRA, arXiv 2106.09685) in place of all weights, with peft.
 
-Linear layers in the decoder compute W + alpha / rank * B A, with A random and B zero at first; there is no dropout, so
-the trainer scores the policy that sampled. Generators and published models get whole weights, with the adapters added
-in fp32.
+There is no dropout, so the trainer scores the policy that sampled.
 
 Invariants: before the first step the policy equals the model; frozen weights never change, so checkpoints lack them.
 A mixture's experts and router, embedding and output layer stay frozen.
@@ -46,7 +44,7 @@ class Adapters:
         seed: of the random matrices.
 
     Raises:
-        ConfigError: peft is not installed, or cannot adapt this model.
+        ConfigError: peft is missing, or cannot adapt this model.
     """
 
     def __init__(self, model: PreTrainedModel, settings: LoraSettings, seed: int) -> None:
@@ -84,11 +82,8 @@ class Adapters:
         return self.settings.model_dump(mode="json")
 
     def merged(self, name: str, state: Mapping[str, Tensor], whole: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return a tensor with its adapter added, if it has one.
-
-        Args:
-            name: its name in ``state``, the state dict with adapters.
-            whole: gathers a tensor from its shards; all ranks call this together.
+        """Return this tensor of ``state``, gathered by ``whole``, plus its adapter's product; all ranks call it
+        together.
         """
         value = whole(state[name])
         stem, base, kind = name.rpartition(_BASE)
@@ -98,12 +93,7 @@ class Adapters:
         return torch.addmm(value, up, down, alpha=self._scale)
 
     def write(self, folder: Path, tensors: Mapping[str, Tensor], model: PreTrainedModel, base: str) -> None:
-        """Write the adapters for ``PeftModel.from_pretrained(model, folder)``.
-
-        Args:
-            tensors: the adapters' whole tensors.
-            base: their model, as named in the recipe.
-        """
+        """Write these whole tensors for ``PeftModel.from_pretrained(model, folder)``; ``base`` names their model."""
         from safetensors.torch import save_file
 
         source = checkpoint_source(model)
@@ -133,7 +123,7 @@ def _targets(model: PreTrainedModel) -> tuple[str, ...]:
     """Return the names of the linear layers to adapt.
 
     Raises:
-        ConfigError: the model has no such layer.
+        ConfigError: there are none.
     """
     layers = decoder_of(model).layers
     modules = [(name, module) for layer in layers for name, module in layer.named_modules()]

@@ -1,15 +1,14 @@
 """Estimate the GPU memory of a training process.
 
-For P parameters over R ranks, b bytes a computing number, T tokens in a micro-batch, L layers; in bytes:
+For P parameters over R ranks, b bytes a computing number, T tokens, L layers; in bytes:
 
     states      = 16 P / R                      fp32 weights, gradients and AdamW's two moments
     reference   = b P / R                       weights of a reference or teacher
-    gathered    = b (3 P_layer + 2 P_ends)      two layers and a gradient; embedding and output layer; none for one
-                                                rank in fp32
-    head        = 8 P_out                       in bf16: the output layer's gradient in fp32, and a chunk's part of it
+    gathered    = b (3 P_layer + 2 P_ends)      two layers and a gradient, and embeddings; none for one rank in fp32
+    head        = 8 P_out                       in bf16: the output layer's fp32 gradient, and a chunk's part of it
     activations = T (b L d + layer)             without activation checkpointing: T L layer
     layer       = b (4 d + 3 d_q + 4 d_kv + 4 f) + 8 d
-    logits      = 16 B                          B logits (`LOGIT_ELEMENTS`), softmax and gradients in fp32
+    logits      = 16 B                          B logits at once, softmax and gradients in fp32
 
 With adapters: states = (4 P + 16 P_lora) / R, 2 P_layer gathered, no head.
 """
@@ -28,10 +27,7 @@ LOGIT_ELEMENTS = 2**26
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """Sizes of a Llama-like decoder.
-
-    Example: ``ModelShape(151_936, 1536, 28, 12, 2, 128, 8960, tie_embeddings=True)``
-    """
+    """Sizes of a Llama-like decoder."""
 
     vocab_size: int
     hidden_size: int
@@ -69,7 +65,7 @@ class ModelShape:
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
     def adapter_parameters(self, rank: int) -> int:
-        """Return the parameters of adapters of this rank in all layers."""
+        """Return the parameters of adapters of this rank."""
         queries, kv = self.hidden_size + self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
         mlp = self.hidden_size + self.intermediate_size
         return self.num_layers * rank * (2 * queries + 2 * (self.hidden_size + kv) + 3 * mlp)
@@ -125,12 +121,12 @@ def estimate_memory(
 
     Args:
         ranks: GPUs over which the model is sharded.
-        tokens: `packing.micro_batch_tokens`.
+        tokens: of a micro-batch.
         checkpointing: `compute.activation_checkpointing`.
-        dtype_bytes: bytes of a computing number, 2 for bf16.
+        dtype_bytes: bytes of a computing number.
         logit_elements: logits that exist at once.
-        reference: whether there is a reference or a teacher.
-        lora_rank: `lora.rank`; 0 if all weights are trained.
+        reference: whether there is a reference or teacher.
+        lora_rank: 0 if all weights are trained.
     """
     kv = shape.num_kv_heads * shape.head_dim
     queries = shape.num_heads * shape.head_dim
@@ -162,7 +158,7 @@ def estimate_memory(
 def memory_table(
     lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32), lora_rank: int = 0
 ) -> str:
-    """Return Markdown of estimates for `MODEL_SHAPES` in GiB per GPU, in bf16 with activation checkpointing."""
+    """Return Markdown of estimates for `MODEL_SHAPES`, in GiB per GPU."""
     lines = [
         "| model | GPUs | " + " | ".join(f"{length:,} tokens" for length in lengths) + " |",
         "|---|---|" + "---|" * len(lengths),

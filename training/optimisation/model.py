@@ -1,7 +1,6 @@
-"""Load causal language models, and publish trained ones as folders for transformers and vLLM.
+"""Load causal language models, and publish trained ones for transformers and vLLM.
 
-Invariant: a folder is written under another name, flushed and renamed, so one with ``DONE.json`` is complete, also
-after kill -9.
+Invariant: a folder is flushed and then renamed, so one with ``DONE.json`` is complete, also after kill -9.
 """
 
 from __future__ import annotations
@@ -49,8 +48,6 @@ def load_model(
 ) -> PreTrainedModel:
     """Return the causal language model of a local folder, or the text part of a multimodal one.
 
-    Weights are converted to ``dtype``; on device ``meta`` they have no memory.
-
     Raises:
         PolicyError: transformers cannot load it; or, for training, its weights are quantised or not finite.
     """
@@ -82,21 +79,21 @@ def _require_finite(model: PreTrainedModel, folder: Path) -> None:
 
 
 def checkpoint_layers(model: PreTrainedModel) -> None:
-    """Turn on activation checkpointing: each layer keeps only its input for the backward pass."""
+    """Let each layer keep only its input for the backward pass."""
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def _own_memory(model: PreTrainedModel) -> None:
-    """Copy weights out of the memory-mapped file, since overwriting it would change them; tied weights stay tied."""
+    """Copy weights out of the mapped file, which may be overwritten; tied weights stay tied."""
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of a local model folder.
+    """Return the tokenizer of a model's folder.
 
     Raises:
-        PolicyError: there is no tokenizer, or it has no chat template.
+        PolicyError: there is none, or it has no chat template.
     """
     from transformers import AutoTokenizer
 
@@ -127,14 +124,14 @@ def save_model(
     extra_files: Mapping[str, str] | None = None,
     state: Mapping[str, torch.Tensor] | None = None,
 ) -> str:
-    """Write the model as ``folder``, as its source checkpoint was, untrained tensors included; return its revision.
+    """Write the model under its checkpoint's class and names, with untrained tensors; return its revision.
 
     An existing folder is replaced and briefly missing.
 
     Args:
         asked: the model's table in the recipe; its prompt goes into the folder.
-        extra_files: further files, name to content.
-        state: tensors, under their names on disk, to write in place of the model's own.
+        extra_files: name to content.
+        state: tensors, under their names on disk, in place of the model's own.
     """
     from transformers.utils.logging import disable_progress_bar
 
@@ -173,7 +170,7 @@ def published_revision(folder: Path) -> str:
     """Return the revision in the folder's mark.
 
     Raises:
-        StoreError: no mark can be read, so the folder may be incomplete.
+        StoreError: it cannot be read, so the folder may be incomplete.
     """
     try:
         return str(json.loads((folder / MARK).read_text(encoding="utf-8"))["revision"])

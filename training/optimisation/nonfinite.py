@@ -12,14 +12,7 @@ _FAR = math.exp(10)
 
 
 def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Measure]) -> str:
-    """Return an error message: what was seen, its likely cause, and what to do.
-
-    Args:
-        step: the optimiser steps taken before.
-        norm: the gradient's, infinite or NaN.
-        loss: the minibatch's.
-        statistics: the step's, with those of `policy_statistics`.
-    """
+    """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
     begin = f"optimiser step {step}: the gradient's norm is {norm}"
     if not math.isfinite(statistics["kl_generator"].value):
         if step == 0:

@@ -1,7 +1,4 @@
-"""Add up the output layer's weight gradient in fp32 over chunks of logits, for models that compute in bf16.
-
-autograd would round the sum to bf16 after each chunk and lose small parts.
-"""
+"""Add up the output layer's weight gradient in fp32 over chunks of logits, since a bf16 sum loses small parts."""
 
 from __future__ import annotations
 
@@ -14,10 +11,9 @@ from torch.nn import functional
 
 
 def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
-    """Return the layer as a function whose weight gradient is added up in fp32 over its calls, and rounded once.
+    """Return the layer with its weight gradient added up in fp32, and rounded once.
 
-    It needs 8 bytes per weight in the backward pass. None if no gradient is needed, weights are fp32, or the layer is
-    no plain linear layer.
+    None if no gradient is needed, weights are fp32, or the layer is not linear.
     """
     plain = isinstance(head, nn.Linear) and head.weight.dtype != torch.float32
     if not plain or not head.weight.requires_grad or not torch.is_grad_enabled():
@@ -36,13 +32,13 @@ def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
 
 
 class _Gradient:
-    """A weight's gradient so far, [out, in] in fp32; None before the first call."""
+    """A weight's gradient so far, [out, in] in fp32."""
 
     def __init__(self) -> None:
         self.total: Tensor | None = None
 
     def add(self, of_logits: Tensor, states: Tensor) -> None:
-        """Add a call's part, from the gradient of its logits [n, out] and its states [n, in]."""
+        """Add a call's part, from its logits' gradient [n, out] and its states [n, in]."""
         if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
             part = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
         else:

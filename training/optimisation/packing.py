@@ -1,6 +1,4 @@
-"""Pack sequences into micro-batches of a fixed number of tokens by first-fit decreasing (paper, section 3).
-
-Samples with the same prompt share one copy of it within a micro-batch.
+"""Pack sequences into micro-batches of a fixed number of tokens (paper, section 3).
 
 Invariant: sequences are adjacent and never split, each sample is in one micro-batch, positions start at 0 in each
 sequence, and there are no padding tokens.
@@ -31,17 +29,15 @@ class TrainingSample:
     Attributes:
         generator_logprobs: of the drawn response tokens; None if unknown.
         advantage, token_weight: see `training.objectives.base.GroupCredit`.
-        mask: False for response tokens that are not trained on; None trains on all.
-        on_policy: whether all tokens were drawn with the trainer's current weights; None if unknown.
+        mask: False for untrained response tokens; None trains on all.
+        on_policy: whether all tokens were drawn with the current weights; None if unknown.
         max_distance: max mean difference to the reference, in nats per token; a sample beyond it weighs nothing.
         answer_tokens: number of last response tokens that are a reference text, which was not drawn.
-        value: value of its problem before the step; None if there is none.
-        teacher_prompt_ids: prompt after which a teacher scores the response; None if it does not.
+        value: its problem's before the step; None if there is none.
+        teacher_prompt_ids: prompt after which a teacher scores the response, if it does.
 
     Raises:
         PackingError: lengths do not match, or an unmasked token has an impossible log-probability.
-
-    Example: ``TrainingSample([5, 6], [7, 2], generator_logprobs=[-0.1, -1.2], advantage=1.0, token_weight=0.25)``
     """
 
     prompt_ids: Sequence[int]
@@ -90,8 +86,8 @@ class TrainingSample:
 class MicroBatch:
     """Packed sequences: [tokens] that the model reads, and [targets], the response tokens to score.
 
-    A shared prompt is read once, with its first sequence: ``unrolled`` then maps the tokens of all whole sequences to
-    the tokens read, and ``packed`` maps back; without shared prompts both are None.
+    A shared prompt is read once: ``unrolled`` then maps the tokens of whole sequences to the tokens read, and
+    ``packed`` maps back; else both are None.
     """
 
     input_ids: Tensor  # [tokens] int64
@@ -121,7 +117,7 @@ class MicroBatch:
         return len(self.input_ids)
 
     def to(self, device: torch.device | str) -> MicroBatch:
-        """Return a copy on another device; copies to a GPU are asynchronous, from pinned memory."""
+        """Return a copy on another device; to a GPU it is asynchronous."""
         pinned = torch.device(device).type == "cuda" and self.input_ids.device.type == "cpu"
         moved: dict[str, Any] = {
             field.name: (value.pin_memory() if pinned else value).to(device, non_blocking=True)
@@ -132,10 +128,7 @@ class MicroBatch:
 
 
 def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[list[int]]:
-    """Return the sample indices of each micro-batch.
-
-    Samples are packed singly or with all of their prompt, whichever gives the smaller product of micro-batches and
-    tokens read.
+    """Return each micro-batch's sample indices, with shared prompts together if that costs less.
 
     Raises:
         PackingError: a sample is longer than a micro-batch.
@@ -168,7 +161,7 @@ def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> i
 
 
 def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> list[list[int]]:
-    """Return the indices of the sequences in each micro-batch; equal lengths keep their order.
+    """Return each micro-batch's sequences; equal lengths keep their order.
 
     Raises:
         PackingError: a sequence is longer than ``settings.micro_batch_tokens``.

@@ -1,7 +1,5 @@
 """Send rank 0's weights to all ranks, a module at a time, while a model is sharded.
 
-Other ranks hold the same modules on device ``meta``.
-
 Invariants: all ranks take part in rank 0's order; ranks with different models fail before the first tensor is sent.
 """
 
@@ -22,7 +20,7 @@ from training.optimisation.distributed import DistributedContext
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A tensor of rank 0's; tied tensors have the same ``number``."""
+    """A tensor of rank 0's; tied tensors share a ``number``."""
 
     number: int
     shape: tuple[int, ...]
@@ -32,14 +30,14 @@ class _Announced:
 
 
 class WeightReceiver:
-    """Sends rank 0's tensors to all ranks; all ranks create one at the same time.
+    """Sends rank 0's tensors to all ranks; all ranks create one together.
 
     Args:
-        root: the whole model, with weights only on rank 0.
+        root: the whole model, on ``meta`` except on rank 0.
         ranks: the processes.
 
     Raises:
-        PolicyError: this rank's model has other tensors than rank 0's.
+        PolicyError: this rank's model has other tensors.
     """
 
     def __init__(self, root: nn.Module, ranks: DistributedContext) -> None:
@@ -59,9 +57,9 @@ class WeightReceiver:
             )
 
     def receive(self, module: nn.Module) -> None:
-        """Send a module's tensors from rank 0 to all ranks, except those already sharded.
+        """Send a module's unsharded tensors from rank 0; all ranks call it together.
 
-        Tied parameters stay tied. All ranks call it for the same module at the same time.
+        Tied parameters stay tied.
         """
         given: dict[int, Tensor] = {}
         for name, holder, key in _places(module, self._names[id(module)]):
@@ -73,7 +71,7 @@ class WeightReceiver:
             holder[key] = given[one.number]
 
     def _travelled(self, value: Tensor, announced: _Announced) -> Tensor:
-        """Return rank 0's tensor on the computing device; rank 0 gets ``value`` itself."""
+        """Return rank 0's tensor on the computing device."""
         if self._ranks.is_rank_zero:
             value.data = value.detach().to(self._ranks.device).contiguous()
             dist.broadcast(value.detach(), src=0)
@@ -99,7 +97,7 @@ def _announcement(root: nn.Module) -> dict[str, _Announced]:
 
 
 def _places(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield the name, holding dictionary and key of each tensor in a module, plain attributes included."""
+    """Yield the name, holding dictionary and key of each tensor, plain attributes included."""
     for module_name, module in root.named_modules(prefix=prefix):
         for holder in (module._parameters, module._buffers, vars(module)):
             for key in [key for key, value in holder.items() if isinstance(value, Tensor)]:

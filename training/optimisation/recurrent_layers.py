@@ -1,8 +1,6 @@
-"""Run layers that carry a state from token to token (linear attention, convolutions, state-space) over packed
-sequences.
+"""Keep packed sequences apart in layers that carry a state from token to token.
 
-`keep_sequences_apart` gives known layers a batch of sequences in place of one row, so that no state passes between
-them. A model with unknown ones is trained one sequence per micro-batch.
+A model with unknown layers of this kind is trained one sequence per micro-batch.
 
 Invariant: such a layer refuses to run without boundaries.
 """
@@ -44,7 +42,7 @@ def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[Pack
 
 
 def keep_sequences_apart(model: PreTrainedModel) -> int:
-    """Make layers that carry a state start each packed sequence with an empty one; return their number."""
+    """Make layers with a state start each packed sequence empty; return their number."""
     count = 0
     for layer in _layers(model):
         for mixer in _mixers(layer):
@@ -78,7 +76,7 @@ def _mixers(layer: nn.Module) -> list[Any]:
 
 
 class _Apart:
-    """A layer's forward pass over packed rows, with boundaries from the layer that contains it."""
+    """A layer's forward pass over packed rows; the layer around it passes the boundaries."""
 
     def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
         self.whole = forward

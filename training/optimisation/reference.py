@@ -1,9 +1,6 @@
-"""Score micro-batches with an objective's reference policy, by the policy's own code and without gradient.
+"""Score micro-batches with an objective's reference policy, by the policy's own code.
 
-Over several ranks its layers are gathered one at a time.
-
-Invariants: without ``ema`` its weights never change; a resumed run has the same reference (`ReferencePolicy.revision`).
-A run's initial model as reference gives exactly the policy's scores before the first step.
+Invariant: a resumed run has the same reference (`ReferencePolicy.revision`), which without ``ema`` never changes.
 """
 
 from __future__ import annotations
@@ -28,11 +25,11 @@ class ReferencePolicy:
     """A frozen model, or a moving average of the policy, on every rank.
 
     Args:
-        folder: the model's folder.
+        folder: the model's.
         recipe: temperature, precision.
-        ranks: the processes over which it is sharded.
-        vocabulary: size of the policy's vocabulary; None skips the check.
-        ema: share of its own weights that it keeps at each step; None: frozen.
+        ranks: the processes.
+        vocabulary: size of the policy's; None skips the check.
+        ema: share of its own weights kept at each step; None: frozen.
 
     Raises:
         PolicyError: there is no model in the folder.
@@ -64,7 +61,7 @@ class ReferencePolicy:
 
     @torch.no_grad()
     def follow(self, policy: torch.nn.Module) -> None:
-        """Move towards the policy after an optimiser step, in fp32; all ranks call it together."""
+        """Move towards the policy after an optimiser step; all ranks call it together."""
         if self.ema is None:
             return
         own = dict(self.policy.named_parameters())
@@ -73,6 +70,6 @@ class ReferencePolicy:
 
     @torch.no_grad()
     def logprobs(self, micro_batch: MicroBatch) -> Tensor:
-        """Return [targets] fp32 log-probabilities of the targets; all ranks call it together."""
+        """Return [targets] fp32 log-probabilities; all ranks call it together."""
         scored: Tensor = self.policy(micro_batch).logprobs
         return scored

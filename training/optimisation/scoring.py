@@ -1,7 +1,4 @@
-"""Compute log-probabilities of given responses, as a training step or as transformers alone would.
-
-Invariants: `PolicyScorer.flip_weights` called twice restores every bit; weights gathered for a forward pass are freed.
-"""
+"""Compute log-probabilities of given responses, as a training step or as transformers would."""
 
 from __future__ import annotations
 
@@ -56,7 +53,7 @@ class PolicyScorer:
         temperature: float | None = None,
         plain: bool = False,
     ) -> list[Tensor]:
-        """Return [response] fp32 log-probabilities of each sample's response, of any length.
+        """Return [response] fp32 log-probabilities of each sample.
 
         Args:
             samples: only their tokens count.
@@ -74,9 +71,9 @@ class PolicyScorer:
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
-        """Flip the sign of some columns of every weight; a second call undoes it exactly.
+        """Flip the sign of some columns of every weight, to test whether new weights arrive.
 
-        It makes a different model without memory, to test whether new weights arrive.
+        Invariant: a second call restores every bit.
         """
         self._ranks.run_on_all_ranks(f"{self._name}_flip_weights", self.tasks, None, None)
 

@@ -25,7 +25,7 @@ def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) 
 
 
 def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made: GroupWeights) -> list[TrainingSample]:
-    """Return the samples with a second pass's weights; those too far from the reference weigh nothing."""
+    """Return the samples with new weights; those too far from the reference weigh nothing."""
     texts = [0.0] * len(samples) if made.answer_weights is None else made.answer_weights.tolist()
     far = [
         one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
@@ -38,7 +38,7 @@ def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made
 
 
 def far_share(samples: Sequence[TrainingSample]) -> Measure:
-    """Return the share of stored samples that weigh nothing after the second pass; NaN if there are none."""
+    """Return the share of stored samples that weigh nothing after the second pass; NaN of none."""
     weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
     share = weighs.count(False) / len(weighs) if weighs else math.nan
     return Measure("mean", share, float(len(weighs)))

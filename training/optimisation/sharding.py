@@ -20,11 +20,11 @@ def shard(
     keep_ends: bool = True,
     received: bool = False,
 ) -> None:
-    """Shard each layer, and the policy as root; weights keep their type and compute in ``dtype``.
+    """Shard each layer, and the policy as root, to compute in ``dtype``.
 
     Args:
         keep_ends: keep embedding and output layer gathered for the backward pass.
-        received: only rank 0 has the weights; the others get them layer by layer, so never hold the whole model.
+        received: only rank 0 has the weights; the others get them layer by layer.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard

@@ -1,4 +1,4 @@
-"""Score a student's rollouts with a frozen teacher, each after a prompt of its own."""
+"""Score a student's rollouts with a frozen teacher, after prompts of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from training.optimisation.scoring import PolicyScorer
 
 
 class Teacher:
-    """A policy that scores some samples of each minibatch; every rank has one, rank 0 calls."""
+    """A frozen policy that scores some samples of each minibatch; only rank 0 calls it."""
 
     def __init__(
         self, policy: ReferencePolicy, ranks: DistributedContext, packing: PackingSettings, temperature: float

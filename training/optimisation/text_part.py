@@ -1,8 +1,4 @@
-"""Take the text model out of a checkpoint that holds more, such as Mistral3 or Gemma3.
-
-Its decoder and output layer become a causal language model of the decoder's family; `whole_model` keeps the class,
-configuration and names for saving (`training.optimisation.checkpoint_names`).
-"""
+"""Take the text model out of a checkpoint that holds more, such as Mistral3 or Gemma3."""
 
 from __future__ import annotations
 
@@ -31,10 +27,10 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 def load_causal_model(folder: Path, dtype: torch.dtype, attention: str, *, empty: bool = False) -> PreTrainedModel:
     """Return the causal language model of a folder, or the text part of a larger model.
 
-    With ``empty`` its tensors are on device ``meta`` and no weights are read.
+    With ``empty`` its tensors have no memory.
 
     Raises:
-        PolicyError: tensors are missing, or transformers lacks the checkpoint's class or a text model of its family.
+        PolicyError: tensors are missing, or transformers lacks a class for it.
     """
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -78,7 +74,7 @@ def decoder_of(model: PreTrainedModel) -> Any:
 
 
 def active_parameters(model: PreTrainedModel) -> int:
-    """Return how many parameters compute a token; of a mixture, only the experts chosen for it count."""
+    """Return how many parameters compute a token; of experts only the chosen count."""
     chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
     total = 0
     for name, value in model.named_parameters():
@@ -88,10 +84,10 @@ def active_parameters(model: PreTrainedModel) -> int:
 
 
 def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
-    """Return the map from hidden states to logits, with what the model's family does after the output layer.
+    """Return the map from hidden states to logits, with changes after the output layer.
 
     Args:
-        head: replaces the model's output layer.
+        head: replaces the output layer.
 
     Raises:
         ConfigError: the model changes its logits in an unknown way.
@@ -169,7 +165,7 @@ def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrain
 
 
 def _keep_only(module: nn.Module, kept: set[int]) -> bool:
-    """Remove submodules that are not ``kept`` and hold none of them; return whether the module stays."""
+    """Remove submodules outside ``kept``; return whether the module stays."""
     if id(module) in kept:
         return True
     holds = {name: _keep_only(child, kept) for name, child in module.named_children()}

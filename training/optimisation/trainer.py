@@ -1,6 +1,6 @@
 """Take optimiser steps on one process, or sharded over several with FSDP2.
 
-Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` forward and backward passes run in bf16.
+Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` the passes run in bf16.
 
 Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once.
 """
@@ -67,9 +67,9 @@ class StepResult:
     """The figures of one optimiser step.
 
     Attributes:
-        statistics: the policy's (`policy_statistics`) and the objective's, over all ranks.
+        statistics: the policy's and the objective's, over all ranks.
         padding_share: share of the micro-batches' room that stayed empty.
-        shared_prompt_share: share of tokens not read again, since they are of a shared prompt.
+        shared_prompt_share: share of tokens not read, since their prompt was read already.
         collation_wait_s: seconds that rank 0 waited for micro-batches since the last step.
         estimates: value of each group, from the second pass.
     """
@@ -90,7 +90,7 @@ class StepResult:
 
 
 class Trainer:
-    """The policy in training with its optimiser; every rank has one, and all but rank 0 run `follow`.
+    """The policy in training with its optimiser; all ranks but rank 0 run `follow`.
 
     Args:
         folder: the model to start from; None if ``model`` is given.
@@ -98,7 +98,7 @@ class Trainer:
         ranks: the processes.
         model: a loaded model in fp32.
 
-    ``packing_note`` explains why ``packing`` differs from the recipe's; None if it does not.
+    ``packing_note`` explains a change of the recipe's packing.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class Trainer:
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
     ) -> tuple[Sequence[TrainingSample], Mapping[int, float]]:
-        """Return the samples with the second pass's weights, if it is needed, and its value estimates."""
+        """Return the samples after the second pass, if there is one, and its value estimates."""
         objective = objective_of(settings)
         needs, second_pass = objective.needs(settings), objective.second_pass
         if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
@@ -209,9 +209,9 @@ class Trainer:
         return reweighed(samples, sums, made), made.estimates
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """Return all tensors under their names in the checkpoint on disk, in the computing type.
+        """Return all tensors under their names on disk, in the computing type.
 
-        Tensors that are not trained are on device ``meta``. Without sharding, the others may change with the next step.
+        Untrained tensors are on device ``meta``. Without sharding, the others may change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
@@ -230,10 +230,7 @@ class Trainer:
         return tensors
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return model TFLOP/s over all ranks, their waiting share, and on a GPU rank 0's peak memory.
-
-        A token costs 6 operations per active parameter; attention is left out.
-        """
+        """Return model TFLOP/s without attention, the ranks' waiting share, and on a GPU rank 0's peak memory."""
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
         if self.ranks.world_size > 1:
@@ -243,7 +240,7 @@ class Trainer:
         return numbers
 
     def begin_save(self, folder: Path) -> Future[Any]:
-        """Copy weights and optimiser state to the host and start writing; return a future of all ranks' writes."""
+        """Copy weights and optimiser state to the host; return a future of all ranks' writes."""
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
         return self._saving
 
@@ -290,7 +287,7 @@ class Trainer:
 
     @torch.no_grad()
     def _sequence_sums(self, shares: Iterator[Share], of_answers: bool) -> dict[int, float]:
-        """Return on rank 0 each sample's sum of log-ratios to the reference or of its answer's log-probabilities."""
+        """Return on rank 0 each sample's summed log-ratios to the reference, or log-probabilities of its answer."""
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
         sums: dict[int, float] = {}
@@ -387,7 +384,7 @@ class Trainer:
         return StateDictOptions(ignore_frozen_params=alone, strict=not alone)
 
     def _moving_reference(self) -> dict[str, Any]:
-        """Return the weights of a reference that follows the policy; empty if it is frozen."""
+        """Return the weights of a reference that follows the policy."""
         if self.reference is None or self.reference.ema is None:
             return {}
         return {"reference": self.reference.policy.state_dict()}

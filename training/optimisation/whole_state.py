@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def plain_state(
     model: PreTrainedModel, adapters: Adapters | None, ranks: DistributedContext, dtype: torch.dtype
 ) -> dict[str, Tensor]:
-    """Return on rank 0 the state dict with adapters merged in fp32, under the checkpoint's names on disk.
+    """Return on rank 0 the state dict with adapters merged in fp32, under its names on disk.
 
-    Sharded weights are copied in ``dtype``, with several ranks to the host; otherwise most are the tensors in training.
+    Sharded weights are copied in ``dtype``, with several ranks to the host; others may be the tensors in training.
     """
     own = model.state_dict()
     state: dict[str, Tensor] = {}
