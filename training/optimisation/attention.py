@@ -46,7 +46,7 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttentionCalls:
-    """Sequences grouped into calls of one padded length; the padding changes no output and gets no gradient."""
+    """Sequences grouped by padded length; the padding changes no output and gets no gradient."""
 
     sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
     unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
@@ -102,7 +102,7 @@ def require_known_attention(config: Any) -> None:
 
 
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """Return the forward pass's arguments for packed attention, under transformers' names."""
+    """Return the arguments of packed attention for a model's forward pass."""
     return {
         "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.packed),
         "cu_seq_lens_q": batch.cu_seqlens,
@@ -168,7 +168,7 @@ def packed_attention(
 
 
 def _flash_can(query: Tensor, value: Tensor) -> bool:
-    """Return whether flash attention supports this device, type and head size."""
+    """Return whether flash attention supports these tensors."""
     heads = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD
     return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and heads
 
@@ -194,7 +194,7 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: Att
 
 
 def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return the output for sequences of one length; shapes are [sequences, tokens, heads, head]."""
+    """Return the output for sequences of one length, all [sequences, tokens, heads, head]."""
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
     if rule.is_plain(query.shape[2]):
         grouped = query.shape[1] != key.shape[1]

@@ -30,8 +30,8 @@ def distribute_micro_batches(
 ) -> list[list[list[int]]]:
     """Return equally many micro-batches for each rank, with nearly equal work per round.
 
-    Equal ``prompts`` stay together if possible. With too few sequences some micro-batches are empty; ranks must run a
-    sample of weight 0 for them. Only a single sequence may exceed ``room``. The result is deterministic.
+    Equal ``prompts`` stay together if possible. Some may be empty; ranks must run a sample of weight 0 for them. Only a
+    single sequence may exceed ``room``. The result is deterministic.
     """
     parts = sorted(map(list, micro_batches), key=lambda part: -_load(part, lengths))
     if ranks == 1:
@@ -95,12 +95,12 @@ def _load(part: Sequence[int], lengths: Sequence[int]) -> int:
 
 
 def _tokens_waited_for(parts: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int) -> int:
-    """Return the sum of each round's largest micro-batch; ``parts`` are sorted by tokens."""
+    """Return the sum of each round's largest micro-batch; ``parts`` must be sorted."""
     return sum(_load(parts[place], lengths) for place in range(0, len(parts), ranks))
 
 
 def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return the share of the ranks' time spent waiting, with time measured in tokens."""
+    """Return the share of the ranks' time, measured in tokens, spent waiting."""
     rounds = zip(*shares, strict=True)
     longest = sum(max(_load(part, lengths) for part in at_once) for at_once in rounds)
     return 1 - sum(lengths) / (len(shares) * longest) if longest else 0.0

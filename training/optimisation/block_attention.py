@@ -19,7 +19,7 @@ class AttentionRule:
     Attributes:
         scaling: 1 / sqrt(head) if None.
         window: max tokens that a token attends to, itself included.
-        sinks: [heads] scores without a key in the softmax (gpt-oss).
+        sinks: [heads] scores without a key (gpt-oss).
         softcap: scores become cap tanh(score / cap) (Gemma 2).
     """
 
@@ -54,7 +54,7 @@ def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRu
 
 
 def _block(query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, rule: AttentionRule, offset: int) -> Tensor:
-    """Return the output of some queries, of which the first is at key ``offset``."""
+    """Return the output of some queries, the first at key ``offset``."""
     groups = query.shape[1] // key.shape[1]
     key, value = (part.repeat_interleave(groups, 1) for part in (key, value))
     scaling = query.shape[-1] ** -0.5 if rule.scaling is None else rule.scaling

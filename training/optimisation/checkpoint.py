@@ -1,4 +1,4 @@
-"""Write and read checkpoints of a training run, one folder per step.
+"""Write and read checkpoints of a training run.
 
     checkpoints/step-00000020/weights/     weights and optimiser of all ranks
     checkpoints/step-00000020/state.json   scheduler, rollouts in flight, curriculum, RNG, offsets in the logs
@@ -37,7 +37,7 @@ MARK = "DONE.json"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A complete checkpoint after ``step`` steps, with the loop's ``state``."""
+    """A complete checkpoint, with the loop's ``state``."""
 
     step: int
     folder: Path
@@ -111,7 +111,7 @@ def save_checkpoint(
     *,
     keep: int,
 ) -> Path:
-    """Write the checkpoint after ``step`` steps and return its folder."""
+    """Write a checkpoint and return its folder."""
     return PendingCheckpoint(run, step, trainer, state, tokenizer, keep=keep).finish()
 
 
@@ -191,7 +191,7 @@ class JsonlLog:
         self._file.flush()
 
     def offset(self) -> int:
-        """Return the number of bytes written, after flushing them to disk."""
+        """Return the number of bytes written, all of them on disk."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
@@ -228,7 +228,7 @@ def _copies(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def whole_checkpoints(run: Path) -> list[Path]:
-    """Return the folders of a run's complete checkpoints, oldest first."""
+    """Return a run's complete checkpoints, oldest first."""
     return sorted(path.parent for path in (run / "checkpoints").glob(f"step-*/{MARK}"))
 
 

@@ -46,12 +46,12 @@ def remember_source(
     whole: PreTrainedModel | None = None,
     prefixes: tuple[tuple[str, str], ...] = (),
 ) -> None:
-    """Record on the model where it was loaded from."""
+    """Record where the model was loaded from."""
     setattr(model, _ATTRIBUTE, CheckpointSource(folder, tensor_shapes(folder) or {}, whole, prefixes))
 
 
 def checkpoint_source(model: PreTrainedModel) -> CheckpointSource | None:
-    """Return where the model was loaded from; None if it was not loaded."""
+    """Return where the model was loaded from; None if it was not."""
     source: CheckpointSource | None = getattr(model, _ATTRIBUTE, None)
     return source
 
@@ -63,10 +63,7 @@ def whole_model(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the model's full state dict under the names and shapes of its checkpoint.
-
-    Tied tensors get the names on disk.
-    """
+    """Return the model's full state dict as on disk; tied tensors get the names there."""
     from transformers.core_model_loading import revert_weight_conversion
 
     source, whole = checkpoint_source(model), whole_model(model)
@@ -83,10 +80,7 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
 
 
 def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a checkpoint's tensors under the names and shapes of the model's state dict.
-
-    Tensors that the model lacks are left out; unknown names stay.
-    """
+    """Return a checkpoint's tensors as in the model's state dict, without those that the model lacks."""
     from transformers.core_model_loading import (
         WeightConverter,
         WeightRenaming,

@@ -214,7 +214,7 @@ def _answer(samples: Sequence[TrainingSample]) -> Marks | None:
 
 
 def _marks(samples: Sequence[TrainingSample], values: Sequence[tuple[bool, bool]]) -> Marks:
-    """Return each sample's two values, for its drawn tokens and its reference text's."""
+    """Return each sample's two values, for drawn tokens and its reference text."""
     counts = [
         count for sample in samples for count in (len(sample.response_ids) - sample.answer_tokens, sample.answer_tokens)
     ]
@@ -222,7 +222,7 @@ def _marks(samples: Sequence[TrainingSample], values: Sequence[tuple[bool, bool]
 
 
 def _all_or_none(samples: Sequence[TrainingSample], name: str) -> list[Any]:
-    """Return this attribute of all samples; an empty list if no sample has it."""
+    """Return this attribute of all samples; empty if none has it."""
     values = [value for sample in samples if (value := getattr(sample, name)) is not None]
     if len(values) not in (0, len(samples)):
         raise PackingError(

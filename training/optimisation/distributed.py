@@ -1,6 +1,6 @@
 """Coordinate the trainer's processes: rank 0 runs the loop and starts tasks that all ranks run together.
 
-Invariant: a single process runs the same code without communication; in bf16 it is sharded over a group of one.
+Invariant: a single process runs the same code without communication.
 """
 
 from __future__ import annotations
@@ -50,12 +50,7 @@ class ShareNotMade(GoldilocksError):
 
 
 class DistributedContext:
-    """This process among the trainer's; each of several uses the GPU of its local rank.
-
-    Args:
-        compute: the device.
-        hang_s: see `HangWatch`.
-    """
+    """This process among the trainer's; each of several uses the GPU of its local rank."""
 
     def __init__(self, compute: ComputeSettings, hang_s: float = HANG_S) -> None:
         self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
@@ -79,7 +74,7 @@ class DistributedContext:
 
     @property
     def loading_device(self) -> str:
-        """Return where to load a model: one rank's device; of several, rank 0's host, else ``meta``."""
+        """Return where to load a model: the device if alone, else the host on rank 0 and ``meta`` elsewhere."""
         if self.world_size == 1:
             return str(self.device)
         return "cpu" if self.is_rank_zero else "meta"

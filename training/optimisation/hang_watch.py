@@ -1,7 +1,7 @@
 """End a run in which a rank hangs.
 
 A rank without progress in a task prints the stack of every thread and exits with `HUNG`; torchrun ends the others. The
-rank with the least progress is the one that hangs.
+one with the least progress hangs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ class HangWatch:
     """Watches one rank's tasks.
 
     Args:
-        rank: its number.
         limit_s: max seconds without progress; 0 watches nothing.
-        end: ends the process; it gets the message.
+        end: ends the process, given the message.
         clock: returns seconds.
     """
 

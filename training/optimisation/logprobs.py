@@ -81,7 +81,7 @@ class PackedPolicy(nn.Module):
         )
 
     def _plain_scores(self, batch: MicroBatch) -> TokenScores:
-        """Return the log-probabilities of one sequence by transformers' own forward pass."""
+        """Return one sequence's log-probabilities by transformers' own forward pass."""
         assert len(batch.cu_seqlens) == 2, "one whole sequence"
         causal: Any = self.model
         training = causal.training
@@ -113,7 +113,7 @@ def token_scores(
         temperature: the sampler's.
         chunk_rows: max rows of logits that exist at once.
         entropy: whether to compute it, and with gradient.
-        piece_rows: rows computed at a time; a whole chunk if None.
+        piece_rows: rows computed at a time; all if None.
     """
 
     def score(states: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -30,7 +30,7 @@ Share = MicroBatch | bytes
 
 
 class Collation:
-    """A minibatch on its way to the ranks (`training.optimisation.distributed.RankRounds`).
+    """A minibatch on its way to the ranks (see `RankRounds`).
 
     ``shares`` holds the sample indices of each rank's micro-batches; an empty one gets a sample of weight 0.
 
@@ -83,7 +83,7 @@ class Collation:
 
 
 class Arrivals:
-    """Iterate over a rank's micro-batches on its device; ``waited_s`` is the time that this took."""
+    """Iterate over a rank's micro-batches on its device; ``waited_s`` is the time spent waiting."""
 
     def __init__(self, shares: Iterator[Share], device: torch.device) -> None:
         self._shares, self._device, self.waited_s = shares, device, 0.0

@@ -2,7 +2,7 @@
 
 There is no dropout, so the trainer scores the policy that sampled.
 
-Invariants: before the first step the policy equals the model; frozen weights never change, so checkpoints lack them.
+Invariants: before the first step the policy equals the model; frozen weights never change.
 A mixture's experts and router, embedding and output layer stay frozen.
 """
 
@@ -40,7 +40,6 @@ class Adapters:
 
     Args:
         model: its linear layers are replaced by peft's.
-        settings: the rank.
         seed: of the random matrices.
 
     Raises:
@@ -78,13 +77,11 @@ class Adapters:
         self._config = config
 
     def described(self) -> dict[str, Any]:
-        """Return the settings that a checkpoint stores, to compare on resuming."""
+        """Return the settings that a checkpoint stores."""
         return self.settings.model_dump(mode="json")
 
     def merged(self, name: str, state: Mapping[str, Tensor], whole: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return this tensor of ``state``, gathered by ``whole``, plus its adapter's product; all ranks call it
-        together.
-        """
+        """Return the tensor with its adapter added, if any; all ranks gather it together with ``whole``."""
         value = whole(state[name])
         stem, base, kind = name.rpartition(_BASE)
         if not base or kind != "weight":

@@ -3,7 +3,7 @@
 For P parameters over R ranks, b bytes a computing number, T tokens, L layers; in bytes:
 
     states      = 16 P / R                      fp32 weights, gradients and AdamW's two moments
-    reference   = b P / R                       weights of a reference or teacher
+    reference   = b P / R                       a reference or teacher
     gathered    = b (3 P_layer + 2 P_ends)      two layers and a gradient, and embeddings; none for one rank in fp32
     head        = 8 P_out                       in bf16: the output layer's fp32 gradient, and a chunk's part of it
     activations = T (b L d + layer)             without activation checkpointing: T L layer
@@ -102,7 +102,7 @@ class MemoryEstimate:
 
     @property
     def total(self) -> float:
-        """Return the sum in bytes, with 10 % for fragmentation and buffers."""
+        """Return the sum, with 10 % for fragmentation and buffers."""
         return 1.1 * (self.states + self.reference + self.gathered + self.activations + self.logits + self.head)
 
 
@@ -122,9 +122,8 @@ def estimate_memory(
     Args:
         ranks: GPUs over which the model is sharded.
         tokens: of a micro-batch.
-        checkpointing: `compute.activation_checkpointing`.
+        checkpointing: of activations.
         dtype_bytes: bytes of a computing number.
-        logit_elements: logits that exist at once.
         reference: whether there is a reference or teacher.
         lora_rank: 0 if all weights are trained.
     """

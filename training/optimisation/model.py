@@ -131,7 +131,7 @@ def save_model(
     Args:
         asked: the model's table in the recipe; its prompt goes into the folder.
         extra_files: name to content.
-        state: tensors, under their names on disk, in place of the model's own.
+        state: tensors, named as on disk, in place of the model's own.
     """
     from transformers.utils.logging import disable_progress_bar
 
@@ -158,7 +158,7 @@ def save_model(
 
 
 def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
-    """Copy the processor settings of a multimodal model, which its text part lacks."""
+    """Copy a multimodal model's processor settings, which its text part lacks."""
     source = checkpoint_source(model)
     if source is not None and source.whole is not None:
         for name in _PROCESSORS:

@@ -1,4 +1,4 @@
-"""Add up the output layer's weight gradient in fp32 over chunks of logits, since a bf16 sum loses small parts."""
+"""Add up the output layer's weight gradient in fp32 over chunks, since a bf16 sum loses small parts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Gradient:
         self.total: Tensor | None = None
 
     def add(self, of_logits: Tensor, states: Tensor) -> None:
-        """Add a call's part, from its logits' gradient [n, out] and its states [n, in]."""
+        """Add a call's part, from its logits' gradient [n, out] and states [n, in]."""
         if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
             part = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
         else:

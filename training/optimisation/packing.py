@@ -1,7 +1,7 @@
 """Pack sequences into micro-batches of a fixed number of tokens (paper, section 3).
 
-Invariant: sequences are adjacent and never split, each sample is in one micro-batch, positions start at 0 in each
-sequence, and there are no padding tokens.
+Invariant: sequences are adjacent and never split, each sample is in one micro-batch, positions start at 0 in each, and
+there are no padding tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TrainingSample:
         on_policy: whether all tokens were drawn with the current weights; None if unknown.
         max_distance: max mean difference to the reference, in nats per token; a sample beyond it weighs nothing.
         answer_tokens: number of last response tokens that are a reference text, which was not drawn.
-        value: its problem's before the step; None if there is none.
+        value: its problem's before the step, if any.
         teacher_prompt_ids: prompt after which a teacher scores the response, if it does.
 
     Raises:

@@ -1,6 +1,6 @@
 """Send rank 0's weights to all ranks, a module at a time, while a model is sharded.
 
-Invariants: all ranks take part in rank 0's order; ranks with different models fail before the first tensor is sent.
+Invariants: all ranks take part in rank 0's order; different models fail before the first tensor is sent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class WeightReceiver:
 
     Args:
         root: the whole model, on ``meta`` except on rank 0.
-        ranks: the processes.
 
     Raises:
         PolicyError: this rank's model has other tensors.
@@ -57,10 +56,7 @@ class WeightReceiver:
             )
 
     def receive(self, module: nn.Module) -> None:
-        """Send a module's unsharded tensors from rank 0; all ranks call it together.
-
-        Tied parameters stay tied.
-        """
+        """Send a module's unsharded tensors from rank 0, still tied; all ranks call it together."""
         given: dict[int, Tensor] = {}
         for name, holder, key in _places(module, self._names[id(module)]):
             if isinstance(holder[key], DTensor):

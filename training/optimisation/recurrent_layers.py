@@ -1,7 +1,5 @@
 """Keep packed sequences apart in layers that carry a state from token to token.
 
-A model with unknown layers of this kind is trained one sequence per micro-batch.
-
 Invariant: such a layer refuses to run without boundaries.
 """
 
@@ -42,7 +40,7 @@ def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[Pack
 
 
 def keep_sequences_apart(model: PreTrainedModel) -> int:
-    """Make layers with a state start each packed sequence empty; return their number."""
+    """Reset layers that carry a state at each packed sequence; return their number."""
     count = 0
     for layer in _layers(model):
         for mixer in _mixers(layer):
@@ -76,7 +74,7 @@ def _mixers(layer: nn.Module) -> list[Any]:
 
 
 class _Apart:
-    """A layer's forward pass over packed rows; the layer around it passes the boundaries."""
+    """A layer's forward pass over packed rows."""
 
     def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
         self.whole = forward

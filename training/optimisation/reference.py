@@ -25,9 +25,7 @@ class ReferencePolicy:
     """A frozen model, or a moving average of the policy, on every rank.
 
     Args:
-        folder: the model's.
         recipe: temperature, precision.
-        ranks: the processes.
         vocabulary: size of the policy's; None skips the check.
         ema: share of its own weights kept at each step; None: frozen.
 

@@ -1,4 +1,4 @@
-"""Compute log-probabilities of given responses, as a training step or as transformers would."""
+"""Compute log-probabilities of given responses."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ class PolicyScorer:
 
     Args:
         policy: the policy in training, or a frozen teacher.
-        ranks: the processes.
-        packing: how sequences are packed.
         temperature: the sampler's.
         name: prefix of its tasks' names.
     """
@@ -79,7 +77,7 @@ class PolicyScorer:
 
     @torch.no_grad()
     def _logprobs(self, shares: Iterator[Share], value: tuple[float, bool]) -> dict[int, Tensor]:
-        """Return on rank 0 the log-probabilities of all ranks' responses by sample."""
+        """Return on rank 0 all ranks' log-probabilities by sample."""
         temperature, plain = value
         before, self._policy.temperature = self._policy.temperature, temperature
         logprobs: dict[int, Tensor] = {}

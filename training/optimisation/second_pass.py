@@ -38,7 +38,7 @@ def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made
 
 
 def far_share(samples: Sequence[TrainingSample]) -> Measure:
-    """Return the share of stored samples that weigh nothing after the second pass; NaN of none."""
+    """Return the share of stored samples that weigh nothing after the second pass, or NaN."""
     weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
     share = weighs.count(False) / len(weighs) if weighs else math.nan
     return Measure("mean", share, float(len(weighs)))

@@ -1,4 +1,4 @@
-"""Shard the policy or a frozen reference over ranks with FSDP2."""
+"""Shard a policy over ranks with FSDP2."""
 
 from __future__ import annotations
 

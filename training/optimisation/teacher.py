@@ -1,4 +1,4 @@
-"""Score a student's rollouts with a frozen teacher, after prompts of its own."""
+"""Score a student's rollouts with a frozen teacher."""
 
 from __future__ import annotations
 

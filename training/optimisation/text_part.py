@@ -1,4 +1,4 @@
-"""Take the text model out of a checkpoint that holds more, such as Mistral3 or Gemma3."""
+"""Take the text model out of a larger one, such as Mistral3 or Gemma3."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _knows_sdpa(config: Any) -> bool:
 
 
 def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrainedModel:
-    """Return a causal language model made of a larger model's decoder and output layer."""
+    """Return a causal language model of a larger model's decoder and output layer."""
     from transformers import AutoModelForCausalLM
 
     decoder, head = whole.get_decoder(), whole.get_output_embeddings()

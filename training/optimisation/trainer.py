@@ -68,10 +68,9 @@ class StepResult:
 
     Attributes:
         statistics: the policy's and the objective's, over all ranks.
-        padding_share: share of the micro-batches' room that stayed empty.
         shared_prompt_share: share of tokens not read, since their prompt was read already.
         collation_wait_s: seconds that rank 0 waited for micro-batches since the last step.
-        estimates: value of each group, from the second pass.
+        estimates: each group's value, from the second pass.
     """
 
     loss: float
@@ -95,7 +94,6 @@ class Trainer:
     Args:
         folder: the model to start from; None if ``model`` is given.
         recipe: temperature, packing, optimiser, precision.
-        ranks: the processes.
         model: a loaded model in fp32.
 
     ``packing_note`` explains a change of the recipe's packing.
@@ -198,7 +196,7 @@ class Trainer:
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
     ) -> tuple[Sequence[TrainingSample], Mapping[int, float]]:
-        """Return the samples after the second pass, if there is one, and its value estimates."""
+        """Return the samples after the second pass, if any, and its value estimates."""
         objective = objective_of(settings)
         needs, second_pass = objective.needs(settings), objective.second_pass
         if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
@@ -211,26 +209,26 @@ class Trainer:
     def full_state_dict(self) -> dict[str, Tensor]:
         """Return all tensors under their names on disk, in the computing type.
 
-        Untrained tensors are on device ``meta``. Without sharding, the others may change with the next step.
+        Untrained tensors are on device ``meta``. Without sharding, others may change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
 
     def write_adapters(self, folder: Path, tensors: Mapping[str, Tensor] | None = None) -> None:
-        """Write the adapters, or these earlier copies, in peft's format, if there are any."""
+        """Write the adapters, if any, or these earlier copies, in peft's format."""
         if self.adapters is not None:
             present = self.adapter_tensors() if tensors is None else tensors
             self.adapters.write(folder, present, self.model, self._recipe.trained.model)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
-        """Return copies of the adapters' tensors; empty if all weights are trained."""
+        """Return copies of the adapters' tensors, if any."""
         if self.adapters is None:
             return {}
         tensors: dict[str, Tensor] = self.ranks.run_on_all_ranks("adapters", self._work, None, None)
         return tensors
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return model TFLOP/s without attention, the ranks' waiting share, and on a GPU rank 0's peak memory."""
+        """Return model TFLOP/s without attention, the ranks' waiting share, and rank 0's peak memory on a GPU."""
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
         if self.ranks.world_size > 1:
@@ -249,7 +247,7 @@ class Trainer:
         self.begin_save(folder).result()
 
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Load the state saved after ``steps_taken`` optimiser steps, with any number of ranks."""
+        """Load what `save` wrote after ``steps_taken`` optimiser steps, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _waited_since_last_step(self) -> float:

@@ -1,4 +1,4 @@
-"""Gather the whole tensors of a model in training from shards and adapters.
+"""Gather the whole tensors of a model in training.
 
 Invariant: all ranks gather the same tensors in the same order.
 """
