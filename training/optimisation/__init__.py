@@ -1,1 +1,1 @@
-"""Samples into new weights: packing, attention, log-probabilities, the optimiser over one rank or many."""
+"""Turn samples into new weights, on one rank or many."""

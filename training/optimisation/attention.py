@@ -1,17 +1,6 @@
-"""Attention over packed sequences: causal, and never from one sequence into another.
+"""Compute causal attention within each packed sequence.
 
-`register_packed_attention` adds it to the attentions that transformers knows, under `PACKED_ATTENTION`. On a GPU in
-half precision it is torch's variable-length flash attention; elsewhere sequences of nearly one length have a call of
-scaled dot-product attention together. No mask of tokens x tokens is ever made, and no work is done between sequences.
-Windows, sinks and soft-capping are computed in blocks (`training.optimisation.block_attention`), windows on a GPU by
-flash attention.
-Where sequences share a prompt, queries, keys and values of its one copy are laid before each of its responses first
-(`PackedLayout`): any attention of whole sequences will do.
-
-Invariants: it reads the boundaries that the forward pass hands through (`attention_kwargs`) and refuses to run without
-them, so a model that is set to it cannot be run unpacked or on padded batches by mistake.
-
-Not here: packing itself (`training.optimisation.packing`).
+Invariant: it refuses to run without boundaries, so a model set to it cannot run on padded batches by mistake.
 """
 
 from __future__ import annotations
@@ -57,18 +46,14 @@ def register_packed_attention() -> str:
 
 @dataclass(frozen=True, slots=True)
 class AttentionCalls:
-    """The sequences in an order in which each call, of attention or another layer, takes some that are adjacent.
-
-    Those of a call are padded to one length by repetitions of their last token. Nothing attends to a token after it,
-    so the padding changes no output and gets no gradient.
-    """
+    """Sequences grouped by padded length; the padding changes no output and gets no gradient."""
 
     sizes: tuple[tuple[int, int], ...]  # (sequences, padded length) of each call
     unrolled: Tensor  # [padded tokens] int64: which of the model's tokens each is
     packed: Tensor  # [tokens] int64: where each of the model's tokens stands among them
 
     def compute(self, rows: Sequence[Tensor], call: Callable[..., Tensor]) -> Tensor:
-        """Return [tokens, …] what ``call`` makes of [sequences, padded length, …] of each of ``rows`` [tokens, …]."""
+        """Apply ``call`` to groups [sequences, padded length, …] of ``rows`` [tokens, …]; return [tokens, …]."""
         rows = [_take_tokens(whole, self.unrolled) for whole in rows]
         # split, not slices: the gradient of each slice would be as long as the whole micro-batch
         parts = [torch.split(whole, [count * length for count, length in self.sizes]) for whole in rows]
@@ -80,7 +65,7 @@ class AttentionCalls:
 
 @dataclass(frozen=True)
 class PackedLayout:
-    """Where the whole sequences of a micro-batch are; the fields are `MicroBatch`'s. Made once for all layers."""
+    """Where a micro-batch's sequences are (see `MicroBatch`), for all layers."""
 
     cu_seqlens: Tensor
     unrolled: Tensor | None = None
@@ -88,7 +73,7 @@ class PackedLayout:
 
     @cached_property
     def calls(self) -> AttentionCalls:
-        """Return the calls for attention without variable lengths."""
+        """Return the calls for layers without variable lengths."""
         starts, lengths = self.cu_seqlens[:-1].long(), self.cu_seqlens.diff().long()
         padded, order = ((lengths + _STEP - 1) // _STEP * _STEP).sort(stable=True)
         offset = concatenated_ranges(torch.zeros_like(padded), padded)
@@ -104,7 +89,7 @@ class PackedLayout:
 
 
 def require_known_attention(config: Any) -> None:
-    """Refuse a model whose attention is none of those built here.
+    """Refuse unsupported attention.
 
     Raises:
         ConfigError: it attends within chunks.
@@ -117,7 +102,7 @@ def require_known_attention(config: Any) -> None:
 
 
 def attention_kwargs(batch: MicroBatch) -> dict[str, Any]:
-    """Return what a model's forward pass must hand to its attention, under the names that transformers uses."""
+    """Return the arguments of packed attention for a model's forward pass."""
     return {
         "layout": PackedLayout(batch.cu_seqlens, batch.unrolled, batch.packed),
         "cu_seq_lens_q": batch.cu_seqlens,
@@ -143,23 +128,21 @@ def packed_attention(
     layout: PackedLayout | None = None,
     **more: Any,
 ) -> tuple[Tensor, None]:
-    """Return the attention's output, as transformers calls for it.
+    """Return the attention's output, for transformers.
 
     Args:
-        query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, which divide those of the query.
-        cu_seq_lens_q: [sequences + 1] int32, where sequences begin and end.
-        max_length_q: tokens of the longest sequence.
-        sliding_window: a token attends to so many at most, itself among them.
+        query: [1, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
+        cu_seq_lens_q: [sequences + 1] int32 boundaries.
+        sliding_window: max tokens that a token attends to, itself included.
         s_aux: [heads] sinks.
-        softcap: bound of the scores.
-        layout: needed where prompts are shared.
+        layout: needed if prompts are shared.
 
     Returns:
         [1, tokens, heads, head], and no weights.
 
     Raises:
         ValueError: boundaries are missing, or the batch is not packed.
-        ConfigError: the model has dropout, or asks its attention for something that is not known here.
+        ConfigError: the model uses an unsupported option.
     """
     if cu_seq_lens_q is None or max_length_q is None or query.shape[0] != 1 or query.shape[2] != key.shape[2]:
         raise ValueError(
@@ -185,7 +168,7 @@ def packed_attention(
 
 
 def _flash_can(query: Tensor, value: Tensor) -> bool:
-    """Return whether flash attention takes these: half precision, on a GPU, heads of one size that is not too large."""
+    """Return whether flash attention supports these tensors."""
     heads = query.shape[-1] == value.shape[-1] <= _LARGEST_HEAD
     return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and heads
 
@@ -211,7 +194,7 @@ def _flash(rows: Sequence[Tensor], layout: PackedLayout, longest: int, rule: Att
 
 
 def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return the output for sequences of one length, [sequences, tokens, heads, head] as all that is given."""
+    """Return the output for sequences of one length, all [sequences, tokens, heads, head]."""
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
     if rule.is_plain(query.shape[2]):
         grouped = query.shape[1] != key.shape[1]
@@ -224,5 +207,5 @@ def _whole_sequences(query: Tensor, key: Tensor, value: Tensor, rule: AttentionR
 
 
 def _take_tokens(whole: Tensor, places: Tensor) -> Tensor:
-    """Return the tokens of [tokens, …] at these places; as rows, whose gradient is quicker on a CPU."""
+    """Select tokens as flat rows, whose gradient is faster on a CPU."""
     return whole.flatten(1).index_select(0, places).view(len(places), *whole.shape[1:])

@@ -1,9 +1,4 @@
-"""Micro-batches over ranks, so that none waits long for another.
-
-Sharded ranks do one micro-batch at once: each of these rounds lasts as long as the micro-batch with the most tokens.
-What first-fit decreasing packs tightly leaves the last round uneven: 4.6 % of the time of 256 ranks goes by in waiting
-with 8,192 sequences, 28.8 % with 2,048. Evened out as here it is .3 and 1.0 %.
-"""
+"""Distribute micro-batches over ranks, whose rounds each last as long as their largest micro-batch."""
 
 from __future__ import annotations
 
@@ -20,7 +15,7 @@ ROUNDS_EVENED = 6
 def deal_samples(
     samples: Sequence[TrainingSample], micro_batches: Sequence[Sequence[int]], ranks: int, settings: PackingSettings
 ) -> list[list[list[int]]]:
-    """Return the indices of the samples in each rank's micro-batches (`distribute_micro_batches`)."""
+    """Return the sample indices of each rank's micro-batches."""
     lengths = [sample.length for sample in samples]
     prompts = [tuple(sample.prompt_ids) for sample in samples] if ranks > 1 else None
     return distribute_micro_batches(micro_batches, lengths, ranks, settings.micro_batch_tokens, prompts)
@@ -33,16 +28,10 @@ def distribute_micro_batches(
     room: int,
     prompts: Sequence[object] | None = None,
 ) -> list[list[list[int]]]:
-    """Return micro-batches for each rank: equally many for all, as sharded models need, with nearly equal work.
+    """Return equally many micro-batches for each rank, with nearly equal work per round.
 
-    All ranks do their first micro-batch at once, then their second, and so on; each time they wait for the one with
-    the most tokens. Several ways are tried, and the one is taken that waits least: some of the fullest micro-batches
-    stay as they are, or some of those that hold the longest sequences (what is left can be evened out better then), and
-    the sequences of the rest go, longest first, each to the emptiest of as many micro-batches as are missing (longest
-    processing time first). Sequences of equal ``prompts`` that lie together stay together where
-    that can be. Where there are fewer sequences than micro-batches, ranks get empty ones, for which they must run a
-    sample of weight 0. Every sequence is dealt once, and no micro-batch of several has more than ``room`` tokens.
-    A pure function: all ranks compute the same.
+    Equal ``prompts`` stay together if possible. Some may be empty; ranks must run a sample of weight 0 for them. Only a
+    single sequence may exceed ``room``. The result is deterministic.
     """
     parts = sorted(map(list, micro_batches), key=lambda part: -_load(part, lengths))
     if ranks == 1:
@@ -66,7 +55,7 @@ def _ways_to_deal(
     room: int,
     prompts: Sequence[object] | None,
 ) -> list[list[list[int]]]:
-    """Return lists of ``ranks * rounds`` micro-batches, fullest first, into which ``parts`` can be dealt."""
+    """Return candidate lists of ``ranks * rounds`` micro-batches, fullest first."""
     ways = []
     by_longest = sorted(parts, key=lambda part: -max((lengths[index] for index in part), default=0))
     numbers = sorted({0, *range(max(rounds - ROUNDS_EVENED, 0), rounds)})
@@ -90,7 +79,7 @@ def _pieces(part: Sequence[int], prompts: Sequence[object]) -> list[list[int]]:
 
 
 def _evened(pieces: Sequence[list[int]], lengths: Sequence[int], count: int) -> list[list[int]]:
-    """Return ``count`` micro-batches: pieces, longest first, each into the one with the fewest tokens."""
+    """Return ``count`` micro-batches by longest processing time first."""
     loads = [(0, number) for number in range(count)]
     parts: list[list[int]] = [[] for _ in range(count)]
     sizes = [_load(piece, lengths) for piece in pieces]
@@ -106,12 +95,12 @@ def _load(part: Sequence[int], lengths: Sequence[int]) -> int:
 
 
 def _tokens_waited_for(parts: Sequence[Sequence[int]], lengths: Sequence[int], ranks: int) -> int:
-    """Return the tokens of the fullest micro-batch of every round, added up; ``parts`` are sorted by tokens."""
+    """Return the sum of each round's largest micro-batch; ``parts`` must be sorted."""
     return sum(_load(parts[place], lengths) for place in range(0, len(parts), ranks))
 
 
 def waiting_share(shares: Sequence[Sequence[Sequence[int]]], lengths: Sequence[int]) -> float:
-    """Return which share of the ranks' time goes by in waiting for one another, where time is in tokens."""
+    """Return the share of the ranks' time, measured in tokens, spent waiting."""
     rounds = zip(*shares, strict=True)
     longest = sum(max(_load(part, lengths) for part in at_once) for at_once in rounds)
     return 1 - sum(lengths) / (len(shares) * longest) if longest else 0.0

@@ -1,7 +1,6 @@
-"""The model of a run's best evaluation, in RUN/best, with `best.json`: its step and its pass@1.
+"""Keep the model of a run's best evaluation, with its step and pass@1 in `best.json`.
 
-Invariant: of equal evaluations the earliest is the best. A run that goes on from a checkpoint evaluates later steps
-again, so a best of such a step is written again with the same weights or replaced.
+Invariant: of equal evaluations the earliest is the best.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class HasPassRate(Protocol):
 
 
 def keep_best(run: Path, step: int, result: HasPassRate, trainer: Trainer, tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Keep the trainer's model where no earlier step's evaluation was as good; return whether it was kept."""
+    """Keep the model unless an earlier step's evaluation was as good; return whether it was."""
     path = run / BEST / MARK
     if path.exists():
         best = json.loads(path.read_text(encoding="utf-8"))

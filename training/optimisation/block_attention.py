@@ -1,13 +1,4 @@
-"""Causal attention with what some layers add to it: sliding windows, sinks, soft-capped scores.
-
-Computed plainly, for blocks of queries one after another: a block's scores exist only while it is computed, forward and
-again backward, and a window's block reads the keys that it can see and no others. Exact in any precision and on any
-device; slower than a kernel, which is why `training.optimisation.attention` asks here only where it must.
-
-A sink is a score of each head that belongs to no key: softmax over [scores, sink], of which the sink's share is left
-out (gpt-oss). Soft-capping is cap tanh(score / cap) (Gemma 2). A window of w is the token itself and the w - 1 before
-it.
-"""
+"""Compute causal attention with sliding windows, sinks or soft-capping exactly, on any device, in blocks of queries."""
 
 from __future__ import annotations
 
@@ -23,7 +14,14 @@ _SCORES, _FEWEST = 2**24, 16
 
 @dataclass(frozen=True, slots=True)
 class AttentionRule:
-    """How a layer attends. ``scaling``: 1 / sqrt(head) where None; ``window`` in tokens; ``sinks`` [heads]."""
+    """How a layer attends.
+
+    Attributes:
+        scaling: 1 / sqrt(head) if None.
+        window: max tokens that a token attends to, itself included.
+        sinks: [heads] scores without a key (gpt-oss).
+        softcap: scores become cap tanh(score / cap) (Gemma 2).
+    """
 
     scaling: float | None = None
     window: int | None = None
@@ -31,15 +29,15 @@ class AttentionRule:
     softcap: float | None = None
 
     def is_plain(self, length: int) -> bool:
-        """Return whether sequences of this length are attended to as without any rule."""
+        """Return whether attention within this length is plain causal attention."""
         return self.sinks is None and self.softcap is None and (self.window is None or self.window >= length)
 
 
 def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRule) -> Tensor:
-    """Return [sequences, heads, tokens, head]: each token attends to itself and to those before it.
+    """Return [sequences, heads, tokens, head].
 
     Args:
-        query: [sequences, heads, tokens, head]; ``key`` and ``value`` may have fewer heads, which divide those of it.
+        query: of the same shape; ``key`` and ``value`` may have fewer heads, a divisor of the query's.
     """
     sequences, heads, length, _ = query.shape
     window = length if rule.window is None else min(rule.window, length)
@@ -56,7 +54,7 @@ def block_attention(query: Tensor, key: Tensor, value: Tensor, rule: AttentionRu
 
 
 def _block(query: Tensor, key: Tensor, value: Tensor, sinks: Tensor | None, rule: AttentionRule, offset: int) -> Tensor:
-    """Return the output of some queries; the first of them is at the key number ``offset``."""
+    """Return the output of some queries, the first at key ``offset``."""
     groups = query.shape[1] // key.shape[1]
     key, value = (part.repeat_interleave(groups, 1) for part in (key, value))
     scaling = query.shape[-1] ** -0.5 if rule.scaling is None else rule.scaling

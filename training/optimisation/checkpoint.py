@@ -1,16 +1,12 @@
-"""Checkpoints of a training run: everything it needs to go on, in one folder a step.
+"""Write and read checkpoints of a training run.
 
-    checkpoints/step-00000020/weights/     torch.distributed.checkpoint: weights and optimiser, of all ranks
-    checkpoints/step-00000020/state.json   scheduler with what was in flight, curriculum, RNG, offsets in the logs
-    checkpoints/step-00000020/hf/          the model in Hugging Face format, which transformers and vLLM load
-    checkpoints/step-00000020/adapter/     with [lora], the adapters alone, which peft loads
+    checkpoints/step-00000020/weights/     weights and optimiser of all ranks
+    checkpoints/step-00000020/state.json   scheduler, rollouts in flight, curriculum, RNG, offsets in the logs
+    checkpoints/step-00000020/hf/          the model for transformers and vLLM
+    checkpoints/step-00000020/adapter/     with [lora], the adapters for peft
     checkpoints/step-00000020/DONE.json    the mark
 
-Invariants: a folder is written aside, flushed and renamed, so one with a mark is whole, also after kill -9; the last
-``keep`` stay. It is copied at one moment and may be written while training goes on. Rollouts that were in flight stand
-in the state as requests and are generated again, with the same seed.
-
-Not here: what the parts' states hold.
+Invariant: folders are flushed and then renamed, so one with a mark is complete, also after kill -9.
 """
 
 from __future__ import annotations
@@ -41,7 +37,7 @@ MARK = "DONE.json"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A whole checkpoint: after ``step`` steps, in ``folder``, with the loop's ``state``."""
+    """A complete checkpoint, with the loop's ``state``."""
 
     step: int
     folder: Path
@@ -49,12 +45,9 @@ class Checkpoint:
 
 
 class PendingCheckpoint:
-    """The checkpoint after ``step`` steps, copied and begun to be written; rank 0 makes one, all ranks take part.
+    """A checkpoint copied to the host and being written; rank 0 makes it, all ranks take part.
 
-    `finish` writes the rest, on any thread, while training goes on. ``state`` is the loop's, as JSON can hold it; the
-    trainer's steps and the RNG are added. The copies take the memory of this rank's weights and optimiser once more
-    until they are written, on a GPU's host; rank 0 has the model's as well. No other checkpoint may be
-    begun meanwhile.
+    Begin no other before `finish` returns.
     """
 
     def __init__(
@@ -89,7 +82,7 @@ class PendingCheckpoint:
         self._weights = trainer.begin_save(self._aside / "weights")
 
     def finish(self) -> Path:
-        """Write what is left, flush and rename; return the checkpoint's folder."""
+        """Write the rest, on any thread; remove old checkpoints and return the folder."""
         self._weights.result()
         (self._aside / "state.json").write_text(json.dumps(self._state, ensure_ascii=False), encoding="utf-8")
         save_model(
@@ -118,12 +111,12 @@ def save_checkpoint(
     *,
     keep: int,
 ) -> Path:
-    """Write the checkpoint after ``step`` steps and return its folder; see `PendingCheckpoint`."""
+    """Write a checkpoint and return its folder."""
     return PendingCheckpoint(run, step, trainer, state, tokenizer, keep=keep).finish()
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:
-    """Return the newest whole checkpoint of a run's folder; None where there is none.
+    """Return a run's newest complete checkpoint; None if there is none.
 
     Raises:
         StoreError: it is damaged, or of another format.
@@ -145,10 +138,10 @@ def last_checkpoint(run: Path) -> Checkpoint | None:
 
 
 def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
-    """Load weights, optimiser, steps and RNG of a checkpoint into the trainer.
+    """Load a checkpoint into the trainer.
 
     Raises:
-        StoreError: the reference of the KL term, or the model or the shape of adapters, is not what the run had.
+        StoreError: the reference, teacher, adapters' settings or their model differ from the run's.
     """
     _require_same_adapters(checkpoint, trainer)
     recorded = checkpoint.state.get("reference")
@@ -185,7 +178,7 @@ def _require_same_adapters(checkpoint: Checkpoint, trainer: Trainer) -> None:
 
 
 class JsonlLog:
-    """A file of JSON lines that a resumed run cuts back to where its checkpoint was."""
+    """A file of JSON lines that a resumed run cuts back."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -193,12 +186,12 @@ class JsonlLog:
         self._file = path.open("ab")
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Write one line; a reader sees it at once, and a kill of this process does not lose it."""
+        """Write one line, which survives a kill of this process."""
         self._file.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
         self._file.flush()
 
     def offset(self) -> int:
-        """Return the number of bytes written so far; they are on disk when this returns."""
+        """Return the number of bytes written, all of them on disk."""
         os.fsync(self._file.fileno())
         return self._file.tell()
 
@@ -220,13 +213,13 @@ class JsonlLog:
 
 
 def write_run_file(run: Path, table: Mapping[str, Any]) -> None:
-    """Write ``run.json``, by which a run is resumed."""
+    """Write ``run.json``, from which a run is resumed."""
     run.mkdir(parents=True, exist_ok=True)
     atomic_write(run / "run.json", json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 
 
 def _copies(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the tensors as copies in this machine's memory; one under two names stays one."""
+    """Copy the tensors to the host; tied tensors stay tied."""
     copies: dict[int, torch.Tensor] = {}
     for value in state.values():
         if id(value) not in copies:
@@ -235,7 +228,7 @@ def _copies(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def whole_checkpoints(run: Path) -> list[Path]:
-    """Return the folders of a run's whole checkpoints, oldest first."""
+    """Return a run's complete checkpoints, oldest first."""
     return sorted(path.parent for path in (run / "checkpoints").glob(f"step-*/{MARK}"))
 
 

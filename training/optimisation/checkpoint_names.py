@@ -1,13 +1,7 @@
-"""Tensors under the names that they have in the checkpoint on disk, whatever transformers calls them in memory.
+"""Convert tensors between their names and shapes on disk and those in transformers.
 
-transformers loads some checkpoints under other names and shapes than they have on disk (the experts of a mixture
-become one tensor), and `training.optimisation.text_part` takes a text model out of a larger one. Weights that leave the
-trainer, for engines, checkpoints or publication, have the names on disk: `to_checkpoint_names`. Weights that come in
-lose them: `to_model_names`.
-
-Invariants: the two undo each other. What the checkpoint holds and the model does not (a vision tower, layers for
-drafting tokens) is in the result of `to_checkpoint_names` too, as a tensor without memory (device ``meta``): it stays
-as it is, is sent nowhere, and is copied from the source into every folder that is saved (`untouched_tensors`).
+Invariants: `to_checkpoint_names` and `to_model_names` undo each other.
+Tensors that only the checkpoint holds are on device ``meta`` and copied from it on saving.
 """
 
 from __future__ import annotations
@@ -34,8 +28,10 @@ _ATTRIBUTE = "checkpoint_source"
 class CheckpointSource:
     """The checkpoint that a model was loaded from.
 
-    ``whole`` is the model that the checkpoint holds, without what is not trained, where ``model`` is a part of it only;
-    ``prefixes`` are how names begin in the part, and in the whole.
+    Attributes:
+        shapes: of all tensors on disk; empty unless they are safetensors.
+        whole: the checkpoint's model, if the trained one is a part of it.
+        prefixes: of names in the trained model, and in the whole.
     """
 
     folder: Path
@@ -50,28 +46,24 @@ def remember_source(
     whole: PreTrainedModel | None = None,
     prefixes: tuple[tuple[str, str], ...] = (),
 ) -> None:
-    """Note on the model where it was loaded from."""
+    """Record where the model was loaded from."""
     setattr(model, _ATTRIBUTE, CheckpointSource(folder, tensor_shapes(folder) or {}, whole, prefixes))
 
 
 def checkpoint_source(model: PreTrainedModel) -> CheckpointSource | None:
-    """Return where the model was loaded from; None for one that was made from nothing."""
+    """Return where the model was loaded from; None if it was not."""
     source: CheckpointSource | None = getattr(model, _ATTRIBUTE, None)
     return source
 
 
 def whole_model(model: PreTrainedModel) -> PreTrainedModel:
-    """Return the model whose class and configuration the checkpoint has: ``model``, or what it is a part of."""
+    """Return the model with the checkpoint's class and configuration."""
     source = checkpoint_source(model)
     return model if source is None or source.whole is None else source.whole
 
 
 def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return a full state dict of the model under the names, and in the shapes, of its checkpoint.
-
-    Where nothing has to be converted, these are the very tensors of ``state``. A tensor under two names (tied) has
-    those that are on disk.
-    """
+    """Return the model's full state dict as on disk; tied tensors get the names there."""
     from transformers.core_model_loading import revert_weight_conversion
 
     source, whole = checkpoint_source(model), whole_model(model)
@@ -88,10 +80,7 @@ def to_checkpoint_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> 
 
 
 def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors of a checkpoint under the names, and in the shapes, that the model's state dict has.
-
-    Left out is what the checkpoint that the model came from holds and the model does not; an unknown name stays.
-    """
+    """Return a checkpoint's tensors as in the model's state dict, without those that the model lacks."""
     from transformers.core_model_loading import (
         WeightConverter,
         WeightRenaming,
@@ -126,10 +115,10 @@ def to_model_names(model: PreTrainedModel, state: Mapping[str, Tensor]) -> dict[
 
 
 def untouched_tensors(model: PreTrainedModel, names: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return, from the checkpoint that the model came from, its tensors that are without memory in ``names``.
+    """Return from the checkpoint the tensors without memory in ``names``.
 
     Raises:
-        StoreError: the checkpoint is not there any more.
+        StoreError: the checkpoint lacks some of them.
     """
     from safetensors import safe_open
 

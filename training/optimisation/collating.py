@@ -1,13 +1,6 @@
-"""Samples into the tensors of a micro-batch, in two moves.
+"""Convert samples into the tensors of a micro-batch, by way of arrays that are quick to send.
 
-`gather` reads the samples' lists, token by token, while Python's lock is held; it leaves a few arrays of 8 bytes a
-token (`SampleArrays`), which are quick to send to another rank. `SampleArrays.micro_batch` makes the micro-batch of
-these, in torch's operations alone.
-
-Invariant: a micro-batch depends on its samples and their order, on nothing else.
-
-Not here: which samples are together (`training.optimisation.packing`); when and where micro-batches are made
-(`training.optimisation.look_ahead`).
+Invariant: a micro-batch depends only on its samples and their order.
 """
 
 from __future__ import annotations
@@ -38,10 +31,9 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class SampleArrays:
-    """Samples as arrays, one after another. ``prompts`` states which sequence was the first with the same prompt; it is
-    None where prompts are not shared.
+    """Concatenated samples; values that no sample has are None.
 
-    Marks and values that no sample has are None, as in `MicroBatch`.
+    ``prompts`` holds each sequence's first index with the same prompt; None without shared prompts.
     """
 
     ids: NDArray[np.int32]  # [unrolled]: each sequence's prompt and response
@@ -61,7 +53,7 @@ class SampleArrays:
     sample_indices: tuple[int, ...]
 
     def micro_batch(self) -> MicroBatch:
-        """Return the micro-batch; where prompts are shared, each is read once."""
+        """Return the micro-batch, in which shared prompts are read once."""
         whole = self._whole()
         if self.prompts is None:
             return whole
@@ -88,7 +80,7 @@ class SampleArrays:
         )
 
     def _whole(self) -> MicroBatch:
-        """Return a micro-batch in which whole sequences are one after another, no prompt shared."""
+        """Return the micro-batch without shared prompts."""
         prompt_lengths, response_lengths = map(torch.from_numpy, (self.prompt_lengths, self.response_lengths))
         lengths = prompt_lengths + response_lengths
         starts = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
@@ -120,12 +112,10 @@ class SampleArrays:
 
 
 def gather(samples: Sequence[TrainingSample], sample_indices: tuple[int, ...]) -> SampleArrays:
-    """Return the samples as arrays, in this order; ``sample_indices`` goes into them as it is.
-
-    Samples with the same prompt share one copy of it.
+    """Return the samples as arrays, in this order.
 
     Raises:
-        PackingError: some have ``on_policy`` and others have not.
+        PackingError: only some of them have ``on_policy``.
     """
     first: dict[tuple[int, ...], int] = {}
     numbers = [first.setdefault(tuple(sample.prompt_ids), place) for place, sample in enumerate(samples)]
@@ -172,7 +162,7 @@ def _tensor(values: NDArray[Any] | None) -> Tensor | None:
 
 
 def _ids(tokens: Sequence[int]) -> NDArray[np.int32]:
-    """Return tokens as an array, in half of the time that `numpy.asarray` takes."""
+    """Return tokens as an array, faster than `numpy.asarray`."""
     return np.frombuffer(struct.pack(f"{len(tokens)}i", *tokens), np.int32)
 
 
@@ -186,7 +176,7 @@ def _of_each(samples: Sequence[TrainingSample], value_of: Callable[[TrainingSamp
 
 
 def _logprobs(sample: TrainingSample) -> Floats:
-    """Return a log-probability for each response token, 0 where no one knows one."""
+    """Return a log-probability for each response token, 0 if unknown."""
     values = np.zeros(len(sample.response_ids), np.float32)
     if sample.generator_logprobs is not None:
         values[: len(values) - sample.answer_tokens] = _values(sample.generator_logprobs)
@@ -224,7 +214,7 @@ def _answer(samples: Sequence[TrainingSample]) -> Marks | None:
 
 
 def _marks(samples: Sequence[TrainingSample], values: Sequence[tuple[bool, bool]]) -> Marks:
-    """Return each sample's two values: that of its drawn tokens, then that of its reference text's."""
+    """Return each sample's two values, for drawn tokens and its reference text."""
     counts = [
         count for sample in samples for count in (len(sample.response_ids) - sample.answer_tokens, sample.answer_tokens)
     ]
@@ -232,7 +222,7 @@ def _marks(samples: Sequence[TrainingSample], values: Sequence[tuple[bool, bool]
 
 
 def _all_or_none(samples: Sequence[TrainingSample], name: str) -> list[Any]:
-    """Return that attribute of all samples; none where no sample has it."""
+    """Return this attribute of all samples; empty if none has it."""
     values = [value for sample in samples if (value := getattr(sample, name)) is not None]
     if len(values) not in (0, len(samples)):
         raise PackingError(

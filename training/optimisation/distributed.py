@@ -1,11 +1,6 @@
-"""The trainer's processes: one alone, or those that torchrun started, in which rank 0 leads and the others follow.
+"""Coordinate the trainer's processes: rank 0 runs the loop and starts tasks that all ranks run together.
 
-Rank 0 runs the loop, the generators and the verifiers; whatever needs all processes it announces with
-`DistributedContext.run_on_all_ranks`, and the others, in `DistributedContext.follow`, do the same at the same time.
-Objects travel over gloo, gradients over NCCL on GPUs.
-
-Invariant: a process alone runs the same code without any communication; bf16 uses `fully_shard` there too, over a
-group of one.
+Invariant: a single process runs the same code without communication.
 """
 
 from __future__ import annotations
@@ -42,25 +37,20 @@ ends a wait."""
 
 
 class RankRounds(Protocol):
-    """What rank 0 has for all ranks, in rounds: in each, a share for each rank."""
+    """Rank 0's data for all ranks, in rounds of one share per rank."""
 
     def __len__(self) -> int: ...
 
     def made(self) -> AbstractContextManager[Iterator[list[Any]]]:
-        """Return the rounds' shares, which may be made while they are taken; nothing goes on after the block."""
+        """Return an iterator over the rounds' shares, valid within the block."""
 
 
 class ShareNotMade(GoldilocksError):
-    """Rank 0 failed to make the shares of a round, and states why itself."""
+    """Rank 0 failed to make a round's shares; its own error has the reason."""
 
 
 class DistributedContext:
-    """This process among the trainer's.
-
-    Args:
-        compute: the device; with several GPUs each process takes that of its local rank.
-        hang_s: seconds without progress within a task after which a rank ends the run; see `HangWatch`.
-    """
+    """This process among the trainer's; each of several uses the GPU of its local rank."""
 
     def __init__(self, compute: ComputeSettings, hang_s: float = HANG_S) -> None:
         self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
@@ -84,14 +74,14 @@ class DistributedContext:
 
     @property
     def loading_device(self) -> str:
-        """Return where a model that will be sharded is loaded: by rank 0 on the host, by the others as shapes alone."""
+        """Return where to load a model: the device if alone, else the host on rank 0 and ``meta`` elsewhere."""
         if self.world_size == 1:
             return str(self.device)
         return "cpu" if self.is_rank_zero else "meta"
 
     @cached_property
     def background_group(self) -> dist.ProcessGroup | None:
-        """Return a group of all ranks for what goes on next to their tasks; all first ask for it at the same time."""
+        """Return a process group for work next to tasks; all ranks first access it together."""
         return dist.new_group(backend="gloo", timeout=PROCESS_GROUP_TIMEOUT) if self.sharded else None
 
     @property
@@ -100,10 +90,9 @@ class DistributedContext:
         return self.rank == 0
 
     def run_on_all_ranks(self, name: str, tasks: Mapping[str, RankTask], rounds: RankRounds | None, value: Any) -> Any:
-        """Have all processes do ``tasks[name]``, each with its shares of ``rounds``; return rank 0's result.
+        """Run ``tasks[name]`` on all ranks, each with its shares of ``rounds``; return rank 0's result.
 
-        A share reaches its rank when the task takes it: all ranks take their first, then their second, and so on. Only
-        rank 0 calls this, while the others are in `follow`.
+        Only rank 0 calls this.
         """
         with rounds.made() if rounds is not None else nullcontext() as made:
             if self.world_size == 1:
@@ -114,7 +103,7 @@ class DistributedContext:
                 return tasks[name](None if count is None else self._scattered(name, count, made), value)
 
     def follow(self, tasks: Mapping[str, RankTask]) -> None:
-        """Do what rank 0 announces until it is done; for the other ranks."""
+        """Run the tasks that rank 0 announces until it closes."""
         while True:
             message: list[Any] = [None]
             dist.broadcast_object_list(message, src=0)
@@ -125,10 +114,10 @@ class DistributedContext:
                 tasks[name](None if count is None else self._scattered(name, count), value)
 
     def _scattered(self, name: str, count: int, made: Iterator[list[Any]] | None = None) -> Iterator[Any]:
-        """Yield this rank's share of each round, which rank 0 has ``made``.
+        """Yield this rank's share of each round.
 
         Raises:
-            ShareNotMade: on the other ranks, where rank 0 failed to.
+            ShareNotMade: rank 0 failed to make it.
         """
         for number in range(count):
             share: list[Any] = [None]
@@ -142,7 +131,7 @@ class DistributedContext:
             yield share[0]
 
     def close(self) -> None:
-        """Leave the process group; rank 0 first lets the others go."""
+        """Leave the process group; on rank 0, end the others' `follow` first."""
         if self.world_size > 1 and self.is_rank_zero:
             dist.broadcast_object_list([(_STOP, None, None)], src=0)
         if self._owner:
@@ -150,13 +139,13 @@ class DistributedContext:
             self._owner = False
 
     def all_reduce(self, values: Tensor, *, maximum: bool = False) -> Tensor:
-        """Return the values added up over all ranks, or the largest of each."""
+        """Return the sum over all ranks, or the elementwise maximum."""
         if self.world_size > 1:
             dist.all_reduce(values, dist.ReduceOp.MAX if maximum else dist.ReduceOp.SUM)
         return values
 
     def gather(self, value: Any) -> list[Any]:
-        """Return the objects of all ranks, on rank 0; an empty list on the others."""
+        """Return the objects of all ranks on rank 0, an empty list elsewhere."""
         if self.world_size == 1:
             return [value]
         values: list[Any] | None = [None] * self.world_size if self.is_rank_zero else None
@@ -170,12 +159,7 @@ class DistributedContext:
 
 
 def end_process(status: int) -> NoReturn:
-    """End this process with ``status``; one of several ends without the interpreter's finalisation.
-
-    A thread of gloo may still hold the last message's tensor. Where it lets go of it while the interpreter is being
-    torn down, the process aborts (pytorch/pytorch#179291), and torchrun calls a finished run failed: seen in 1 of 27
-    runs of two ranks on a busy machine.
-    """
+    """End this process; one of several skips finalisation, as gloo may abort in it (pytorch/pytorch#179291)."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         atexit._run_exitfuncs()
         sys.stdout.flush()

@@ -1,12 +1,7 @@
-"""A rank that hangs ends its run within minutes, and reports where it was.
+"""End a run in which a rank hangs.
 
-Ranks wait for one another in collectives, for days where they must: rank 0 may wait for a slow batch before it
-announces the next task. Within a task no one has a reason to wait that long. So each rank watches itself there: where
-it has not moved on for ``limit_s`` (a micro-batch done, a task ended), it prints its rank, the task, how far it came
-and the stack of every thread, and ends with `HUNG`. torchrun then ends the others. Ranks that waited for it report the
-same at about that time; the one that hangs is the one that came least far, and whose stack is in no collective.
-
-Not here: waiting between tasks, which has no limit.
+A rank without progress in a task prints the stack of every thread and exits with `HUNG`; torchrun ends the others. The
+one with the least progress hangs.
 """
 
 from __future__ import annotations
@@ -27,13 +22,12 @@ HANG_S = 900.0
 
 
 class HangWatch:
-    """Watches one rank's tasks; ``limit_s`` = 0 watches nothing.
+    """Watches one rank's tasks.
 
     Args:
-        rank: its number.
-        limit_s: seconds within a task without moving on.
-        end: what ends the process; it gets the sentence.
-        clock: seconds.
+        limit_s: max seconds without progress; 0 watches nothing.
+        end: ends the process, given the message.
+        clock: returns seconds.
     """
 
     def __init__(
@@ -50,7 +44,7 @@ class HangWatch:
 
     @contextmanager
     def task(self, name: str) -> Iterator[None]:
-        """Watch for the length of the block."""
+        """Watch the block as a task of this name."""
         if not self._limit_s:
             yield
             return
@@ -64,13 +58,13 @@ class HangWatch:
             self._note("", 0)
 
     def moved_on(self) -> None:
-        """Note that a part of the task is done."""
+        """Record progress in the task."""
         if self._task:
             self._note(self._task, self._count + 1)
 
     @property
     def left_s(self) -> float | None:
-        """Return the seconds that are left to move on in; None between tasks."""
+        """Return the seconds left to make progress; None between tasks."""
         return self._moved + self._limit_s - self._clock() if self._task else None
 
     def _note(self, task: str, count: int) -> None:

@@ -1,15 +1,7 @@
-"""Log-probabilities of generated tokens under the policy in training, from packed sequences.
+"""Compute log-probabilities of generated tokens under the policy in training, in chunks of logits.
 
-The model's body runs once over a packed micro-batch; the output layer runs over chunks of those hidden states that
-predict generated tokens, and once more per chunk in the backward pass. So no tensor of tokens x vocabulary exists, only
-one of chunk x vocabulary, and prompts cost no logits at all. On a CPU a chunk is worked on in pieces that stay in its
-cache, and the gradient with respect to logits is written out (`_Scored`): it takes fewer passes than autograd's.
-
-Invariants: the distribution is the sampler's, logits divided by its temperature; everything from the logits on is fp32.
-What a family does to its logits after the output layer is done here too (`training.optimisation.text_part.logits_of`).
-
-Not here: the loss (`training.objectives`), and sharding. `PackedPolicy` is the module to shard: its ``forward`` is the
-only way in, so that hooks on it see every use of the weights.
+Invariants: logits are divided by the sampler's temperature and are fp32 from there on.
+All uses of the weights go through `PackedPolicy.forward`, where sharding hooks see them.
 """
 
 from __future__ import annotations
@@ -35,9 +27,9 @@ _IN_CACHE, _FEWEST = 2**18, 128
 
 
 class TokenScores(NamedTuple):
-    """[targets] fp32 each: log-probabilities of the targets, and entropies of their distributions if asked for.
+    """[targets] fp32 log-probabilities, and entropies if requested.
 
-    A tuple, because sharding wrappers find the tensors of a module's output only in tuples and the like.
+    Sharding wrappers find tensors only in tuples.
     """
 
     logprobs: Tensor
@@ -45,10 +37,10 @@ class TokenScores(NamedTuple):
 
 
 class PackedPolicy(nn.Module):
-    """A causal language model of transformers (Llama-like) that scores packed micro-batches.
+    """A causal language model of transformers that scores packed micro-batches.
 
     Raises:
-        ConfigError: the model changes its logits in a way that is not built here, or cannot change its attention.
+        ConfigError: the model changes its logits in an unknown way, or attends within chunks.
     """
 
     def __init__(
@@ -69,10 +61,7 @@ class PackedPolicy(nn.Module):
         keep_sequences_apart(causal)
 
     def forward(self, batch: MicroBatch, entropy: EntropyMode = "none", *, plain: bool = False) -> TokenScores:
-        """Return the scores of the micro-batch's targets; ``entropy``: not computed, without gradient, or with it.
-
-        ``plain``: as transformers itself computes them (`_plain_scores`), to compare with.
-        """
+        """Return the targets' scores; ``plain`` uses transformers' own forward pass."""
         if plain:
             return self._plain_scores(batch)
         causal: Any = self.model
@@ -92,9 +81,7 @@ class PackedPolicy(nn.Module):
         )
 
     def _plain_scores(self, batch: MicroBatch) -> TokenScores:
-        """Return the log-probabilities of one sequence by the model's own forward pass: its attention, its positions,
-        all of its logits, in evaluation mode. Nothing of this module is in them but the temperature.
-        """
+        """Return one sequence's log-probabilities by transformers' own forward pass."""
         assert len(batch.cu_seqlens) == 2, "one whole sequence"
         causal: Any = self.model
         training = causal.training
@@ -117,16 +104,16 @@ def token_scores(
     entropy: EntropyMode = "none",
     piece_rows: int | None = None,
 ) -> TokenScores:
-    """Return the scores of targets from hidden states, ``chunk_rows`` of them at a time.
+    """Return the scores of targets.
 
     Args:
-        hidden: [targets, width] hidden states that predict the targets.
+        hidden: [targets, width] states that predict them.
         targets: [targets] token ids.
-        lm_head: hidden states [n, width] to logits [n, vocabulary].
+        lm_head: maps [n, width] to logits [n, vocabulary].
         temperature: the sampler's.
-        chunk_rows: most rows of logits that exist at once.
-        entropy: whether to compute it, and whether gradients flow through it.
-        piece_rows: of these rows, how many are worked on at a time; all where None.
+        chunk_rows: max rows of logits that exist at once.
+        entropy: whether to compute it, and with gradient.
+        piece_rows: rows computed at a time; all if None.
     """
 
     def score(states: Tensor, target_ids: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -154,9 +141,9 @@ def _concatenate(scored: Sequence[tuple[Tensor, Tensor | None]]) -> tuple[Tensor
 
 
 class _Scored(torch.autograd.Function):
-    """Log-probabilities l_t and entropies H from logits z [n, vocabulary], in fp32.
+    """Compute log-probabilities l_t and entropies H from logits z [n, vocabulary].
 
-    With p the probabilities of z / T: dl_t/dz = (1_t - p) / T and dH/dz = -p (log p + H) / T.
+    With p = softmax(z / T): dl_t/dz = (1_t - p) / T and dH/dz = -p (log p + H) / T.
     """
 
     @staticmethod

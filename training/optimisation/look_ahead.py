@@ -1,15 +1,7 @@
-"""Micro-batches collated while those before them are trained on.
+"""Collate micro-batches on a thread of rank 0, a few rounds ahead.
 
-Collating reads every token of the samples, on rank 0, which has them: seconds for a batch of many million tokens. So a
-thread there collates a few rounds ahead of the step, and the step waits for the first alone. With several ranks each
-round is sent when it is taken: rank 0 gathers arrays of 8 bytes a token (`training.optimisation.collating`), and each
-rank makes its own micro-batch of them.
-
-Invariants: what is collated, and in which order it is taken, depends on nothing but samples, packing and ranks. At most
-`LOOK_AHEAD` rounds are made and not taken. A failure of the thread is raised by whoever takes the round, on all ranks
-at the same one. When the taking ends, in whatever way, so has the thread.
-
-Not here: what is done with a micro-batch (`training.optimisation.trainer`).
+Invariants: rounds depend only on samples, packing and ranks; at most `LOOK_AHEAD` wait to be taken.
+A failure is raised where its round is taken; the thread ends with the block.
 """
 
 from __future__ import annotations
@@ -38,15 +30,9 @@ Share = MicroBatch | bytes
 
 
 class Collation:
-    """A minibatch on its way to the ranks (`training.optimisation.distributed.RankRounds`).
+    """A minibatch on its way to the ranks (see `RankRounds`).
 
-    Args:
-        samples: those of all ranks.
-        settings: how they are packed.
-        ranks: how many there are.
-
-    ``shares`` holds, for each rank, the indices of the samples in its micro-batches. An empty micro-batch is made of a
-    sample that does not count.
+    ``shares`` holds the sample indices of each rank's micro-batches; an empty one gets a sample of weight 0.
 
     Raises:
         PackingError: a sample is longer than a micro-batch.
@@ -62,10 +48,10 @@ class Collation:
 
     @contextmanager
     def made(self) -> Iterator[Iterator[list[Share]]]:
-        """Return the rounds, each a share for each rank, made on a thread until the block ends.
+        """Return an iterator over rounds of one share per rank, made on a thread.
 
         Raises:
-            PackingError: by the iterator; samples do not go together.
+            PackingError: by the iterator, if samples do not fit together.
         """
         thread = ThreadPoolExecutor(1, "collation")
         try:
@@ -97,12 +83,7 @@ class Collation:
 
 
 class Arrivals:
-    """A rank's micro-batches on its device, as they come; ``waited_s`` are the seconds that the taking took.
-
-    Args:
-        shares: see `Collation`.
-        device: the rank's.
-    """
+    """Iterate over a rank's micro-batches on its device; ``waited_s`` is the time spent waiting."""
 
     def __init__(self, shares: Iterator[Share], device: torch.device) -> None:
         self._shares, self._device, self.waited_s = shares, device, 0.0

@@ -1,16 +1,9 @@
-"""Adapters of low rank (LoRA, arXiv 2106.09685) in the place of all weights, by peft.
+"""Train low-rank adapters (LoRA, arXiv 2106.09685) in place of all weights, with peft.
 
-Linear layers inside the decoder's layers get two small matrices each, W + alpha / rank * B A, of which A begins random
-by the run's seed and B zero; nothing else is trained. There is no dropout: with it the trainer would score another
-policy than the one that sampled. Whoever gets weights from the trainer (generators, exports, published versions) gets
-whole ones with the adapters added in fp32, so no one there needs to know of them. The adapters alone are written too,
-as peft loads them.
+There is no dropout, so the trainer scores the policy that sampled.
 
-Invariants: before the first step the policy is the model, exactly; frozen weights never change, so a checkpoint holds
-the adapters and their optimiser state alone, and names the model that they belong to. The experts of a mixture (and
-layers of their names), its router, embedding and output layer stay frozen.
-
-Not here: training them (`training.optimisation.trainer`). peft is imported where adapters are asked for.
+Invariants: before the first step the policy equals the model; frozen weights never change.
+A mixture's experts and router, embedding and output layer stay frozen.
 """
 
 from __future__ import annotations
@@ -43,15 +36,14 @@ _OF_EXPERTS = frozenset(("gate", "gate_proj", "up_proj", "down_proj", "w1", "w2"
 
 
 class Adapters:
-    """The adapters of one model, which are added to it here; every other weight is frozen.
+    """The adapters of a model, added to it here; all other weights are frozen.
 
     Args:
-        model: its layers are wrapped by peft's; its class stays what it is.
-        settings: the rank.
-        seed: of the matrices that begin random.
+        model: its linear layers are replaced by peft's.
+        seed: of the random matrices.
 
     Raises:
-        ConfigError: peft is not installed, or cannot adapt this model.
+        ConfigError: peft is missing, or cannot adapt this model.
     """
 
     def __init__(self, model: PreTrainedModel, settings: LoraSettings, seed: int) -> None:
@@ -85,16 +77,11 @@ class Adapters:
         self._config = config
 
     def described(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps of the settings, to be compared when it is gone on from."""
+        """Return the settings that a checkpoint stores."""
         return self.settings.model_dump(mode="json")
 
     def merged(self, name: str, state: Mapping[str, Tensor], whole: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return a tensor of the plain model: that of ``state``, with its adapter added where it has one.
-
-        Args:
-            name: its name in ``state``, the model's state dict with the adapters.
-            whole: makes a tensor of a shard; all ranks call this together.
-        """
+        """Return the tensor with its adapter added, if any; all ranks gather it together with ``whole``."""
         value = whole(state[name])
         stem, base, kind = name.rpartition(_BASE)
         if not base or kind != "weight":
@@ -103,12 +90,7 @@ class Adapters:
         return torch.addmm(value, up, down, alpha=self._scale)
 
     def write(self, folder: Path, tensors: Mapping[str, Tensor], model: PreTrainedModel, base: str) -> None:
-        """Write the adapters as peft loads them: ``PeftModel.from_pretrained(model, folder)``.
-
-        Args:
-            tensors: `adapter_tensors` of the model's state dict, whole.
-            base: the model that they belong to, as the recipe names it.
-        """
+        """Write these whole tensors for ``PeftModel.from_pretrained(model, folder)``; ``base`` names their model."""
         from safetensors.torch import save_file
 
         source = checkpoint_source(model)
@@ -125,7 +107,7 @@ class Adapters:
 
 
 def plain_name(name: str) -> str:
-    """Return the name that a tensor has in the model without adapters."""
+    """Return the tensor's name in the model without adapters."""
     return name.replace(_BASE, ".")
 
 
@@ -135,10 +117,10 @@ def is_adapter(name: str) -> bool:
 
 
 def _targets(model: PreTrainedModel) -> tuple[str, ...]:
-    """Return the names of the linear layers that get adapters: all inside a layer.
+    """Return the names of the linear layers to adapt.
 
     Raises:
-        ConfigError: the model has no such layer.
+        ConfigError: there are none.
     """
     layers = decoder_of(model).layers
     modules = [(name, module) for layer in layers for name, module in layer.named_modules()]

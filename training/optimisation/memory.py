@@ -1,26 +1,16 @@
-"""What a training process needs of its GPU's memory, estimated before a run is started.
+"""Estimate the GPU memory of a training process.
 
-The formula, for P parameters over R ranks (`fully_shard`), bytes:
+For P parameters over R ranks, b bytes a computing number, T tokens, L layers; in bytes:
 
     states      = 16 P / R                      fp32 weights, gradients and AdamW's two moments
-    reference   = b P / R                       only where the KL term is on: its weights; gathered as below, layer by
-                                                layer, but at another time than the policy's
-    gathered    = 3 b (P_layer + P_ends)        a layer gathered, the next one prefetched, its gradient unreduced; the
-                                                root's embedding and output layer stay gathered; b bytes a number
-    head        = 8 P_out                       in bf16 only: the output layer's gradient in fp32, and a chunk's part
-    activations = T (c L d + k (d, heads, f))   T tokens of a micro-batch: with activation checkpointing one input of
-                                                d numbers a layer (c = b) and all of a single layer; without, all of L
-                                                With adapters (`lora`) W is frozen: states = (4 P + 16 P_lora) / R,
-                                                no gradient of a layer is gathered, and no head's is added up
-    logits      = 4 · 4 B                       the B logits that exist at once (`LOGIT_ELEMENTS`), in fp32, with
-                                                their softmax and gradients
+    reference   = b P / R                       a reference or teacher
+    gathered    = b (3 P_layer + 2 P_ends)      two layers and a gradient, and embeddings; none for one rank in fp32
+    head        = 8 P_out                       in bf16: the output layer's fp32 gradient, and a chunk's part of it
+    activations = T (b L d + layer)             without activation checkpointing: T L layer
+    layer       = b (4 d + 3 d_q + 4 d_kv + 4 f) + 8 d
+    logits      = 16 B                          B logits at once, softmax and gradients in fp32
 
-A layer keeps for its backward pass, per token: the inputs of its two norms, of the attention and of its output (4 d and
-the fp32 copies that the norms make, 8 d / b), queries, keys and values (d + 2 d_kv, before and after rotation), the
-gate, the up projection, the activation and their product (4 f).
-
-Invariant: an estimate, not a measurement; fragmentation and the collectives' buffers are the reader's margin (10 %
-here). Attention keeps no tokens x tokens matrix, since it is flash attention.
+With adapters: states = (4 P + 16 P_lora) / R, 2 P_layer gathered, no head.
 """
 
 from __future__ import annotations
@@ -37,10 +27,7 @@ LOGIT_ELEMENTS = 2**26
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """A Llama-like decoder's sizes; ``tie_embeddings``: the output layer is the embedding.
-
-    Example: ``ModelShape(151_936, 1536, 28, 12, 2, 128, 8960, tie_embeddings=True)``
-    """
+    """Sizes of a Llama-like decoder."""
 
     vocab_size: int
     hidden_size: int
@@ -56,7 +43,7 @@ class ModelShape:
         """Return the sizes in a model's `config.json`.
 
         Raises:
-            KeyError: it has no such sizes.
+            KeyError: a size is missing.
         """
         text = config.get("text_config") or config
         heads, hidden = int(text["num_attention_heads"]), int(text["hidden_size"])
@@ -73,19 +60,19 @@ class ModelShape:
 
     @property
     def layer_parameters(self) -> int:
-        """Return the number of parameters of a layer: attention, gated MLP and two norms (biases left out)."""
+        """Return the parameters of a layer, without biases."""
         attention = self.hidden_size * self.head_dim * (2 * self.num_heads + 2 * self.num_kv_heads)
         return attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
 
     def adapter_parameters(self, rank: int) -> int:
-        """Return the number of parameters of adapters of this rank next to linear layers of all layers."""
+        """Return the parameters of adapters of this rank."""
         queries, kv = self.hidden_size + self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
         mlp = self.hidden_size + self.intermediate_size
         return self.num_layers * rank * (2 * queries + 2 * (self.hidden_size + kv) + 3 * mlp)
 
     @property
     def embedding_parameters(self) -> int:
-        """Return the number of parameters of embedding, output layer and last norm."""
+        """Return the parameters of embedding, output layer and last norm."""
         return self.vocab_size * self.hidden_size * (1 if self.tie_embeddings else 2) + self.hidden_size
 
     @property
@@ -104,7 +91,7 @@ MODEL_SHAPES = {
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """Bytes on each GPU, by what they are for."""
+    """Bytes on each GPU by purpose."""
 
     states: float
     reference: float
@@ -115,7 +102,7 @@ class MemoryEstimate:
 
     @property
     def total(self) -> float:
-        """Return the sum in bytes, with 10 % for fragmentation and buffers."""
+        """Return the sum, with 10 % for fragmentation and buffers."""
         return 1.1 * (self.states + self.reference + self.gathered + self.activations + self.logits + self.head)
 
 
@@ -134,12 +121,11 @@ def estimate_memory(
 
     Args:
         ranks: GPUs over which the model is sharded.
-        tokens: room of a micro-batch (`packing.micro_batch_tokens`), at least the longest sequence.
-        checkpointing: `compute.activation_checkpointing`.
-        dtype_bytes: bytes of a computing number, 2 for bf16.
-        logit_elements: logits that exist at once.
-        reference: whether `objective.kl_coef` is on.
-        lora_rank: `lora.rank`; 0 where all weights are trained.
+        tokens: of a micro-batch.
+        checkpointing: of activations.
+        dtype_bytes: bytes of a computing number.
+        reference: whether there is a reference or teacher.
+        lora_rank: 0 if all weights are trained.
     """
     kv = shape.num_kv_heads * shape.head_dim
     queries = shape.num_heads * shape.head_dim
@@ -171,7 +157,7 @@ def estimate_memory(
 def memory_table(
     lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32), lora_rank: int = 0
 ) -> str:
-    """Return the estimates for `MODEL_SHAPES` as Markdown, GiB a GPU, with activation checkpointing in bf16."""
+    """Return Markdown of estimates for `MODEL_SHAPES`, in GiB per GPU."""
     lines = [
         "| model | GPUs | " + " | ".join(f"{length:,} tokens" for length in lengths) + " |",
         "|---|---|" + "---|" * len(lengths),

@@ -1,11 +1,6 @@
-"""The policy under training as a Hugging Face causal language model: loaded, and published in a folder.
+"""Load causal language models, and publish trained ones for transformers and vLLM.
 
-A published folder holds what ``save_pretrained`` writes (safetensors, config, generation config), the tokenizer, how a
-trained model is asked (`curation.prompts.asked`), and a mark, ``DONE.json``, with the revision: a hash of weights and
-tokenizer. It is written under another name, flushed and renamed, so a folder with a mark is whole, also after kill -9.
-transformers and vLLM load it as it is.
-
-Not here: sharding over GPUs and checkpoints of a training run, which also hold the optimizer.
+Invariant: a folder is flushed and then renamed, so one with ``DONE.json`` is complete, also after kill -9.
 """
 
 from __future__ import annotations
@@ -51,14 +46,10 @@ def load_model(
     attention: AttentionImplementation = "sdpa",
     training: bool = False,
 ) -> PreTrainedModel:
-    """Return the causal language model of a local folder, on ``device``, in evaluation mode unless ``training``.
-
-    Weights stored in another ``dtype`` are converted while loading. Of a model that also sees or hears, it is the text
-    part; `save_model` writes the whole again. On the device ``meta`` its tensors have shapes and no memory.
+    """Return the causal language model of a local folder, or the text part of a multimodal one.
 
     Raises:
-        PolicyError: the folder holds no model that transformers can load; or for training one whose weights are
-            quantised or not finite numbers.
+        PolicyError: transformers cannot load it; or, for training, its weights are quantised or not finite.
     """
     from transformers.utils.logging import disable_progress_bar
 
@@ -88,25 +79,21 @@ def _require_finite(model: PreTrainedModel, folder: Path) -> None:
 
 
 def checkpoint_layers(model: PreTrainedModel) -> None:
-    """Let each layer keep its input alone, and compute the rest again in the backward pass."""
+    """Let each layer keep only its input for the backward pass."""
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def _own_memory(model: PreTrainedModel) -> None:
-    """Take the weights out of the file that they were mapped from.
-
-    Where nothing had to be converted, parameters are pages of the file: whoever overwrites it in place (``cp``) changes
-    the weights of a running process, even those that were trained meanwhile. Tied weights stay tied.
-    """
+    """Copy weights out of the mapped file, which may be overwritten; tied weights stay tied."""
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.data = tensor.data.clone()
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of a local model folder.
+    """Return the tokenizer of a model's folder.
 
     Raises:
-        PolicyError: the folder holds no tokenizer, or one without a chat template.
+        PolicyError: there is none, or it has no chat template.
     """
     from transformers import AutoTokenizer
 
@@ -123,7 +110,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def require_model(folder: Path) -> None:
-    """Raise PolicyError unless the folder looks like a Hugging Face model."""
+    """Raise PolicyError unless the folder has a config.json."""
     if not (folder / "config.json").is_file():
         raise PolicyError(f"{folder}: no model here (config.json is missing); give the folder of a downloaded model")
 
@@ -137,13 +124,14 @@ def save_model(
     extra_files: Mapping[str, str] | None = None,
     state: Mapping[str, torch.Tensor] | None = None,
 ) -> str:
-    """Write the model as ``folder`` and return its revision, as `curation.policies.checkpoints` computes it.
+    """Write the model under its checkpoint's class and names, with untrained tensors; return its revision.
 
-    It has the class and the names of the checkpoint that the model was loaded from, and all of it that is not trained.
-    ``asked`` is the table under whose prompt it was trained, which the folder then carries (`curation.prompts.asked`).
-    ``extra_files`` are further files, name to content. ``state`` is written in place of the model's own weights, where
-    those are sharded; its names are those on disk (`training.optimisation.checkpoint_names`). A folder of that name is
-    replaced: for an instant it is away, so a reader that must never miss a step publishes under a new name each time.
+    An existing folder is replaced and briefly missing.
+
+    Args:
+        asked: the model's table in the recipe; its prompt goes into the folder.
+        extra_files: name to content.
+        state: tensors, named as on disk, in place of the model's own.
     """
     from transformers.utils.logging import disable_progress_bar
 
@@ -170,7 +158,7 @@ def save_model(
 
 
 def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
-    """Copy the settings of what turns images and sound into input, which the text model does not have."""
+    """Copy a multimodal model's processor settings, which its text part lacks."""
     source = checkpoint_source(model)
     if source is not None and source.whole is not None:
         for name in _PROCESSORS:
@@ -179,10 +167,10 @@ def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
 
 
 def published_revision(folder: Path) -> str:
-    """Return the revision that the folder's mark holds.
+    """Return the revision in the folder's mark.
 
     Raises:
-        StoreError: there is no mark, or none that can be read: the folder is not whole.
+        StoreError: it cannot be read, so the folder may be incomplete.
     """
     try:
         return str(json.loads((folder / MARK).read_text(encoding="utf-8"))["revision"])

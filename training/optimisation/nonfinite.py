@@ -1,7 +1,4 @@
-"""Why a gradient is no finite number, from the step's own statistics, so that the advice fits the cause.
-
-Impossible log-probabilities of the generator do not come here: they are left out (`training.rollouts.impossible`).
-"""
+"""Explain a gradient that is not finite from the step's statistics."""
 
 from __future__ import annotations
 
@@ -15,14 +12,7 @@ _FAR = math.exp(10)
 
 
 def nonfinite_gradient(step: int, norm: float, loss: float, statistics: Mapping[str, Measure]) -> str:
-    """Return the sentence for an optimiser step whose gradient has this norm: what was seen, and what to do.
-
-    Args:
-        step: the optimiser steps taken before.
-        norm: the gradient's, infinite or NaN.
-        loss: the minibatch's.
-        statistics: the step's, those of `policy_statistics` among them.
-    """
+    """Return an error message with the likely cause; ``statistics`` must include `policy_statistics`."""
     begin = f"optimiser step {step}: the gradient's norm is {norm}"
     if not math.isfinite(statistics["kl_generator"].value):
         if step == 0:

@@ -1,7 +1,4 @@
-"""The gradient of the output layer's weights where a model computes in bf16: added up in fp32 over chunks of logits.
-
-autograd would round the sum to bf16 after each of some hundred chunks, and lose what is small next to it.
-"""
+"""Add up the output layer's weight gradient in fp32 over chunks, since a bf16 sum loses small parts."""
 
 from __future__ import annotations
 
@@ -14,10 +11,9 @@ from torch.nn import functional
 
 
 def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
-    """Return the layer as a function whose weight gradient is added up in fp32 over its calls, and rounded once.
+    """Return the layer with its weight gradient added up in fp32, and rounded once.
 
-    Values are the layer's own. The sum takes 4 bytes a number while the backward pass runs, and a call's part as many.
-    None where there is nothing to do: no gradient is asked for, weights are fp32, or the layer is no plain linear one.
+    None if no gradient is needed, weights are fp32, or the layer is not linear.
     """
     plain = isinstance(head, nn.Linear) and head.weight.dtype != torch.float32
     if not plain or not head.weight.requires_grad or not torch.is_grad_enabled():
@@ -36,13 +32,13 @@ def accumulating_head(head: Any) -> Callable[[Tensor], Tensor] | None:
 
 
 class _Gradient:
-    """The gradient of a weight so far: [out, in] in fp32, None before the first call's part."""
+    """A weight's gradient so far, [out, in] in fp32."""
 
     def __init__(self) -> None:
         self.total: Tensor | None = None
 
     def add(self, of_logits: Tensor, states: Tensor) -> None:
-        """Add a call's part, from the gradient of its logits [n, out] and its states [n, in], both as they are."""
+        """Add a call's part, from its logits' gradient [n, out] and states [n, in]."""
         if of_logits.device.type == "cuda":  # tensor cores multiply bf16, and add up in fp32
             part = torch.mm(of_logits.t(), states, out_dtype=torch.float32)
         else:
@@ -51,7 +47,7 @@ class _Gradient:
 
 
 class _Collected(torch.autograd.Function):
-    """The weight as it is; its gradient is what was added up, once all calls have had their backward pass."""
+    """Return the weight unchanged; its gradient is the sum over all calls."""
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, gradient: _Gradient) -> Tensor:
@@ -66,7 +62,7 @@ class _Collected(torch.autograd.Function):
 
 
 class _Linear(torch.autograd.Function):
-    """Logits = states times weights; the weight's part of the gradient goes to `_Gradient`, not to autograd."""
+    """Compute states times weights; add the weight's gradient to `_Gradient`."""
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, gradient: _Gradient) -> Tensor:

@@ -1,19 +1,7 @@
-"""Sequences into micro-batches of a fixed number of tokens (paper, section 3, "trainer optimization").
+"""Pack sequences into micro-batches of a fixed number of tokens (paper, section 3).
 
-A minibatch is a fixed number of rollouts, hence of varying tokens. It is cut greedily: sequences by descending length,
-each into the first micro-batch with room, else into a new one (first-fit decreasing).
-
-The rollouts of a group have one prompt. The model reads it once in a micro-batch, and all of its responses there go on
-from that copy: only the attention sees whole sequences (`MicroBatch.unrolled`). `plan_micro_batches` keeps groups
-together where that pays. Room is measured in whole sequences, since that is what the attention holds.
-
-Invariants: a sequence is never split; every sample is in exactly one micro-batch; within a micro-batch sequences are
-one after another, positions start at 0 in each, and `MicroBatch.cu_seqlens` tells the attention where they end. There
-are no padding tokens: "padding" is the room that stays empty, which a trainer with fixed shapes would fill.
-
-Not here: how samples become a micro-batch's tensors (`training.optimisation.collating`), which rank gets which
-(`training.optimisation.balancing`), the attention that keeps sequences apart (`training.optimisation.attention`), the
-forward pass (`training.optimisation.logprobs`).
+Invariant: sequences are adjacent and never split, each sample is in one micro-batch, positions start at 0 in each, and
+there are no padding tokens.
 """
 
 from __future__ import annotations
@@ -38,22 +26,18 @@ class PackingError(GoldilocksError):
 class TrainingSample:
     """One rollout as the trainer sees it.
 
-    ``generator_logprobs`` are those under which the generator drew the tokens of ``response_ids``; ``advantage`` and
-    ``token_weight`` (`training.objectives.base.GroupCredit`) are those of the whole minibatch. ``mask`` is False for
-    response tokens that are not trained on; None trains on all. ``generator_logprobs`` is None where no one knows them,
-    as of an attempt that was recorded elsewhere. ``on_policy`` says
-    whether all tokens were drawn with the trainer's present weights, None where that is not known. ``group`` is the
-    number of its group. With ``max_distance`` it weighs nothing where the policy's and the reference's
-    log-probabilities differ by more than so many nats a token; an objective's second pass finds that.
-    ``reward`` is its total; ``value`` is its problem's before the step, None where there is none.
-    A teacher scores the response after ``teacher_prompt_ids``, None where it is not asked; ``teacher_logprobs`` are its
-    answer. The last ``answer_tokens`` of the response are a reference text that no one drew: they have no
-    ``generator_logprobs``, and weigh ``answer_weight``.
+    Attributes:
+        generator_logprobs: of the drawn response tokens; None if unknown.
+        advantage, token_weight: see `training.objectives.base.GroupCredit`.
+        mask: False for untrained response tokens; None trains on all.
+        on_policy: whether all tokens were drawn with the current weights; None if unknown.
+        max_distance: max mean difference to the reference, in nats per token; a sample beyond it weighs nothing.
+        answer_tokens: number of last response tokens that are a reference text, which was not drawn.
+        value: its problem's before the step, if any.
+        teacher_prompt_ids: prompt after which a teacher scores the response, if it does.
 
     Raises:
-        PackingError: the parts do not fit together, or no token can be drawn with a log-probability that counts.
-
-    Example: ``TrainingSample([5, 6], [7, 2], generator_logprobs=[-0.1, -1.2], advantage=1.0, token_weight=0.25)``
+        PackingError: lengths do not match, or an unmasked token has an impossible log-probability.
     """
 
     prompt_ids: Sequence[int]
@@ -100,12 +84,10 @@ class TrainingSample:
 
 @dataclass(frozen=True, slots=True)
 class MicroBatch:
-    """Packed sequences: [tokens] what the model reads, [targets] the response tokens it is scored on.
+    """Packed sequences: [tokens] that the model reads, and [targets], the response tokens to score.
 
-    ``sequence_index`` numbers the micro-batch's own sequences from 0; ``sample_indices`` states which sample each was.
-    Where sequences share a prompt, its tokens are read once, with its first sequence. ``unrolled`` then finds every
-    token of all whole sequences, one after another, among those that are read, and ``packed`` the read ones among
-    these; both are None where nothing is shared, and the two orders are the same.
+    A shared prompt is read once: ``unrolled`` then maps the tokens of whole sequences to the tokens read, and
+    ``packed`` maps back; else both are None.
     """
 
     input_ids: Tensor  # [tokens] int64
@@ -135,7 +117,7 @@ class MicroBatch:
         return len(self.input_ids)
 
     def to(self, device: torch.device | str) -> MicroBatch:
-        """Return this micro-batch on another device; a GPU copies it from pinned memory, and no one waits for that."""
+        """Return a copy on another device; to a GPU it is asynchronous."""
         pinned = torch.device(device).type == "cuda" and self.input_ids.device.type == "cpu"
         moved: dict[str, Any] = {
             field.name: (value.pin_memory() if pinned else value).to(device, non_blocking=True)
@@ -146,13 +128,10 @@ class MicroBatch:
 
 
 def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSettings) -> list[list[int]]:
-    """Return the indices of the samples in each micro-batch: each placed by itself, or all of a prompt together.
-
-    Together the model reads fewer tokens, but larger pieces leave more room empty. The plan with the smaller product
-    of micro-batches and tokens read is taken. Where ``settings.single``, each sample has a micro-batch of its own.
+    """Return each micro-batch's sample indices, with shared prompts together if that costs less.
 
     Raises:
-        PackingError: see `first_fit_decreasing`.
+        PackingError: a sample is longer than a micro-batch.
     """
     lengths = [sample.length for sample in samples]
     separate = first_fit_decreasing(lengths, settings)
@@ -176,19 +155,16 @@ def plan_micro_batches(samples: Sequence[TrainingSample], settings: PackingSetti
 
 
 def model_tokens(samples: Sequence[TrainingSample], indices: Sequence[int]) -> int:
-    """Return how many tokens the model reads of these samples in one micro-batch: all responses, each prompt once."""
+    """Return how many tokens the model reads of these samples in one micro-batch."""
     prompts = {tuple(samples[index].prompt_ids) for index in indices}
     return sum(map(len, prompts)) + sum(len(samples[index].response_ids) for index in indices)
 
 
 def first_fit_decreasing(lengths: Sequence[int], settings: PackingSettings) -> list[list[int]]:
-    """Return the indices of the sequences in each micro-batch; O(n log n).
-
-    Equal lengths keep their order, so equal inputs are packed equally. A sequence longer than
-    ``settings.micro_batch_tokens`` is refused.
+    """Return each micro-batch's sequences; equal lengths keep their order.
 
     Raises:
-        PackingError: a sequence is longer than that.
+        PackingError: a sequence is longer than ``settings.micro_batch_tokens``.
 
     Example: with room for 5, lengths ``[2, 3, 1, 4]`` become ``[[3, 2], [1, 0]]``.
     """
@@ -228,9 +204,6 @@ def padding_share(micro_batches: Sequence[Sequence[int]], lengths: Sequence[int]
 
 
 def concatenated_ranges(starts: Tensor, counts: Tensor) -> Tensor:
-    """Return whole numbers from each start upwards, as many as its count, one run after another.
-
-    Example: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``.
-    """
+    """Return ranges concatenated: starts ``[5, 0]`` and counts ``[2, 3]`` give ``[5, 6, 0, 1, 2]``."""
     before = counts.cumsum(0) - counts
     return (starts - before).repeat_interleave(counts) + torch.arange(int(counts.sum()), device=counts.device)

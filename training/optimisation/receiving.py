@@ -1,13 +1,6 @@
-"""Weights that one rank reads and all get, a module at a time, while a model is being sharded.
+"""Send rank 0's weights to all ranks, a module at a time, while a model is sharded.
 
-Rank 0 holds the model; the others hold its modules with tensors that have no memory (device ``meta``). Rank 0 first
-states which tensors there are, which of them are one under several names, and their types; then they travel module by
-module, on the device that computes. What is sharded already does not travel.
-
-Invariants: all ranks take part in the same order, which is rank 0's; ranks whose models differ end with a sentence
-before the first tensor travels, so that none waits for one that never comes.
-
-Not here: what is sharded, and when (`training.optimisation.sharding`).
+Invariants: all ranks take part in rank 0's order; different models fail before the first tensor is sent.
 """
 
 from __future__ import annotations
@@ -27,7 +20,7 @@ from training.optimisation.distributed import DistributedContext
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A tensor of rank 0's; ``number`` is the same where it is the same tensor."""
+    """A tensor of rank 0's; tied tensors share a ``number``."""
 
     number: int
     shape: tuple[int, ...]
@@ -37,14 +30,13 @@ class _Announced:
 
 
 class WeightReceiver:
-    """Gives all ranks the tensors that rank 0 has; every rank makes one, at the same time.
+    """Sends rank 0's tensors to all ranks; all ranks create one together.
 
     Args:
-        root: the whole model, on rank 0 with its weights, on the others without.
-        ranks: the processes.
+        root: the whole model, on ``meta`` except on rank 0.
 
     Raises:
-        PolicyError: this rank's model has other tensors than rank 0's.
+        PolicyError: this rank's model has other tensors.
     """
 
     def __init__(self, root: nn.Module, ranks: DistributedContext) -> None:
@@ -64,10 +56,7 @@ class WeightReceiver:
             )
 
     def receive(self, module: nn.Module) -> None:
-        """Give all ranks the tensors of a module of the model, but for those that are sharded already.
-
-        Tied parameters stay tied. All ranks call it for the same module at the same time.
-        """
+        """Send a module's unsharded tensors from rank 0, still tied; all ranks call it together."""
         given: dict[int, Tensor] = {}
         for name, holder, key in _places(module, self._names[id(module)]):
             if isinstance(holder[key], DTensor):
@@ -78,7 +67,7 @@ class WeightReceiver:
             holder[key] = given[one.number]
 
     def _travelled(self, value: Tensor, announced: _Announced) -> Tensor:
-        """Return rank 0's tensor, on the device that computes; there it is ``value`` itself."""
+        """Return rank 0's tensor on the computing device."""
         if self._ranks.is_rank_zero:
             value.data = value.detach().to(self._ranks.device).contiguous()
             dist.broadcast(value.detach(), src=0)
@@ -104,10 +93,7 @@ def _announcement(root: nn.Module) -> dict[str, _Announced]:
 
 
 def _places(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield where tensors are in a module: their names, and the dictionaries and keys that hold them.
-
-    Also those that a family keeps as a plain attribute.
-    """
+    """Yield the name, holding dictionary and key of each tensor, plain attributes included."""
     for module_name, module in root.named_modules(prefix=prefix):
         for holder in (module._parameters, module._buffers, vars(module)):
             for key in [key for key, value in holder.items() if isinstance(value, Tensor)]:

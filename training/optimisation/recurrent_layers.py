@@ -1,12 +1,6 @@
-"""Layers that carry a state from token to token, over packed sequences: each sequence begins with an empty state.
+"""Keep packed sequences apart in layers that carry a state from token to token.
 
-Linear attention, short convolutions and state-space layers read a packed row as one long sequence, and what they carry
-leaks from each sequence into the next. `keep_sequences_apart` gives those that it knows the sequences of a micro-batch
-side by side instead, as a batch of nearly equal lengths, by the same calls as the attention (`AttentionCalls`): exact
-with whatever kernel they use. A model with layers that it does not know is trained one sequence per micro-batch
-(`packing.single`).
-
-Invariants: such a layer refuses to run without the boundaries, which reach it as they reach the attention.
+Invariant: such a layer refuses to run without boundaries.
 """
 
 from __future__ import annotations
@@ -33,7 +27,7 @@ _KNOWN = frozenset({"linear_attention", "conv", "mamba", "hybrid"})
 
 
 def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[PackingSettings, str | None]:
-    """Return how sequences of this model are packed, and a sentence where that is not as the recipe states."""
+    """Return this model's packing, and a sentence if it differs from ``settings``."""
     config: Any = model.config
     kinds = set(getattr(config, "layer_types", None) or ())
     known = any(_mixers(layer) for layer in _layers(model)) and not carries_state({"layer_types": [*kinds - _KNOWN]})
@@ -46,7 +40,7 @@ def packing_for(model: PreTrainedModel, settings: PackingSettings) -> tuple[Pack
 
 
 def keep_sequences_apart(model: PreTrainedModel) -> int:
-    """Let layers that carry a state begin anew with each sequence of a packed row; return how many there are."""
+    """Reset layers that carry a state at each packed sequence; return their number."""
     count = 0
     for layer in _layers(model):
         for mixer in _mixers(layer):
@@ -59,7 +53,7 @@ def keep_sequences_apart(model: PreTrainedModel) -> int:
 
 @contextmanager
 def as_transformers_has_them(model: PreTrainedModel) -> Iterator[None]:
-    """Let these layers read a row as transformers has it, one sequence, for the time being."""
+    """Restore these layers' own forward pass within the block."""
     changed = [mixer for layer in _layers(model) for mixer in _mixers(layer) if isinstance(mixer.forward, _Apart)]
     forwards = [mixer.forward for mixer in changed]
     for mixer, apart in zip(changed, forwards, strict=True):
@@ -80,7 +74,7 @@ def _mixers(layer: nn.Module) -> list[Any]:
 
 
 class _Apart:
-    """A layer's forward pass over packed rows. The layer around it is told the boundaries, and tells them here."""
+    """A layer's forward pass over packed rows."""
 
     def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
         self.whole = forward

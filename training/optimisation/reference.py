@@ -1,17 +1,6 @@
-"""The reference policy of an objective that needs one: log-probabilities of the tokens that are trained on.
+"""Score micro-batches with an objective's reference policy, by the policy's own code.
 
-It scores the same packed micro-batches with the same code (`PackedPolicy`), at the sampler's temperature, without
-gradient: its logits exist in chunks only, and it keeps no activations. Over several ranks its weights are sharded as
-the policy's are, in the computing type; a layer is gathered while it computes and let go after.
-
-It is frozen, or with ``ema`` follows the policy: after every optimiser step its weights are ema · its own and
-(1 - ema) · the policy's, in fp32, and every checkpoint holds them.
-
-Invariants: frozen weights never change; a run that is resumed has the same reference (`ReferencePolicy.revision`, held
-in every checkpoint). Before the first step of a run whose reference is its initial model, both give exactly the same.
-
-Where the objective needs none (`training.objectives.base.ObjectiveNeeds`), as in the paper, there is no such model, and
-nothing here is called. Not here: what an objective makes of it.
+Invariant: a resumed run has the same reference (`ReferencePolicy.revision`), which without ``ema`` never changes.
 """
 
 from __future__ import annotations
@@ -33,15 +22,12 @@ from training.recipe import TrainRecipe
 
 
 class ReferencePolicy:
-    """A frozen model, or a mean of the policy's past, on every rank.
+    """A frozen model, or a moving average of the policy, on every rank.
 
     Args:
-        folder: where it is.
-        recipe: temperature, packing, precision.
-        ranks: the processes over which it is sharded.
-        vocabulary: tokens that the policy knows; the reference must know the same. None: a teacher's, whose
-            tokenizer was compared.
-        ema: how much of itself it keeps after a step; None: all, for ever.
+        recipe: temperature, precision.
+        vocabulary: size of the policy's; None skips the check.
+        ema: share of its own weights kept at each step; None: frozen.
 
     Raises:
         PolicyError: there is no model in the folder.
@@ -73,7 +59,7 @@ class ReferencePolicy:
 
     @torch.no_grad()
     def follow(self, policy: torch.nn.Module) -> None:
-        """Take a step towards the policy; all ranks call it together, after the optimiser's."""
+        """Move towards the policy after an optimiser step; all ranks call it together."""
         if self.ema is None:
             return
         own = dict(self.policy.named_parameters())
@@ -82,6 +68,6 @@ class ReferencePolicy:
 
     @torch.no_grad()
     def logprobs(self, micro_batch: MicroBatch) -> Tensor:
-        """Return [targets] fp32 log-probabilities of the micro-batch's targets; all ranks call it together."""
+        """Return [targets] fp32 log-probabilities; all ranks call it together."""
         scored: Tensor = self.policy(micro_batch).logprobs
         return scored

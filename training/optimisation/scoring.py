@@ -1,10 +1,4 @@
-"""Log-probabilities of given responses by the policy in training, as a step or as transformers alone computes them.
-
-For the checks at load and for held-out texts. Ranks share the work as in a step.
-
-Invariants: nothing here changes the policy for good: `PolicyScorer.flip_weights` called twice leaves every bit as it
-was, and weights that FSDP gathered for a forward pass are given up after it.
-"""
+"""Compute log-probabilities of given responses."""
 
 from __future__ import annotations
 
@@ -26,14 +20,12 @@ _FLIPPED = 53
 
 
 class PolicyScorer:
-    """Scores responses without gradient. Every rank has one; rank 0 calls, the others follow by `tasks`.
+    """Scores responses without gradient; every rank has one, rank 0 calls, the others run its `tasks`.
 
     Args:
-        policy: sharded or not; in training, or a frozen teacher.
-        ranks: the processes.
-        packing: how sequences are packed.
+        policy: the policy in training, or a frozen teacher.
         temperature: the sampler's.
-        name: begins the names of its tasks, since one trainer may have two scorers.
+        name: prefix of its tasks' names.
     """
 
     def __init__(
@@ -59,12 +51,12 @@ class PolicyScorer:
         temperature: float | None = None,
         plain: bool = False,
     ) -> list[Tensor]:
-        """Return [response] fp32 log-probabilities of each sample's response.
+        """Return [response] fp32 log-probabilities of each sample.
 
         Args:
             samples: only their tokens count.
-            packing, temperature: where not the trainer's.
-            plain: each sequence alone by the model's own forward pass (see `PackedPolicy.forward`).
+            packing, temperature: in place of the trainer's.
+            plain: score each sequence alone by transformers' own forward pass.
         """
         settings = packing or self.packing
         room = max([settings.micro_batch_tokens, *(sample.length for sample in samples)])
@@ -77,15 +69,15 @@ class PolicyScorer:
         return [logprobs[index] for index in range(len(samples))]
 
     def flip_weights(self) -> None:
-        """Turn the sign of some columns of every weight; a second call undoes it, to the bit.
+        """Flip the sign of some columns of every weight, to test whether new weights arrive.
 
-        That makes another model and costs no memory: it shows whether new weights reach whoever should have them.
+        Invariant: a second call restores every bit.
         """
         self._ranks.run_on_all_ranks(f"{self._name}_flip_weights", self.tasks, None, None)
 
     @torch.no_grad()
     def _logprobs(self, shares: Iterator[Share], value: tuple[float, bool]) -> dict[int, Tensor]:
-        """Return the log-probabilities of each sample's response, of all ranks, on rank 0."""
+        """Return on rank 0 all ranks' log-probabilities by sample."""
         temperature, plain = value
         before, self._policy.temperature = self._policy.temperature, temperature
         logprobs: dict[int, Tensor] = {}

@@ -1,7 +1,4 @@
-"""A minibatch on its way through an objective's second pass: samples and their sums in, samples with new weights out.
-
-Not here: how the sums are made (`training.optimisation.trainer`), and what an objective makes of them.
-"""
+"""Give samples the weights of an objective's second pass."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from training.optimisation.packing import TrainingSample
 
 
 def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) -> ScoredGroups:
-    """Return what a second pass is given of a minibatch whose samples have these sums."""
+    """Return the second pass's input for samples with these sums."""
     values = [math.nan if one.value is None else one.value for one in samples]
     return ScoredGroups(
         torch.tensor([one.advantage for one in samples], dtype=torch.float64),
@@ -28,7 +25,7 @@ def scored_groups(samples: Sequence[TrainingSample], sums: Mapping[int, float]) 
 
 
 def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made: GroupWeights) -> list[TrainingSample]:
-    """Return the samples with a second pass's weights; those too far from the reference weigh nothing."""
+    """Return the samples with new weights; those too far from the reference weigh nothing."""
     texts = [0.0] * len(samples) if made.answer_weights is None else made.answer_weights.tolist()
     far = [
         one.max_distance is not None and abs(sums[place]) > one.max_distance * len(one.response_ids)
@@ -41,7 +38,7 @@ def reweighed(samples: Sequence[TrainingSample], sums: Mapping[int, float], made
 
 
 def far_share(samples: Sequence[TrainingSample]) -> Measure:
-    """Return which share of the stored samples of a minibatch weigh nothing, after the second pass; NaN of none."""
+    """Return the share of stored samples that weigh nothing after the second pass, or NaN."""
     weighs = [one.token_weight > 0 for one in samples if one.max_distance is not None]
     share = weighs.count(False) / len(weighs) if weighs else math.nan
     return Measure("mean", share, float(len(weighs)))

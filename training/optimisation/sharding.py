@@ -1,7 +1,4 @@
-"""Weights over ranks with FSDP2: the policy in training and the frozen reference are sharded by the same rule.
-
-Not here: the processes themselves (`training.optimisation.distributed`).
-"""
+"""Shard a policy over ranks with FSDP2."""
 
 from __future__ import annotations
 
@@ -23,11 +20,11 @@ def shard(
     keep_ends: bool = True,
     received: bool = False,
 ) -> None:
-    """Shard each layer, and the policy as root, with FSDP2; fp32 weights, computing in ``dtype``.
+    """Shard each layer, and the policy as root, to compute in ``dtype``.
 
-    ``keep_ends``: embedding and output layer stay
-    gathered after the forward pass, for the backward pass. ``received``: rank 0 alone has the weights, and the others
-    get them layer by layer, so that none of them ever holds more than a layer, or embedding and output layer, in whole.
+    Args:
+        keep_ends: keep embedding and output layer gathered for the backward pass.
+        received: only rank 0 has the weights; the others get them layer by layer.
     """
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard

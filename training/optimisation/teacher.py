@@ -1,4 +1,4 @@
-"""A frozen teacher that scores the student's own rollouts, each after a prompt of its own, before a step."""
+"""Score a student's rollouts with a frozen teacher."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from training.optimisation.scoring import PolicyScorer
 
 
 class Teacher:
-    """A policy that is asked about some samples of each minibatch. Every rank has one; rank 0 calls."""
+    """A frozen policy that scores some samples of each minibatch; only rank 0 calls it."""
 
     def __init__(
         self, policy: ReferencePolicy, ranks: DistributedContext, packing: PackingSettings, temperature: float
@@ -26,11 +26,11 @@ class Teacher:
 
     @property
     def tasks(self) -> Mapping[str, RankTask]:
-        """Return what the other ranks do for it."""
+        """Return the other ranks' tasks."""
         return self._scorer.tasks
 
     def scored(self, samples: Sequence[TrainingSample]) -> list[TrainingSample]:
-        """Return the samples with the teacher's log-probabilities of those that name a prompt for it."""
+        """Return the samples, with the teacher's log-probabilities for those with a teacher's prompt."""
         made = list(samples)
         asked = [place for place, one in enumerate(samples) if one.teacher_prompt_ids is not None]
         posed = [replace(samples[place], prompt_ids=samples[place].teacher_prompt_ids or ()) for place in asked]
@@ -40,7 +40,7 @@ class Teacher:
 
 
 def require_same_tokens(teacher: Path, student: Path) -> None:
-    """Refuse a teacher that reads other tokens than the student writes.
+    """Refuse a teacher with other tokens than the student's.
 
     Raises:
         ConfigError: the tokenizers differ.

@@ -1,12 +1,4 @@
-"""The text model inside a checkpoint that holds more: Mistral3, Gemma3 and others that also see or hear.
-
-Such a checkpoint is loaded as what it is; its decoder and output layer are set into the causal language model of the
-decoder's own family, which is what is trained and sampled, and the rest is let go. `whole_model` is what remains of it:
-the class, the configuration and the names under which a trained model is saved
-(`training.optimisation.checkpoint_names`).
-
-Also here: what a causal language model does to its logits after the output layer.
-"""
+"""Take the text model out of a larger one, such as Mistral3 or Gemma3."""
 
 from __future__ import annotations
 
@@ -33,12 +25,12 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 
 
 def load_causal_model(folder: Path, dtype: torch.dtype, attention: str, *, empty: bool = False) -> PreTrainedModel:
-    """Return the causal language model of a folder, or the text part of a larger one; fp32 only of what it holds.
+    """Return the causal language model of a folder, or the text part of a larger model.
 
-    ``empty``: its tensors have no memory (device ``meta``), and nothing is read but the configuration and their names.
+    With ``empty`` its tensors have no memory.
 
     Raises:
-        PolicyError: tensors are missing, or there is no causal language model of the text part's family.
+        PolicyError: tensors are missing, or transformers lacks a class for it.
     """
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -60,7 +52,7 @@ def load_causal_model(folder: Path, dtype: torch.dtype, attention: str, *, empty
 
 
 def _read(kind: Any, folder: Path, dtype: torch.dtype, attention: str) -> PreTrainedModel:
-    """Return the folder's model of this class with its weights.
+    """Return the folder's model of this class.
 
     Raises:
         PolicyError: tensors are missing.
@@ -77,12 +69,12 @@ def _read(kind: Any, folder: Path, dtype: torch.dtype, attention: str) -> PreTra
 
 
 def decoder_of(model: PreTrainedModel) -> Any:
-    """Return the stack of layers of a causal language model, which makes hidden states."""
+    """Return the stack of layers that computes hidden states."""
     return model.get_decoder()
 
 
 def active_parameters(model: PreTrainedModel) -> int:
-    """Return how many parameters compute a token: of a mixture's experts, those that one token is given."""
+    """Return how many parameters compute a token; of experts only the chosen count."""
     chosen = int(getattr(model.config, "num_experts_per_tok", None) or 0)
     total = 0
     for name, value in model.named_parameters():
@@ -92,13 +84,13 @@ def active_parameters(model: PreTrainedModel) -> int:
 
 
 def logits_of(model: PreTrainedModel, head: Callable[[Tensor], Tensor] | None = None) -> Callable[[Tensor], Tensor]:
-    """Return the map from hidden states to logits: the output layer, and what the family does after it.
+    """Return the map from hidden states to logits, with changes after the output layer.
 
     Args:
-        head: what computes in the place of the model's output layer; that layer itself where None.
+        head: replaces the output layer.
 
     Raises:
-        ConfigError: the model changes its logits in a way that is not known.
+        ConfigError: the model changes its logits in an unknown way.
     """
     layer: Callable[[Tensor], Tensor] = head or model.get_output_embeddings()
     config: Any = model.config
@@ -148,7 +140,7 @@ def _knows_sdpa(config: Any) -> bool:
 
 
 def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrainedModel:
-    """Return a causal language model made of the decoder and the output layer of a larger model."""
+    """Return a causal language model of a larger model's decoder and output layer."""
     from transformers import AutoModelForCausalLM
 
     decoder, head = whole.get_decoder(), whole.get_output_embeddings()
@@ -173,7 +165,7 @@ def _text_part(whole: PreTrainedModel, folder: Path, attention: str) -> PreTrain
 
 
 def _keep_only(module: nn.Module, kept: set[int]) -> bool:
-    """Let go of all submodules that neither are kept nor hold what is; return whether the module does either."""
+    """Remove submodules outside ``kept``; return whether the module stays."""
     if id(module) in kept:
         return True
     holds = {name: _keep_only(child, kept) for name, child in module.named_children()}

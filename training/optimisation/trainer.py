@@ -1,13 +1,8 @@
-"""Optimiser steps: samples in, new weights out, on one process or sharded over many with FSDP2.
+"""Take optimiser steps on one process, or sharded over several with FSDP2.
 
-A minibatch is packed into micro-batches, dealt to the ranks, and its gradients accumulated; then they are clipped by
-their global norm and AdamW takes one step. Weights, gradients and optimiser state are fp32; with ``dtype = bfloat16``
-the forward and backward passes run in bf16 (`MixedPrecisionPolicy`), and gradients are reduced in fp32.
+Weights, gradients and AdamW's state are fp32; with ``dtype = bfloat16`` the passes run in bf16.
 
-Invariants: the loss and its gradient do not depend on the number of ranks, up to rounding; every sample counts once.
-
-Not here: which samples (`training.rollouts.batches`), where the weights go (`training.generation.generators`),
-checkpoints' files.
+Invariants: loss and gradient do not depend on the number of ranks, up to rounding; every sample counts once.
 """
 
 from __future__ import annotations
@@ -69,13 +64,13 @@ class TrainingError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """One optimiser step in numbers. ``padding_share`` is a share of the room. ``shared_prompt_share`` is that of the
-    prompt and response tokens which the model did not read again, since they are of a prompt that it has read.
-    ``rank_waiting_share`` is `waiting_share`'s. ``collation_wait_s`` is how long rank 0 waited for micro-batches to be
-    collated and to arrive, in this step and in what was scored for it.
+    """The figures of one optimiser step.
 
-    ``statistics`` are the policy's (`policy_statistics`) and the objective's own, over all ranks. ``estimates`` are a
-    second pass's of each group's value.
+    Attributes:
+        statistics: the policy's and the objective's, over all ranks.
+        shared_prompt_share: share of tokens not read, since their prompt was read already.
+        collation_wait_s: seconds that rank 0 waited for micro-batches since the last step.
+        estimates: each group's value, from the second pass.
     """
 
     loss: float
@@ -94,15 +89,14 @@ class StepResult:
 
 
 class Trainer:
-    """The policy in training with its optimiser. Every rank has one; rank 0 calls, the others are in `follow`.
+    """The policy in training with its optimiser; all ranks but rank 0 run `follow`.
 
     Args:
-        folder: the model to start from; None where ``model`` is given.
+        folder: the model to start from; None if ``model`` is given.
         recipe: temperature, packing, optimiser, precision.
-        ranks: the processes.
-        model: a model that is there already, in fp32.
+        model: a loaded model in fp32.
 
-    ``packing`` is how sequences are packed; ``packing_note`` states why, where that is not as the recipe has it.
+    ``packing_note`` explains a change of the recipe's packing.
     """
 
     def __init__(
@@ -150,24 +144,24 @@ class Trainer:
 
     @property
     def asked(self) -> LiveModel:
-        """Return the table under whose prompt the model is trained."""
+        """Return the recipe's table of the trained model."""
         return self._recipe.trained
 
     def ask(self, teacher: ReferencePolicy) -> None:
-        """Have a teacher score the samples that name a prompt for it; every rank calls it, before `follow`."""
+        """Set the teacher; every rank calls this before `follow`."""
         self.teacher = Teacher(teacher, self.ranks, self.packing, self._recipe.temperature)
         self._work |= self.teacher.tasks
 
     def follow(self) -> None:
-        """Follow rank 0 until it is done; for the other ranks."""
+        """Run rank 0's tasks until it closes."""
         self.ranks.follow(self._work)
         wait([self._saving])
 
     def step(self, samples: Sequence[TrainingSample], settings: ObjectiveSettings) -> StepResult:
-        """Take one optimiser step on a minibatch, its advantages and weights already computed; return its numbers.
+        """Take one optimiser step; return its figures.
 
         Raises:
-            TrainingError: the gradient is no finite number.
+            TrainingError: the gradient is not finite.
             PackingError: a sample does not fit into a micro-batch.
         """
         begun = time.perf_counter()
@@ -202,9 +196,7 @@ class Trainer:
     def _with_second_pass(
         self, samples: Sequence[TrainingSample], settings: ObjectiveSettings
     ) -> tuple[Sequence[TrainingSample], Mapping[int, float]]:
-        """Return the samples with the weights of the objective's second pass, and its estimates of the groups' values;
-        the samples as they are where there is none.
-        """
+        """Return the samples after the second pass, if any, and its value estimates."""
         objective = objective_of(settings)
         needs, second_pass = objective.needs(settings), objective.second_pass
         if second_pass is None or not (needs.second_pass or any(one.max_distance is not None for one in samples)):
@@ -215,34 +207,28 @@ class Trainer:
         return reweighed(samples, sums, made), made.estimates
 
     def full_state_dict(self) -> dict[str, Tensor]:
-        """Return the full state dict under the names of the checkpoint on disk, in the computing type.
+        """Return all tensors under their names on disk, in the computing type.
 
-        Tensors of the checkpoint that are not trained have no memory (device ``meta``). On one process in fp32 the
-        others may be the very tensors in training: they change with the next step.
+        Untrained tensors are on device ``meta``. Without sharding, others may change with the next step.
         """
         state: dict[str, Tensor] = self.ranks.run_on_all_ranks("weights", self._work, None, None)
         return state
 
     def write_adapters(self, folder: Path, tensors: Mapping[str, Tensor] | None = None) -> None:
-        """Write the adapters, as they were at an earlier moment if given, as peft loads them; nothing without them."""
+        """Write the adapters, if any, or these earlier copies, in peft's format."""
         if self.adapters is not None:
             present = self.adapter_tensors() if tensors is None else tensors
             self.adapters.write(folder, present, self.model, self._recipe.trained.model)
 
     def adapter_tensors(self) -> dict[str, Tensor]:
-        """Return copies of the adapters' tensors; none where all weights are trained."""
+        """Return copies of the adapters' tensors, if any."""
         if self.adapters is None:
             return {}
         tensors: dict[str, Tensor] = self.ranks.run_on_all_ranks("adapters", self._work, None, None)
         return tensors
 
     def throughput(self, figures: Sequence[StepResult]) -> dict[str, float]:
-        """Return the model TFLOP/s of these steps on all ranks, with several ranks the share of time that they wait for
-        one another, and on a GPU rank 0's peak memory in GiB.
-
-        A step counts 6 operations per token and parameter that it meets, attention left out. MFU is this divided by the
-        GPUs' peak.
-        """
+        """Return model TFLOP/s without attention, the ranks' waiting share, and rank 0's peak memory on a GPU."""
         seconds = max(sum(step.seconds for step in figures), 1e-9)
         numbers = {"speed/model_tflops": 6e-12 * self.parameters * sum(step.model_tokens for step in figures) / seconds}
         if self.ranks.world_size > 1:
@@ -252,18 +238,16 @@ class Trainer:
         return numbers
 
     def begin_save(self, folder: Path) -> Future[Any]:
-        """Copy weights and optimiser state of all ranks into this machine's memory, and begin to write the copies, by
-        torch.distributed.checkpoint; the future is done when all ranks have written.
-        """
+        """Copy weights and optimiser state to the host; return a future of all ranks' writes."""
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
         return self._saving
 
     def save(self, folder: Path) -> None:
-        """Write weights and optimiser state of all ranks; see `begin_save`."""
+        """Write weights and optimiser state of all ranks."""
         self.begin_save(folder).result()
 
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Load what `save` wrote after ``steps_taken`` optimiser steps, with the same or another number of ranks."""
+        """Load what `save` wrote after ``steps_taken`` optimiser steps, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _waited_since_last_step(self) -> float:
@@ -301,9 +285,7 @@ class Trainer:
 
     @torch.no_grad()
     def _sequence_sums(self, shares: Iterator[Share], of_answers: bool) -> dict[int, float]:
-        """Return, on rank 0, a sum for each sample of all ranks: of its log-ratio to the reference over its counted
-        tokens, or of the log-probabilities of its reference text.
-        """
+        """Return on rank 0 each sample's summed log-ratios to the reference, or log-probabilities of its answer."""
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
         sums: dict[int, float] = {}
@@ -325,7 +307,7 @@ class Trainer:
         return {index: value for share in self.ranks.gather(sums) for index, value in share.items()}
 
     def _scored(self, part: MicroBatch, settings: ObjectiveSettings) -> tuple[Tensor, dict[str, Statistic]]:
-        """Return the micro-batch's loss, with gradient, and all of its statistics."""
+        """Return the micro-batch's loss, with gradient, and its statistics."""
         objective = objective_of(settings)
         scores = self.policy(part, "gradient" if objective.needs(settings).entropy_gradient else "value")
         inputs = ObjectiveInputs(
@@ -385,7 +367,7 @@ class Trainer:
             self.reference.policy.load_state_dict(state["reference"])
 
     def _saved_state(self) -> dict[str, Any]:
-        """Return what a checkpoint holds: frozen weights are those of the model's folder, so it lacks them."""
+        """Return the state for a checkpoint, without frozen weights."""
         from torch.distributed.checkpoint.state_dict import get_state_dict
 
         model, optimiser = get_state_dict(self.policy, self.optimiser, options=self._saved_parts())
@@ -400,7 +382,7 @@ class Trainer:
         return StateDictOptions(ignore_frozen_params=alone, strict=not alone)
 
     def _moving_reference(self) -> dict[str, Any]:
-        """Return the weights of a reference that follows the policy, for checkpoints; nothing for one that does not."""
+        """Return the weights of a reference that follows the policy."""
         if self.reference is None or self.reference.ema is None:
             return {}
         return {"reference": self.reference.policy.state_dict()}

@@ -1,4 +1,4 @@
-"""The weights of a model in training as whole tensors, whatever they are in training: shards, or next to adapters.
+"""Gather the whole tensors of a model in training.
 
 Invariant: all ranks gather the same tensors in the same order.
 """
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 def plain_state(
     model: PreTrainedModel, adapters: Adapters | None, ranks: DistributedContext, dtype: torch.dtype
 ) -> dict[str, Tensor]:
-    """Return, on rank 0, the state dict of the model without adapters, which are added to its weights in fp32.
+    """Return on rank 0 the state dict with adapters merged in fp32, under its names on disk.
 
-    Its names are those of the checkpoint on disk. Sharded weights are gathered and copied, in ``dtype`` and, with
-    several ranks, to the host; otherwise these are the very tensors in training, but for those that have an adapter.
+    Sharded weights are copied in ``dtype``, with several ranks to the host; others may be the tensors in training.
     """
     own = model.state_dict()
     state: dict[str, Tensor] = {}
@@ -49,7 +48,7 @@ def plain_state(
 
 
 def adapter_state(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Return the adapters' tensors, whole, in fp32, as copies in this machine's memory."""
+    """Return host copies of the adapters' whole tensors, in fp32."""
     own = model.state_dict()
     return {name: _whole(value).detach().to("cpu", copy=True) for name, value in own.items() if is_adapter(name)}
 
@@ -61,5 +60,5 @@ def _whole(value: Tensor) -> Tensor:
 
 
 def ignore_saving_alone() -> None:
-    """Silence torch's warning that a process alone saves and loads alone, on all threads, since one of them writes."""
+    """Silence torch's warning about saving without process groups, on all threads."""
     warnings.filterwarnings("ignore", message="torch.distributed is disabled")
