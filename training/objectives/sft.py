@@ -1,11 +1,8 @@
-"""Maximum likelihood of correct rollouts: the cold start, and rejection-sampling fine-tuning.
+"""Maximum likelihood of correct rollouts: cold start and rejection-sampling fine-tuning (paper, section 5).
 
     L = - 1 / T · sum_i sum_t log pi(y_i,t)          T: the tokens of all rollouts of the minibatch
 
-Only correct rollouts count. Of stored attempts that is a cold start (paper, section 5; `training.stored`); of
-attempts that the run samples, rejection-sampling fine-tuning at every step.
-
-Invariants: those of `training.objectives.base`. Not here: which traces, how often (`training.stored.supply`).
+Invariants: those of `training.objectives.base`. `training.stored.supply` chooses stored attempts.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ class SftSettings(ObjectiveSettings):
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:
-    """Return whether a group is trained on: where a rollout is correct; all others are left out."""
+    """Return the correct rollouts of a group as those to train on."""
     reasons = tuple(reward.excluded_by or (None if reward.correct else NOT_CORRECT) for reward in rewards)
     return GroupDecision(None if None in reasons else "none_correct", reasons)
 
@@ -55,7 +52,7 @@ def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str,
 
 
 def sft_needs(_: SftSettings) -> ObjectiveNeeds:
-    """Return that nothing is needed, not even the probabilities under which tokens were drawn."""
+    """Return that nothing is needed, not even the generator's log-probabilities."""
     return ObjectiveNeeds(generator_logprobs=False)
 
 
