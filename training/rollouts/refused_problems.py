@@ -1,7 +1,4 @@
-"""Leave out problems whose prompts the generators' servers refuse, and end the run if they are too many.
-
-A resumed run asks each of them once more.
-"""
+"""Leave out problems whose prompts the generators refuse; a resumed run asks them again."""
 
 from __future__ import annotations
 
@@ -21,8 +18,8 @@ class RefusedProblems:
     """The refused problems of a run.
 
     Args:
-        problems: how many the run has.
-        draw: draws the next problem.
+        problems: their number in the run.
+        draw: draws a problem.
         say: prints a line for each refused problem.
     """
 
@@ -32,7 +29,7 @@ class RefusedProblems:
         self.ids: set[str] = set()
 
     def draw(self) -> str | None:
-        """Return the next problem that was not refused, or None."""
+        """Return the next problem that was not refused, or None after many draws."""
         for _ in range(_MOST_DRAWS):
             problem = self._draw()
             if problem not in self.ids:
@@ -40,14 +37,14 @@ class RefusedProblems:
         return None
 
     def count_answer(self) -> None:
-        """Note that a request was answered."""
+        """Count an answered request."""
         self._budget.count_answer()
 
     def add(self, problem: str, refusal: RequestRefused) -> None:
         """Leave a problem out from now on.
 
         Raises:
-            PolicyError: these are too many.
+            PolicyError: too many problems are refused.
         """
         if problem not in self.ids:
             self._say(f"problem {problem} is left out: {refusal}")

@@ -1,6 +1,6 @@
 """Turn stored texts into the tokens that the model would have drawn.
 
-Invariant: the returned tokens decode to the stored text; an attempt for which they do not is refused with a reason.
+Invariant: the tokens decode to the stored text; other attempts are refused with a reason.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TokenWriter:
         self._ends = frozenset(stops.ids)
 
     def completion(self, prompt_ids: tuple[int, ...], row: Mapping[str, Any]) -> TokenCompletion | str:
-        """Return a row's attempt (text, finish, token_ids, logprobs) as a response, or why that is impossible.
+        """Return a stored row as a response, or why that is impossible.
 
         ``logprobs`` is empty if they are unknown; ``versions`` always is.
         """
