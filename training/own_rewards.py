@@ -1,10 +1,8 @@
 """Reward components of the user's own: `[rewards] components = ["brief.py:BRIEF"]`.
 
-They run in the process that computes rewards, with the user's rights and no time limit, for rollouts with a kept format
-and a verdict.
+They run with the user's rights and without a time limit, for rollouts with a kept format and a verdict.
 
-Invariants: settings name a component with the digest of its file, `brief.py:BRIEF@5e1c…`, so that a run is not resumed
-with another file.
+Invariant: settings name a component with its file's digest, so that a run is not resumed with another file.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ class RewardComponent(Protocol):
     """
 
     def reward(self, problem: str, response: str, correct: bool) -> float:
-        """Return what is added to the reward; the response includes its thoughts, in the model's tags."""
+        """Return what is added to the reward; the response includes its thoughts."""
         ...
 
 

@@ -1,10 +1,9 @@
 """The reward of a rollout: format, correctness, length and language (paper, section 2.2).
 
-A broken format is worth 0 in all, without a verdict. In code, the first block must be the program, in the language
-asked for, to be correct.
+A rollout that breaks the format is worth 0 and gets no verdict. In code, the first block must be the program.
 
 Invariants: TIMEOUT and BROKEN give an excluded `Reward` without a total, never 0. The total is the sum of the
-components. Functions are pure.
+components.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ class RewardInputs:
     r"""A rollout with the verifier's verdict.
 
     ``outcome`` may be None if the format is broken. ``test_pass_share`` is a program's share of passed tests;
-    ``tokens`` includes the final one. ``text`` has ``tags``; ``finish`` is ``stop``, ``length``, or None if unknown;
-    ``row`` is the problem's id, for messages.
+    ``finish`` is ``stop``, ``length``, or None if unknown; ``row`` is the problem's id.
 
     Example: ``RewardInputs(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\boxed{4}", 31, Outcome.CORRECT)``
     """
@@ -73,7 +71,7 @@ class RewardInputs:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """The components of a reward, or why there are none: a ``format_error``, or the failure it is ``excluded_by``.
+    """The components of a reward; a ``format_error`` or ``excluded_by`` is why there are none.
 
     Example: ``Reward(format=0.1, correctness=0.9, length=-0.05, language=0.1, correct=True).total == 1.05``
     """
@@ -119,7 +117,7 @@ def compute_reward(
         check_language: needed unless ``settings.language`` is 0.
 
     Raises:
-        ValueError: the format is kept, but a needed verdict, share of tests or language checker is missing.
+        ValueError: a needed verdict, share of tests or language checker is missing.
         RewardError: a user's own component fails.
     """
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
@@ -148,7 +146,7 @@ def compute_reward(
 
 
 def length_penalty(tokens: int, settings: RewardSettings) -> float:
-    """Compute Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly down to -0.1 from l_max on.
+    """Compute Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly to -0.1 at l_max.
 
     Example: with ``max_length=1000, length_cache=200``: 800 tokens 0, 900 tokens -0.05, from 1000 tokens -0.1.
     """
@@ -165,12 +163,11 @@ def format_error(
 ) -> str | None:
     """Return what is wrong with a rollout's format, or None (paper, section 2.2).
 
-    It must start with the opening tag and have each tag once; then math needs a final answer in the response format,
-    code a Markdown block that names its language. Without tags, the whole text is the answer.
+    It must begin with the opening tag and have each tag once; math needs a final answer in the response format, code a
+    Markdown block that names its language. Without tags, the whole text is the answer.
 
     Args:
         finish: how the rollout ended; `stop` closes an open block.
-        response_format: that of math.
     """
     if tags.are_used:
         if not text.startswith(tags.open):

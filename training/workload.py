@@ -1,8 +1,8 @@
-"""Compute the work of a training run from the figures under `[costs]` of its recipe.
+"""Compute the work of a training run from its recipe's `[costs]`.
 
 Of a stage with s steps of B rollouts, each of t tokens, of which r are sampled for one that is trained on:
 
-    sampled = s B r t        on the GPUs that generate, each with its tokens per second
+    sampled = s B r t        on the GPUs that generate
     trained = s B t          on those that train
     hours   = the longer of both if GPUs are apart, their sum if they take turns
 """
@@ -40,10 +40,7 @@ class StageWork:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The work of a run; ``evaluating`` is in GPU hours.
-
-    ``evaluated_tokens`` is None if the number of held-out problems is unknown.
-    """
+    """The work of a run; ``evaluating`` is in GPU hours, ``evaluated_tokens`` is None if unknown."""
 
     stages: tuple[StageWork, ...]
     evaluated_tokens: float | None

@@ -1,6 +1,6 @@
-"""Objectives, one file each: what a minibatch is worth and how its loss is computed.
+"""Objectives, one file each.
 
-`training.objectives.registry` names them; `objective.kind = "my_loss.py:MyLoss"` names an `Objective` of your own.
+A recipe chooses one from `training.objectives.registry`, or an `Objective` of its own file.
 """
 
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, Statistic

@@ -2,10 +2,10 @@
 
     w_t = min( pi(y_t) / mu(y_t), RATIO_CAP ), detached;      L = - sum_i sum_t weight_i · w_t · A_i · log pi(y_t)
 
-mu is the generator's probability. No token loses its gradient. With advantages divided by their group's deviation this
-is CISPO without a lower bound (MiniMax-M1, arXiv 2506.13585).
+mu is the generator's probability. With advantages divided by their group's deviation this is CISPO without a lower
+bound (MiniMax-M1, arXiv 2506.13585).
 
-Invariants: those of `training.objectives.base`. The loss's value has no meaning, only its gradient.
+Invariants: those of `training.objectives.base`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class AipoSettings(PresetSettings):
 
 
 def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d) and its statistics.
+    """Return the loss of one micro-batch (0-d) and its statistics.
 
-    `weight_mean`² / `weight_square_mean` is the effective share of the tokens with the cap; ``ess`` is without it.
+    `weight_mean`² / `weight_square_mean` is the effective share of its tokens with the cap.
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too

@@ -1,7 +1,7 @@
-"""Inputs and outputs of objectives: a micro-batch, a minibatch's rewards, and statistics of a step.
+"""Inputs and outputs of objectives.
 
 Invariants: an objective's functions are pure. A minibatch's loss is the sum of its micro-batches' losses over all
-ranks, as token weights contain the denominators of the whole minibatch (the trainer undoes averages over ranks).
+ranks, as token weights contain the minibatch's denominators.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class CreditInputs:
 
 @dataclass(frozen=True, slots=True)
 class GroupCredit:
-    """Advantages and token weights of a minibatch: [sequences] each, float64.
+    """Advantages and token weights of a minibatch: [sequences] float64.
 
     ``taught``: the sequences that a teacher scores, bool; None: none.
     """
@@ -89,8 +89,8 @@ class GroupCredit:
 class ScoredGroups:
     """A minibatch over all ranks, scored by the present policy for a second pass.
 
-    ``scores`` are sums of log-ratios to the reference, or with `ObjectiveNeeds.scores_answers` log-probabilities of
-    reference texts, 0 for a sequence without one.
+    ``scores`` are sums of log-ratios to the reference, or with `scores_answers` log-probabilities of reference texts, 0
+    if there is none.
     """
 
     advantages: Tensor  # [sequences] float64, those of `GroupCredit`
@@ -115,10 +115,10 @@ class ObjectiveNeeds:
     Attributes:
         uses_reference: the recipe's reference, or the run's first model.
         generator_logprobs: if False, attempts without them can be trained on.
-        reference_ema: the share of itself that a moving reference keeps at each step; None: it is frozen.
-        scores_answers: the second pass gets log-probabilities of reference texts instead of log-ratios.
-        second_pass: whether an objective that has a second pass runs it with these settings.
-        teacher: the recipe's teacher, or the run's first model, shown a correct stored attempt.
+        reference_ema: the decay of a moving reference; None: it is frozen.
+        scores_answers: the second pass gets log-probabilities of reference texts.
+        second_pass: whether these settings use the objective's second pass.
+        teacher: the recipe's, or the run's first model, shown a correct attempt.
     """
 
     entropy_gradient: bool = False
@@ -134,8 +134,8 @@ class ObjectiveNeeds:
 class Statistic:
     """A statistic of one or several micro-batches; 0-d tensors without gradient.
 
-    ``total`` is a sum, or the largest value if the reduction is ``max`` (-inf without values). ``count`` is the number
-    of values of a ``mean``, 0 for other reductions.
+    ``total`` is a sum, or the largest value for ``max`` (-inf without values). ``count`` is the number of values of a
+    ``mean``, else 0.
     """
 
     reduction: Reduction

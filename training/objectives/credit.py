@@ -1,7 +1,7 @@
 """Advantages, token weights and filters of groups (paper, section 2.1).
 
-Invariants: pure, float64; deviations are the population's. A group's mean includes the rollout itself, so the expected
-gradient of undivided `reward` credit is (n-1)/n that of the mean reward.
+Invariants: pure, float64; deviations are the population's. A group's mean includes the rollout itself, which scales
+the expected gradient of undivided advantages by (n-1)/n.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SetCreditSettings(PresetSettings):
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
-    """Return whether a group is trained on: enough rollouts are judged, and rewards or verdicts differ."""
+    """Return whether a group is trained on: enough are judged, and rewards or verdicts differ."""
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < min_judged:
@@ -90,10 +90,7 @@ def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: in
 
 
 def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> GroupDecision:
-    """Return whether a group is trained on, by `filter_group`.
-
-    A `majority` needs different verdicts; `pass_at_k` also needs a rollout with credit.
-    """
+    """Return whether a group is trained on, by `filter_group`; `pass_at_k` also needs credit."""
     credit, k = settings.set_credit or ("reward", 2)
     diversity = "correctness" if credit == "majority" else settings.variant.group_filter
     decision = filter_group(rewards, diversity, max(2, k))
@@ -117,7 +114,7 @@ def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Grou
 
 
 def group_weights(sequences: CreditInputs, settings: GroupCreditSettings) -> Tensor:
-    """Return [sequences] the preset's token weights; truncated rollouts may weigh 0."""
+    """Return [sequences] the preset's token weights."""
     variant, lengths = settings.variant, sequences.lengths
     if variant.mask_truncated:
         lengths = torch.where(torch.tensor(sequences.truncated), 0, lengths)
@@ -128,8 +125,8 @@ def advantages(rewards: Tensor, groups: Tensor, normalisation: Normalisation, *,
     """Return [sequences] normalised advantages of [sequences, components] rewards.
 
     With A = reward - mean of the group: ``minibatch``, (A - mean) / deviation over the minibatch (paper, section 2.1);
-    ``group``, A / deviation of its group; ``mean``, A / mean reward of its group (MaxRL, arXiv 2602.02710); ``none``,
-    A; ``components``, the sum of each component's A / its deviation in the group, then as ``minibatch`` (GDPO, arXiv
+    ``group``, A / deviation of its group; ``mean``, A / mean of its group (MaxRL, arXiv 2602.02710); ``none``, A;
+    ``components``, the sum of each component's A / its deviation in the group, then as ``minibatch`` (GDPO, arXiv
     2601.05242). With ``is_centred``, no mean is subtracted.
     """
     means = group_means(rewards, groups)
@@ -154,11 +151,10 @@ def group_means(values: Tensor, groups: Tensor) -> Tensor:
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, constant: int | None = None) -> Tensor:
-    """Return [sequences] float64 the weight of each of a sequence's tokens.
+    """Return [sequences] float64 the weight of each of a sequence's tokens; all but ``constant`` add up to 1.
 
     ``group``: 1 / (tokens of the group · groups), as in the paper; ``batch``: 1 / tokens of the minibatch;
-    ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences). Over all tokens,
-    all but ``constant`` sum to 1.
+    ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences).
     """
     tokens = lengths.to(torch.float64)
     if scale == "constant":

@@ -3,11 +3,10 @@
     L = sum_i sum_t weight_i · w_t · (log pi(y_t) - log T(y_t)) · log pi(y_t)        all but the last factor detached
     w_t = min( pi(y_t) / mu(y_t), RATIO_CAP ), with mu the generator's probability
 
-For y_t ~ pi its gradient is that of KL(pi | T) at this prefix (MiniLLM, arXiv 2306.08543; GKD, 2306.13649). The teacher
-T is a model with the same tokenizer, or the run's first model, shown a correct attempt (OPSD, arXiv 2601.18734).
+For y_t ~ pi its gradient is that of KL(pi | T) at this prefix (MiniLLM, arXiv 2306.08543; GKD, 2306.13649). With
+`attempts`, T is the run's first model, shown a correct attempt (OPSD, arXiv 2601.18734).
 
-Invariants: those of `training.objectives.base`. The loss's value has no meaning, only its gradient. Tokens without a
-teacher's score have no gradient, but count in the denominators.
+Invariants: those of `training.objectives.base`. Tokens without a teacher's score count in the denominators.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class DistilSettings(ObjectiveSettings):
 
 
 def distil_decision(rewards: Sequence[Reward], _: DistilSettings) -> GroupDecision:
-    """Return whether a group is trained on: if a rollout was judged."""
+    """Return whether a rollout was judged, so that the group is trained on."""
     return filter_group(rewards, "none", 1)
 
 
 def distil_credit(sequences: CreditInputs, _: DistilSettings) -> GroupCredit:
-    """Return advantages of 0, token weights that sum to 1, and every sequence as taught."""
+    """Return advantages of 0, token weights that sum to 1, and all sequences as taught."""
     weights = token_weights(sequences.lengths, sequences.groups, "batch")
     return GroupCredit(torch.zeros_like(weights), weights, torch.ones(len(weights), dtype=torch.bool))
 

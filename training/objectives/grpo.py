@@ -2,8 +2,8 @@
 
     J = E[ 1/sum_i |o_i| · sum_i sum_t min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ) ]
 
-rho is the ratio to the probability under which the generator drew the token. If A < 0, the paper's gradient grows with
-rho without bound; here it is 0 beyond e^`max_log_ratio`, the dual clip.
+rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`, unlike the
+paper's, which has no bound.
 
 Invariants: those of `training.objectives.base`. A sequence must be whole within one micro-batch.
 """
@@ -56,7 +56,7 @@ class GrpoSettings(TaughtSettings):
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), and its clipped and clamped shares.
+    """Return the loss of one micro-batch (0-d), and its clipped and clamped shares.
 
     Raises:
         ValueError: a term is switched on without its input.

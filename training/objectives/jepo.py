@@ -1,4 +1,4 @@
-"""JEPO: rewards thoughts by the likelihood of a reference text after them; no verifier (arXiv 2503.19618).
+"""JEPO: rewards thoughts by the likelihood of a reference text after them (arXiv 2503.19618).
 
 n chains of thought c_i are drawn, each up to its closing tag; the reference text a is scored after each:
 
@@ -7,11 +7,10 @@ n chains of thought c_i are drawn, each up to its closing tag; the reference tex
     w_i   = f - log 1/(n-1) sum_(j != i) e^(L_j)    leave-one-out: the chain's own share of f
     loss  = - sum_i w_i log pi(c_i) - supervised · f
 
-averaged over groups. grad f is sum_i softmax(L)_i grad L_i, so one pass without gradient gives all weights. As in the
-paper's appendix B, w is divided by its deviation and clipped to [-1, 1], and a chain that breaks the form gets a
-penalty and no reference text. Chains have GRPO's clipped ratio and a KL term.
+averaged over groups. As in the paper's appendix B, w is divided by its deviation and clipped to [-1, 1], and a chain
+without a closing tag gets a penalty and no text. Chains have GRPO's clipped ratio and a KL term.
 
-Invariants: those of `training.objectives.base`; here the token weight is the whole sequence's, 1 / groups.
+Invariants: those of `training.objectives.base`; a token weight is the whole sequence's, 1 / groups.
 """
 
 from __future__ import annotations
@@ -67,14 +66,14 @@ class JepoSettings(ObjectiveSettings):
 
 
 def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:
-    """Return whether a group is trained on: if at least two chains kept the form."""
+    """Return whether a group is trained on: at least two chains kept the form."""
     kept = sum(reward.format_error is None and not reward.excluded for reward in rewards)
     reasons = tuple(reward.excluded_by for reward in rewards)
     return GroupDecision(None if kept >= 2 else "too_few_chains", reasons)
 
 
 def jepo_credit(sequences: CreditInputs, _: JepoSettings) -> GroupCredit:
-    """Return 1 for chains with a reference text, 0 for others, and weights of 1 / groups."""
+    """Return 1 for chains with a reference text, else 0, and weights of 1 / groups."""
     gains = torch.tensor([float(has) for has in sequences.has_text], dtype=torch.float64)
     return GroupCredit(gains, torch.full_like(gains, 1.0 / max(len(torch.unique(sequences.groups)), 1)))
 
@@ -86,7 +85,7 @@ def jepo_weights(
 
     Args:
         scored: its ``advantages`` are 1 for chains with a text, else 0.
-        normalise: divide the chains' weights by their deviation in the minibatch and clip them to [-1, 1].
+        normalise: divide the chains' weights by their deviation and clip them.
     """
     kept, answers, groups = scored.advantages, scored.scores, scored.groups
     chains, texts, form = torch.zeros_like(answers), torch.zeros_like(answers), torch.zeros_like(answers)
@@ -120,10 +119,10 @@ def _bounded(values: Tensor, deviation: Tensor) -> Tensor:
 def jepo_loss(
     inputs: ObjectiveInputs, _: JepoSettings, *, kl_coef: float = KL_COEF
 ) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), the texts' mean log-probability and the clipped share.
+    """Return the loss of one micro-batch (0-d), the texts' mean log-probability and the clipped share.
 
     Raises:
-        ValueError: the inputs have no reference texts, or no log-probabilities of the reference policy.
+        ValueError: there are no reference texts, or no log-probabilities of the reference policy.
     """
     counts, index = counted(inputs), inputs.sequence_index
     answer, answer_weights = inputs.answer, inputs.answer_weights
@@ -147,7 +146,7 @@ def jepo_loss(
 
 
 def jepo_needs(_: JepoSettings) -> ObjectiveNeeds:
-    """Return that it needs a reference and scores of the reference texts."""
+    """Return that a reference and scored texts are needed."""
     return ObjectiveNeeds(uses_reference=True, scores_answers=True)
 
 

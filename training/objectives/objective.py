@@ -34,7 +34,7 @@ S = TypeVar("S", bound=ObjectiveSettings)
 
 
 def needs_nothing(_: ObjectiveSettings) -> ObjectiveNeeds:
-    """Return the needs of an objective that reads only the policy's and the generator's log-probabilities."""
+    """Return that only the policy's and the generator's log-probabilities are needed."""
     return ObjectiveNeeds()
 
 
@@ -42,8 +42,7 @@ def needs_nothing(_: ObjectiveSettings) -> ObjectiveNeeds:
 class Objective(Generic[S]):
     """An objective: its settings, and pure functions of them.
 
-    Its statistics appear in the metrics as ``policy/…``. `group_credit` and `decide_group` require
-    `GroupCreditSettings`.
+    Without its own `credit` and `decide`, its settings must be `GroupCreditSettings`.
     """
 
     settings: type[S]

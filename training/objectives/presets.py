@@ -1,7 +1,4 @@
-"""Objectives of other papers, as changes to an objective by `objective.preset`.
-
-Only the loss is changed, not a paper's rewards, batches or sampling. A recipe's own settings take precedence.
-"""
+"""Objectives of other papers, as changes to the loss by `objective.preset`; a recipe's own settings take precedence."""
 
 from __future__ import annotations
 
@@ -26,11 +23,10 @@ class Variant:
 
     Args:
         advantage_normalisation: the divisor of group-centred advantages.
-        loss_aggregation: see `training.objectives.credit.token_weights`; `group` is the paper's.
-        group_filter: which groups are dropped (`filter_group`). The paper's formula has `reward`, its prose
-            `correctness`.
-        mask_truncated: truncated rollouts weigh nothing in the loss, but count in their group's mean.
-        ratio_level: `sequence`: a sequence's tokens have the geometric mean of their ratios.
+        loss_aggregation: see `token_weights`; `group` is the paper's.
+        group_filter: see `filter_group`. The paper's formula has `reward`, its prose `correctness`.
+        mask_truncated: truncated rollouts weigh nothing, but count in their group's mean.
+        ratio_level: `sequence`: the geometric mean of a sequence's ratios.
         eps_low: ratios below 1 - `eps_low` are clipped.
         max_log_ratio: log-ratios are clamped to this; if A < 0, tokens beyond it have no gradient.
     """
@@ -90,7 +86,7 @@ class GroupCreditSettings(ObjectiveSettings):
 
     @property
     def set_credit(self) -> tuple[SetCredit, int] | None:
-        """Return which set of rollouts is credited, and its size k; None: single rollouts."""
+        """Return the set that is credited, and its size k; None: single rollouts."""
         return None
 
 
@@ -111,6 +107,6 @@ class PresetSettings(GroupCreditSettings):
 
     @property
     def variant(self) -> Variant:
-        """Return the preset's `Variant`; a setting of the same name takes precedence."""
+        """Return the preset's `Variant`, with the recipe's own values."""
         values = {**self.presets[self.preset], **vars(self)}
         return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})

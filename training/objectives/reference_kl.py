@@ -11,9 +11,9 @@ from training.objectives.base import ObjectiveInputs
 def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> Tensor:
     """Return a term (0-d) with the expected gradient of the sequences' KL(policy | reference).
 
-    It is sum_t (log-ratio to go, detached) · log pi(y_t); the per-token forms k1 and k3 have other gradients (arXiv
-    2506.09477). A sequence is weighted by its importance ratio, detached and capped. The gradient is exact only if no
-    group is dropped and every sequence has the same weight.
+    It is sum_t (log-ratio to go, detached) · log pi(y_t), times the sequence's capped importance ratio; the per-token
+    forms k1 and k3 have other gradients (arXiv 2506.09477). It is exact only if no group is dropped and all sequences
+    weigh the same.
 
     Args:
         counts: [tokens] bool, which tokens count.
@@ -41,7 +41,7 @@ def per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
 
 
 def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] the sum from each token to its sequence's end; a sequence's tokens are adjacent."""
+    """Return [tokens] the sum from each token to its sequence's end; sequences must be contiguous."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
     starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)

@@ -29,10 +29,10 @@ OWN: dict[str, AnyObjective] = {}
 
 
 def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
-    """Return the settings of a user's own objective; their kind includes the digest of its file.
+    """Return the settings of a user's own objective; their kind includes its file's digest.
 
     Args:
-        table: `kind` is `my_file.py:name`, in a run's record with `@DIGEST`; other keys are its settings.
+        table: `kind` is `my_file.py:name`, in a run's record with `@DIGEST`.
         folder: the recipe's folder.
 
     Raises:

@@ -1,10 +1,9 @@
 """Credit rollouts for the best of k, or a vote of k, in their group.
 
-A rollout's gain is what it adds to each subset of k that contains it, summed (arXiv 2503.19595, 2505.15201). The
-expectation of sum_i gain_i · grad log pi(y_i) / n is the gradient of what k rollouts are worth; gains are n times the
-papers', so that k = 1 gives the reward.
+A gain sums what a rollout adds to each subset of k that contains it (arXiv 2503.19595, 2505.15201). The expectation of
+sum_i gain_i · grad log pi(y_i) / n is the gradient of what k rollouts are worth; gains are n times the papers'.
 
-Invariants: pure, float64. The baseline is leave-one-out; centring gains again would bias them.
+Invariants: pure, float64. Gains must not be centred again, which would bias them.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def set_gains(sequences: CreditInputs, credit: Literal["pass_at_k", "majority"],
 
 
 def best_of_k_credit(rewards: Sequence[float], k: int) -> NDArray[np.float64]:
-    """Return [n] gains for the largest reward among k of n rollouts; for rewards of 0 and 1, pass@k.
+    """Return [n] gains for the largest reward among k of n rollouts.
 
     With ascending ranks and k >= 2: n · sum over m = k-1 … j-1 of C(m-1, k-2) / C(n, k) · (g_(j) - g_(m)). For k = 1,
     gains are the rewards.
@@ -60,7 +59,7 @@ def best_of_k_credit(rewards: Sequence[float], k: int) -> NDArray[np.float64]:
 def majority_credit(answers: Sequence[str | None], right: Sequence[bool], k: int) -> NDArray[np.float64]:
     """Return [n] gains for the chance that a vote of k of n rollouts is right, ties split evenly.
 
-    Equal answers vote together, and so do all correct ones; None does not vote.
+    Equal answers vote together, as do correct ones; None does not vote.
     """
     n = len(answers)
     labels = [
@@ -76,7 +75,7 @@ def majority_credit(answers: Sequence[str | None], right: Sequence[bool], k: int
 
 
 def _right_share(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return [subsets] the chance that [subsets, classes] votes are right; class 0 is right."""
+    """Return [subsets] the chance that [subsets, classes] votes elect class 0."""
     most = counts.max(axis=1)
     tied = (counts == most[:, None]).sum(axis=1)
     return np.where((counts[:, 0] == most) & (most > 0), 1.0 / tied, 0.0)
@@ -84,7 +83,7 @@ def _right_share(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @cache
 def _subsets(n: int, k: int) -> NDArray[np.int64]:
-    """Return [subsets, n] the members of each subset of k, as 0 or 1."""
+    """Return [subsets, n] the members of each subset of k, 0 or 1."""
     chosen = np.array(list(itertools.combinations(range(n), k)))
     members = np.zeros((len(chosen), n), dtype=np.int64)
     np.put_along_axis(members, chosen, 1, axis=1)

@@ -2,7 +2,7 @@
 
     L = - 1 / T · sum_i sum_t log pi(y_i,t)          T: the tokens of all rollouts of the minibatch
 
-Invariants: those of `training.objectives.base`. `training.stored.supply` chooses stored attempts.
+Invariants: those of `training.objectives.base`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class SftSettings(ObjectiveSettings):
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:
-    """Return the correct rollouts of a group as those to train on."""
+    """Return the group's correct rollouts as those to train on."""
     reasons = tuple(reward.excluded_by or (None if reward.correct else NOT_CORRECT) for reward in rewards)
     return GroupDecision(None if None in reasons else "none_correct", reasons)
 
 
 def sft_credit(sequences: CreditInputs, _: SftSettings) -> GroupCredit:
-    """Return 1 for every sequence, and token weights that sum to 1 over the minibatch."""
+    """Return advantages of 1, and token weights that sum to 1."""
     weights = token_weights(sequences.lengths, sequences.groups, "batch")
     return GroupCredit(torch.ones(len(sequences.rewards), dtype=torch.float64), weights)
 
 
 def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), and the mean of -log pi per token in nats."""
+    """Return the loss of one micro-batch (0-d), and the mean of -log pi per token in nats."""
     counts = counted(inputs)
     surprise = torch.where(counts, -inputs.logprobs, 0.0)
     weights = inputs.token_weights.to(surprise.dtype)[inputs.sequence_index]
@@ -52,7 +52,7 @@ def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str,
 
 
 def sft_needs(_: SftSettings) -> ObjectiveNeeds:
-    """Return that nothing is needed, not even the generator's log-probabilities."""
+    """Return that not even the generator's log-probabilities are needed."""
     return ObjectiveNeeds(generator_logprobs=False)
 
 

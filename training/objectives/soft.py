@@ -6,17 +6,16 @@
         = - [ t log e^Q + (1 - t) log(1 - e^Q) ]                           SPO
           with Q = (V - c) / tau + l_i, t = e^((r_i - c) / tau), and c a reward that none exceeds
 
-The best policy for E r - tau KL(policy | reference) is ref · e^(r / tau) / Z, where V = tau log Z and every g = 0,
-whatever policy drew the rollout: no importance weights are needed. V is
+The best policy for E r - tau KL(policy | reference) has V = tau log Z and every g = 0, whatever policy drew the
+rollouts: no importance weights are needed. V is
 
-    group      the group's mean of r - tau l under the present policy (AGRO); E L is then (n-1)/n of half the variance
+    group      the group's mean of r - tau l (AGRO); E L is then (n-1)/n of half the variance
     prior      from the reference's pass rate (`training.objectives.soft_values`)
     learned    a number per problem that follows r - tau l (the same)
 
-`group` and `learned` need a first pass without gradient (`soft_advantages`). Q < 0 for the best policy; above -`MARGIN`
-nothing raises a rollout, and the slope that lowers it is the one at -`MARGIN`.
+SPO's loss treats Q above -`MARGIN` as -`MARGIN`, and does not raise such a rollout further.
 
-Invariants: those of `training.objectives.base`; here a token weight is its whole sequence's.
+Invariants: those of `training.objectives.base`; a token weight is its whole sequence's.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class SoftSettings(ObjectiveSettings):
 
 
 def soft_decision(rewards: Sequence[Reward], settings: SoftSettings) -> GroupDecision:
-    """Return whether a group is trained on: two judged rollouts, or one with `prior`; rewards may be equal."""
+    """Return whether a group is trained on: two rollouts are judged, or one with `prior`."""
     return filter_group(rewards, "none", 1 if settings.value == "prior" else 2)
 
 
@@ -84,7 +83,7 @@ def soft_credit(sequences: CreditInputs, settings: SoftSettings) -> GroupCredit:
 def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeights:
     """Return r - V, and each group's mean of r - tau l as an estimate.
 
-    V is that mean, or a `learned` value from before the step; `prior` changes nothing.
+    V is that mean, or a `learned` value from before the step; with `prior`, advantages stay.
     """
     totals = scored.advantages.to(torch.float64)
     if settings.value == "prior":
@@ -99,7 +98,7 @@ def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeight
 
 
 def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), and the mean of |r - V - tau l|.
+    """Return the loss of one micro-batch (0-d), and the mean of |r - V - tau l|.
 
     Raises:
         ValueError: there are no log-probabilities of a reference, or `prior` has no rewards.
@@ -132,7 +131,7 @@ def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> T
 
 
 def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
-    """Return that a reference is needed, and a second pass unless `prior`."""
+    """Return that a reference is needed."""
     return ObjectiveNeeds(
         uses_reference=True,
         generator_logprobs=False,

@@ -1,15 +1,15 @@
-"""A soft value for each problem: the worth of the best policy at a temperature, near a reference.
+"""A soft value for each problem: the worth of the best policy near a reference.
 
     V = tau log E_ref e^(r / tau)
 
-prior     tau log((1 - p) e^(wrong / tau) + p e^(right / tau)), from the reference's pass rate p (SPO's Q0, arXiv
-          2503.05453), as Jeffreys' mean (correct + 1/2) / (judged + 1).
-learned   a number per problem (DRO, arXiv 2405.19107, without its network): it begins at the prior, or at the first
-          group's mean of r - tau log(pi / ref), and moves a part of the way to that mean after each step.
+prior     tau log((1 - p) e^(wrong / tau) + p e^(right / tau)) from the reference's pass rate p (SPO's Q0, arXiv
+          2503.05453), estimated as (correct + 1/2) / (judged + 1).
+learned   a number per problem (DRO, arXiv 2405.19107, without its network), from the prior or the first group on; it
+          moves towards each group's mean of r - tau log(pi / ref).
 
 Both rewards assume the asked format and language, without a length penalty.
 
-Invariant: a resumed run has the same values (`ProblemValues.state`).
+Invariant: a resumed run has the same values.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MeasuredProblem(Protocol):
 
 
 def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
-    """Return V, in units of reward, of a problem that the reference solved in ``correct`` of ``judged`` attempts.
+    """Return V, in units of reward, of a problem solved by ``correct`` of the reference's ``judged`` attempts.
 
     Example: with 0.1 for the format, 0.9 for a correct answer, tau 1 and 1 of 2: 0.1 + log((1 + e^0.9) / 2) = 0.648.
     """
@@ -55,7 +55,7 @@ class ProblemValues:
     """The values of a run's problems.
 
     Args:
-        rate: the part of the way that a value moves after a step; None: values are fixed.
+        rate: the share of the way to an estimate that a value moves; None: values are fixed.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ def require_measured(tasks: Sequence[MeasuredProblem], reference: str) -> None:
         reference: `model@revision`; only revisions are compared.
 
     Raises:
-        ConfigError: a problem has none, or one of another policy.
+        ConfigError: a problem has none.
     """
     for task in tasks:
         if not task.judged or task.policy is None:

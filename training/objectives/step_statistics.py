@@ -3,7 +3,7 @@
     micro-batches and ranks   `Statistic` (tensors): added up, or the larger kept
     steps of a batch          `Measure` (floats): means weighted by what they count, sums added, maxima kept
 
-A mean of nothing is NaN, a maximum of nothing -inf; metrics omit both.
+A mean of nothing is NaN, a maximum of nothing -inf.
 
 Invariants: the trainer and the metrics know no statistic by its name.
 """
@@ -29,7 +29,7 @@ LARGEST_MEASURED = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A statistic of an optimiser step: its value, and how many values a mean is over."""
+    """A statistic of an optimiser step; ``count`` is a mean's number of values."""
 
     reduction: Reduction
     value: float
@@ -37,7 +37,7 @@ class Measure:
 
 
 def mean_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the mean of the [tokens] or [sequences] values whose ``counts`` is True, in fp32 or better."""
+    """Return the mean of the values whose ``counts`` is True, in fp32 or better."""
     values = values.detach().to(torch.promote_types(values.dtype, torch.float32))
     return Statistic("mean", torch.where(counts, values, 0.0).sum(), counts.sum().to(values.dtype))
 
@@ -61,18 +61,18 @@ def counted(inputs: ObjectiveInputs) -> Tensor:
 
 
 def k3(log_ratio: Tensor) -> Tensor:
-    """Return r - 1 - log r per token, an estimate of a KL that is never negative; see `LARGEST_MEASURED`."""
+    """Return r - 1 - log r per token, a KL estimate that is never negative."""
     capped = log_ratio.clamp(max=LARGEST_MEASURED)
     return capped.exp() - 1 - capped
 
 
 @torch.no_grad()
 def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
-    """Return statistics of the policy for any objective; rho is its ratio to the generator's probability.
+    """Return the policy's statistics for any objective; rho is its ratio to the generator's probability.
 
-    ``kl_generator`` estimates KL(generator | policy) and ``kl_reference`` KL(policy | reference), as if the policy had
-    drawn the tokens; ``log_ratio_max`` is the largest |log rho|. Tokens without a known generator's probability count
-    only in ``entropy`` and ``kl_reference``. Statistics without their inputs are omitted.
+    ``kl_generator`` estimates KL(generator | policy), ``kl_reference`` KL(policy | reference) on the same tokens;
+    ``log_ratio_max`` is the largest |log rho|. Tokens without a generator's probability count only in ``entropy`` and
+    ``kl_reference``.
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
@@ -98,8 +98,8 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
 def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str, Statistic]:
     """Return how far trainer and generator differ with the same weights, and elsewhere (``stale_…``).
 
-    ``mismatch_share`` is the share of tokens drawn with the weights that score them. ``mismatch_k1``, the mean of -log
-    rho, and ``mismatch_kl``, that of rho - 1 - log rho, estimate KL(generator | trainer).
+    ``mismatch_share`` is the share of tokens drawn with the weights that score them. The means ``mismatch_k1`` of -log
+    rho and ``mismatch_kl`` of rho - 1 - log rho estimate KL(generator | trainer).
     """
     same, other, distance = counts & on_policy, counts & ~on_policy, log_ratio.abs()
     return {
@@ -115,10 +115,10 @@ def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str,
 
 
 def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> dict[str, Statistic]:
-    """Return the policy's statistics together with the objective's own.
+    """Return the policy's statistics and the objective's own.
 
     Raises:
-        ValueError: a name of the objective's own is taken.
+        ValueError: they share a name.
     """
     duplicates = (measured.keys() | STEP_NAMES) & own.keys()
     if duplicates:
@@ -134,7 +134,7 @@ def added(first: Mapping[str, Statistic], second: Mapping[str, Statistic]) -> di
 
 
 def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Measure]:
-    """Return the step's measures over all ranks; every rank must call it with the same names."""
+    """Return the step's measures over all ranks, which must call it with the same names."""
     sums = sorted(name for name, statistic in statistics.items() if statistic.reduction != "max")
     largest = sorted(statistics.keys() - set(sums))
     numbers: dict[str, Measure] = {}
@@ -152,7 +152,7 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
 def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
     """Return the measures with ``ess`` instead of the mean of rho².
 
-    It is (sum rho)² / (N sum rho²), the effective share of the step's tokens; 1 on policy (arXiv 2505.24034).
+    It is (sum rho)² / (N sum rho²), the effective share of the tokens (arXiv 2505.24034).
     """
     rest = dict(numbers)
     square, mean = rest.pop("ratio_square", None), rest.get("ratio_mean")
@@ -162,7 +162,7 @@ def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
 
 
 def over_steps(steps: Sequence[Mapping[str, Measure]]) -> dict[str, float]:
-    """Return one number per name over the optimiser steps of a batch, at least one."""
+    """Return one number per name over a batch's optimiser steps, at least one."""
     return {name: _over_steps([step[name] for step in steps]) for name in steps[0]}
 
 

@@ -5,8 +5,7 @@
 
 An attempt's index is rollout_group * group size + index in training, and step * attempts + index in evaluation.
 
-Invariants: each finished attempt is stored once, also after kill -9 and resume, which removes journals and parts that
-the checkpoint does not name. One thread writes, in order.
+Invariant: each finished attempt is stored once, also after kill -9 and resume.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class AttemptLog:
     """Writes the attempts of a run; leaving the context flushes them.
 
     Args:
-        policy: returns the policy's name; called on the writing thread, as it may hash weights.
+        policy: returns the policy's name, on the writing thread, as it may hash weights.
         kept_parts: the parts that the checkpoint names; all others are removed.
         tags: the model's; stored texts have the default ones.
     """
@@ -109,7 +108,7 @@ class AttemptLog:
         """Store a rollout; ``index`` counts within its group, or its problem's evaluation.
 
         Raises:
-            StoreError: an earlier rollout could not be written.
+            StoreError: an earlier write failed.
         """
         if self._storing == "none":
             return
@@ -214,7 +213,6 @@ def read_attempts(
     Args:
         columns: of `ATTEMPT`.
         purpose: ``training`` or ``evaluation``; None: both.
-        problems: ids; None: all.
 
     Raises:
         StoreError: there are no attempts, or they are damaged.
@@ -228,7 +226,7 @@ def read_attempts(
 
 
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
-    """Yield each verdict of the run once, in the `VERDICT` schema; ``outcome`` is null if there is none."""
+    """Yield each verdict once, in the `VERDICT` schema; a broken format has a null ``outcome``."""
     for folder in _folders(run, VERDICTS):
         verifier = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["verifier"])
         yield from VerdictStore(folder.parent, _read_key(folder), verifier, create=False).tables()

@@ -1,7 +1,7 @@
 """Make training samples and metrics from groups of judged rollouts.
 
-Invariants: advantages and weights are computed once for the whole minibatch, over all ranks. Tokens with an impossible
-log-probability are not trained on, and weigh nothing.
+Invariants: advantages and weights are computed for the whole minibatch, over all ranks. Tokens with an impossible
+log-probability weigh nothing.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def build_samples(
     """Return a sample for each rollout of a minibatch, in order.
 
     Args:
-        version: of the trainer's weights, None after the first minibatch; a rollout is on-policy if all its tokens
-            are of this version.
+        version: of the trainer's weights, None after the first minibatch; it decides which rollouts are on-policy.
         max_distance: of stored rollouts.
         max_tokens: the run's limit of a rollout.
     """
@@ -155,7 +154,7 @@ def _count_impossible(groups: Sequence[RolloutGroup[Rollout]]) -> ImpossibleToke
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
     """Return mean rewards, lengths and ages of a batch that policy ``version`` trains on.
 
-    ``age`` is in versions per token, without stored rollouts; ``advantage_std`` is of group-centred rewards.
+    ``age`` is in versions per token; ``advantage_std`` is of group-centred rewards.
     """
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]

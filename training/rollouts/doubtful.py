@@ -1,7 +1,7 @@
 """Ask a model about doubtful verdicts while training.
 
-Invariants: an answered pair of problem and answer is not asked again. Only a wrong and doubtful verdict is asked about;
-it becomes correct if more than half the votes are readable and all of them are "same".
+Invariants: an answered pair of problem and answer is not asked again. A wrong and doubtful verdict becomes correct if
+more than half the votes are readable and all of them are "same".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAME, OTHER, FAILED, SPENT = "same", "other", "failed", "unasked"
 
 
 class DoubtfulVerdicts:
-    """The questions of a run; RUN/asked.jsonl keeps the answers.
+    """The questions of a run, answered once in RUN/asked.jsonl.
 
     Args:
         max_questions: pairs that the run may ask about.

@@ -1,6 +1,6 @@
-"""Find log-probabilities with which no token can have been drawn, such as NaN or vLLM's -9999.0.
+"""Find log-probabilities of no possible token, such as NaN or vLLM's -9999.0.
 
-Their tokens are left out of the loss; dropping whole rollouts would bias the data towards likely tokens.
+Such tokens are left out of the loss; leaving out their rollouts would bias the data towards likely tokens.
 """
 
 from __future__ import annotations

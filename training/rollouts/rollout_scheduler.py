@@ -7,9 +7,9 @@ Invariants:
   - every admitted rollout is trained on, or dropped with a counted reason, exactly once: `RolloutLedger.balanced`;
   - nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
   - at most `max_outstanding` rollouts are in open or ready groups;
-  - batches have n_batch rollouts: dropped groups are replaced; rollouts without a verdict leave their group;
+  - batches have n_batch rollouts, counting those that their groups excluded or lost;
   - one `REFUSED` rollout drops its whole group;
-  - a `state` between two batches restores every rollout, to be trained on once.
+  - a restored `state` loses no rollout and trains on none twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REFUSED = "refused"  # why a rollout failed whose prompt no server answers: so w
 
 @dataclass(frozen=True, slots=True)
 class RolloutRequest:
-    """A rollout to generate: its index within the group, and the policy's version at admission."""
+    """A rollout to generate; ``version`` is the policy's at admission."""
 
     group: int
     index: int
@@ -37,7 +37,7 @@ class RolloutRequest:
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """Why a finished group is dropped, and why single rollouts are excluded; None: they are trained on."""
+    """Why a finished group is dropped, and why each rollout is excluded; None: it is not."""
 
     drop_reason: str | None
     exclusion_reasons: tuple[str | None, ...]
@@ -103,7 +103,7 @@ class RolloutScheduler(Generic[T]):
     """The collector's rollouts. It is not thread-safe.
 
     Args:
-        decide_group: decides on a finished group from its judged results, by index.
+        decide_group: decides on a group from its judged results, by index.
         draw_problem: returns the next group's problem, or None.
     """
 
@@ -261,9 +261,7 @@ class RolloutScheduler(Generic[T]):
         return {**counts, "trained": self._trained, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
 
     def restore(self, state: Mapping[str, Any], decode: Callable[[Any], T]) -> None:
-        """Continue from a `state`; unfinished rollouts are handed out again, under the same index.
-
-        The generators must have the newest weights.
+        """Continue from a `state`; unfinished rollouts are handed out again under the same index.
 
         Raises:
             ValueError: this scheduler has opened a group.
@@ -334,7 +332,7 @@ class RolloutScheduler(Generic[T]):
     def _select_groups(self, room: int) -> list[RolloutGroup[T]] | None:
         """Select ready groups for the next batch: urgent ones, then the first that finished.
 
-        Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left over.
+        Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left.
         """
         if len(self._ready) < room:
             return None

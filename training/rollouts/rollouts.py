@@ -1,7 +1,7 @@
 """Generate and judge rollouts.
 
 Invariants: a TIMEOUT or BROKEN verdict excludes a rollout. What it draws depends only on the run's seed, its group and
-its index. Its text has the model's thinking tags, also those that end the prompt.
+its index. Its text includes thinking tags that end the prompt.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class RolloutGenerator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A judged rollout; ``outcome`` is None if the format was broken or no verifier was asked.
+    """A judged rollout; ``outcome`` is None without a verdict.
 
-    With a reference text instead of a verifier, the completion ends with its thoughts, and ``reference_ids`` follow.
+    With a reference text, the completion ends with its thoughts, and ``reference_ids`` follow.
     """
 
     problem: str
@@ -100,12 +100,11 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
 
 
 class RolloutRunner:
-    """Generates and judges rollouts; counts them in ``generated``.
+    """Generates and judges rollouts; ``generated`` counts responses.
 
     Args:
         rewards: may be replaced during the run.
         check_language: needed if languages are rewarded.
-        seed: the run's.
     """
 
     def __init__(

@@ -30,13 +30,13 @@ _ADVICE = (
 
 
 def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
-    """Return after how many attempts without a trainable group a run warns, and ends; not in the paper."""
+    """Return after how many attempts without a trainable group a run warns, and ends."""
     warn = max(collector.n_async, 16 * collector.group_size)
     return warn, 4 * warn
 
 
 def fate_of(rollout: Rollout) -> str:
-    """Return a finished rollout's fate in a few words; fates of a kind begin alike."""
+    """Return a finished rollout's fate in a few words."""
     reward = rollout.reward
     if reward.excluded_by is not None:
         return f"{EXCLUDED}{reward.excluded_by}"
@@ -48,7 +48,7 @@ def fate_of(rollout: Rollout) -> str:
 
 
 class StallMonitor:
-    """Counts fates since the last trainable group: of finished groups, and of failed generations.
+    """Counts fates of attempts since the last trainable group.
 
     Args:
         thresholds: attempts after which it warns, and is stalled.
@@ -94,7 +94,7 @@ class StallMonitor:
         self._speak_if_due()
 
     def report(self) -> str:
-        """Return the counts by fate, advice on the most common kind, and an example."""
+        """Return the counts by fate, advice on the commonest kind, and an example."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
         commonest, count = self._commonest()

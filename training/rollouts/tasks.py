@@ -34,10 +34,10 @@ LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
-    """A problem to train on, with a reference answer, a program's tests, or a reference text without a verifier.
+    """A problem to train on: with a reference answer, a program's tests, or an unverifiable reference text.
 
     ``correct`` of ``judged`` attempts of ``policy`` are its set's, which dropped it as too hard if ``deferred``.
-    ``accepted`` answers count as the reference; ``judges`` name the user's own judges.
+    ``accepted`` answers count as the reference; ``judges`` are the user's own.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -68,7 +68,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
         folder: base of relative paths.
 
     Raises:
-        SourceError: the data are missing or empty, repeat an id, or a row is incomplete.
+        SourceError: the data are missing, incomplete or empty, or repeat an id.
     """
     if isinstance(data, EmbeddedData):
         source = _embedded_tasks(data, split)

@@ -1,7 +1,6 @@
 """Judge rollouts without blocking the event loop, with the judges that measure difficulty.
 
-Invariants: a verifier's own failure is TIMEOUT or BROKEN, never "wrong"; a group is judged with one seed, hence by the
-same tests.
+Invariants: a verifier's own failure is TIMEOUT or BROKEN, never "wrong"; a group is judged by the same tests.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Verifiers:
 
     Args:
         workers: processes for each domain.
-        judges: the user's own; each problem is judged with its set's.
+        judges: the user's own; each problem has its set's.
 
     Raises:
         SourceError: tasks of one id have different tests, or a task's judge is missing.

@@ -1,4 +1,4 @@
-"""Drive the curriculum in the training loop. Without settings all problems stay in their pools.
+"""Drive the curriculum in the training loop.
 
 Invariant: a restored `state` continues the same run.
 """
@@ -32,9 +32,8 @@ class CurriculumController:
     """Pools, draws and triggers of a run.
 
     Args:
-        settings: None for no curriculum.
-        collector: sizes that stages change.
-        deferred: problems that are too hard at first; all others are active.
+        settings: None: pools never change.
+        deferred: problems that are too hard at first; others are active.
     """
 
     def __init__(
@@ -93,14 +92,13 @@ class CurriculumController:
         limited: float = 1.0,
         may_end_stage: bool = True,
     ) -> tuple[list[PoolChange], list[SettingChange]]:
-        """Apply and return the changes of pools and settings after this step.
+        """Apply and return the changes of pools and settings after a step, from 1.
 
         Args:
-            step: from 1.
             reward: mean total reward sampled since the last step.
             length: mean length of the same rollouts, in tokens.
             pass_rate: share of them that are correct.
-            limited: share of them that reached the length penalty or were cut.
+            limited: share that reached the length penalty or were cut.
             may_end_stage: False if sizes change at checkpoints only.
         """
         settings = self._settings

@@ -1,4 +1,4 @@
-"""Draw problems for the next groups: mostly active ones.
+"""Draw problems for the next groups.
 
 Invariants: draws depend only on the seed and `DrawCounts`. Of k draws, each passive pool gets floor(k * share), or one
 less.

@@ -1,7 +1,6 @@
 """Decide when to add harder problems or begin the next stage (paper, section 5.2).
 
-A curve is flat if a line through `PLATEAU_WINDOW` values gains little and its slope's t value is below 2. A flat reward
-is a plateau only at a mean pass rate above the band's lower edge, a flat length only if the limit binds.
+A curve is flat if a line through `PLATEAU_WINDOW` values gains little and its slope's t value is below 2.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A line through the last ``window`` values: its gain, and its slope's t value."""
+    """A line through a curve's last values: its gain, and its slope's t value."""
 
     window: int
     mean: float
@@ -74,7 +73,7 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
 
 @dataclass(slots=True)
 class TrainingCurves:
-    """Means of what was sampled since the last step, one value a step.
+    """Means of what each step sampled.
 
     ``limited`` is the share of responses that reached the length penalty or were cut.
     """
@@ -147,7 +146,7 @@ def stage_end(stage: StageSettings, taken: int, curves: TrainingCurves, floor: f
         taken: steps of this stage.
         curves: since it began.
         floor: the pass rate that a reward plateau must exceed.
-        grows: whether the next stage allows longer responses; a plateau then counts only if the limit binds.
+        grows: the next stage allows longer responses; plateaus count only if the limit binds.
     """
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"
