@@ -65,7 +65,7 @@ def own_reward(components: Sequence[str], problem: str, response: str, correct: 
     """Return the sum of the user's components for a rollout.
 
     Args:
-        row: the problem's id, for the message.
+        row: the problem's id, for errors.
 
     Raises:
         RewardError: a component fails, or returns no finite number.

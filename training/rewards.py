@@ -1,6 +1,6 @@
 """The reward of a rollout: format, correctness, length and language (paper, section 2.2).
 
-A rollout that breaks the format is worth 0 and gets no verdict. In code, the first block must be the program.
+A rollout that breaks the format is worth 0 and needs no verdict. In code, the first block must be the program.
 
 Invariants: TIMEOUT and BROKEN give an excluded `Reward` without a total, never 0. The total is the sum of the
 components.
@@ -41,7 +41,7 @@ class LanguageConsistency(Protocol):
 
 
 class LanguageChecker(Protocol):
-    """Decides whether three texts are in one language, apart from LaTeX and code."""
+    """Decides whether three texts are in one language, ignoring LaTeX and code."""
 
     def __call__(
         self, problem: str, thoughts: str, answer: str, settings: ConsistencySettings, /
@@ -71,7 +71,7 @@ class RewardInputs:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """The components of a reward; a ``format_error`` or ``excluded_by`` is why there are none.
+    """The components of a reward; ``format_error`` or ``excluded_by`` states why there are none.
 
     Example: ``Reward(format=0.1, correctness=0.9, length=-0.05, language=0.1, correct=True).total == 1.05``
     """

@@ -107,7 +107,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class TrainedArm:
-    """A trained arm of one seed: held-out pass rates by bench and problem, and its cost."""
+    """A trained arm of one seed: pass rates by bench and problem, and its cost."""
 
     rates: Mapping[str, Mapping[str, float]]
     steps: int
@@ -117,7 +117,7 @@ class TrainedArm:
 
 @dataclass(frozen=True, slots=True)
 class ArmResult:
-    """An arm on a bench over all seeds; ``difference`` is to the base, None for the base."""
+    """An arm on a bench over all seeds; ``difference`` is to the base."""
 
     arm: str
     bench: str
@@ -137,8 +137,7 @@ def compare_arms(base: str, trained: Mapping[str, Mapping[int, TrainedArm]]) -> 
     """Return the results of all arms, bench by bench, the base first.
 
     Args:
-        base: the base arm's name.
-        trained: by arm and seed; arms are compared on the seeds that the base has too.
+        trained: by arm and seed; an arm is compared on seeds that the base has too.
     """
     benches = list(dict.fromkeys(name for arms in trained.values() for one in arms.values() for name in one.rates))
     return [

@@ -48,7 +48,7 @@ def mean_interval(values: Sequence[float], least: float = -math.inf, most: float
     If all values are ``least`` or ``most``, the bound is exact (0 of n: 1 - .025^(1/n)); other equal values get none.
 
     Args:
-        least, most: the range of the mean, at which the interval is cut.
+        least, most: the range of the mean.
     """
     if not values:
         return Estimate(math.nan, math.nan, math.nan, 0)
@@ -75,8 +75,7 @@ def paired_difference(first: Sequence[float | None], second: Sequence[float | No
 def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
     """Return the mean of paired differences with a 95 % interval over seeds and problems.
 
-    Clusters go both ways (Cameron, Gelbach and Miller 2011); with one seed, over problems alone. Equal differences give
-    no interval.
+    Clusters go both ways (Cameron, Gelbach and Miller 2011); with one seed, over problems alone.
 
     Args:
         differences: [seeds][problems].

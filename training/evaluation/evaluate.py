@@ -1,7 +1,6 @@
 """Measure pass@1 on held-out problems, always under the same seeds.
 
-Invariants: a rollout that the verifier failed on is not counted; a problem without judged rollouts, or with a refused
-prompt, is left out.
+Invariants: rollouts that the verifier failed on, and problems with a refused prompt, are left out.
 """
 
 from __future__ import annotations

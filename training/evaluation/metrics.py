@@ -1,7 +1,6 @@
 """Log a run's metrics to ``metrics.jsonl``, TensorBoard and the terminal.
 
-Invariants: rows are whole lines in the order of steps, each step once, also over kills and resumes; a missing number
-is left out, never 0.
+Invariants: each step has one whole line, in order, also over kills and resumes; a missing number is left out, never 0.
 """
 
 from __future__ import annotations
@@ -66,11 +65,11 @@ class Timer:
         return time.perf_counter() - self._begun
 
     def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
-        """Return the idle shares of the generators' slots and of the trainer, and the share held by updates.
+        """Return the idle shares of generators and trainer, and the share held by updates.
 
         Args:
             capacity: requests that all generators decode together.
-            wanted: rollouts that may run at once; more slots do not count as idle.
+            wanted: rollouts that may run at once; more slots are not idle.
         """
         seconds, now = max(self.elapsed_s, 1e-9), self._decoding()
         decoding, held = now.decoding - self._at_begin.decoding, now.held - self._at_begin.held
@@ -134,10 +133,7 @@ def is_limited(rollout: Rollout) -> bool:
 
 
 class MetricsLogger:
-    """Writes the metrics of a run.
-
-    ``start`` is the first step that will be written; ``total``, the last step, may change.
-    """
+    """Writes the metrics of a run from step ``start`` on; ``total``, the last step, may change."""
 
     def __init__(self, folder: Path, log: JsonlLog, total: int, start: int, monitors: Sequence[Monitor] = ()) -> None:
         from torch.utils.tensorboard import SummaryWriter

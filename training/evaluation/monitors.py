@@ -17,7 +17,6 @@ class Monitor:
 
     Args:
         out: the run's folder, which identifies it on resuming.
-        recipe: shown as the run's configuration.
 
     Raises:
         ConfigError: the package is not installed.

@@ -28,10 +28,7 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The subject of an evaluation.
-
-    ``about`` are lines on the rows and the sampling, ``left_out`` those on what the figures do not count.
-    """
+    """The subject of an evaluation; ``left_out`` describes what the figures do not count."""
 
     bench: str
     policy: str
@@ -103,7 +100,7 @@ def counted(evaluation: Evaluation) -> str:
 
 
 def language_cells(evaluation: Evaluation) -> list[tuple[str, ...]]:
-    """Return the table of languages, its head first; differences only if languages share problems."""
+    """Return the table of languages with its head; differences only if languages share problems."""
     paired = any(item.difference is not None for item in evaluation.languages)
     rows = [("language", "problems", "pass@1", "one language", "to English, paired")]
     for item in evaluation.languages:

@@ -1,7 +1,7 @@
 """Compute an evaluation's figures from attempts and verdicts on a benchmark.
 
-Invariants: TIMEOUT and BROKEN count neither for nor against, and are counted; a problem with fewer judged attempts than
-k is left out of pass@k and maj@k, and counted; what recorded attempts lack is unknown, never 0.
+Invariants: TIMEOUT and BROKEN count neither for nor against; problems with fewer judged attempts than k are left out of
+pass@k and maj@k; both are counted. What recorded attempts lack is unknown, never 0.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def score_problems(
         problems: `PROBLEM` rows.
         attempts: with ``problem``, ``index``, ``text``, ``finish`` and ``tokens``.
         verdicts: `VERDICT` rows.
-        pairs: a common name, by problem, of one problem in several languages.
+        pairs: by problem, a name shared by its translations.
     """
     joined = verdicts.select("problem", "index", "outcome", "answer_class").join(
         attempts.select("problem", "index", "text", "finish", "tokens"), on=["problem", "index"], how="left"

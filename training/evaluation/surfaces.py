@@ -77,7 +77,7 @@ def draw_surfaces(
 
     Args:
         way: the states' coordinates, in order; ``labels`` name them.
-        explained: share of the states' variance along each direction.
+        explained: each direction's share of the states' variance.
     """
     folder.mkdir(parents=True, exist_ok=True)
     surfaces = (("reward", "reward without length penalty", "viridis"), ("tokens", "mean length, tokens", "cividis"))

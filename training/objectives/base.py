@@ -114,10 +114,10 @@ class ObjectiveNeeds:
 
     Attributes:
         uses_reference: the recipe's reference, or the run's first model.
-        generator_logprobs: if False, attempts without them can be trained on.
+        generator_logprobs: if False, attempts may lack them.
         reference_ema: the decay of a moving reference; None: it is frozen.
-        scores_answers: the second pass gets log-probabilities of reference texts.
-        second_pass: whether these settings use the objective's second pass.
+        scores_answers: the second pass scores reference texts.
+        second_pass: whether it runs with these settings.
         teacher: the recipe's, or the run's first model, shown a correct attempt.
     """
 

@@ -1,7 +1,7 @@
 """Advantages, token weights and filters of groups (paper, section 2.1).
 
-Invariants: pure, float64; deviations are the population's. A group's mean includes the rollout itself, which scales
-the expected gradient of undivided advantages by (n-1)/n.
+Invariants: pure, float64; deviations are the population's. As a group's mean includes the rollout itself, the expected
+gradient is (n-1)/n of the mean reward's.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class SetCreditSettings(PresetSettings):
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
-    """Return whether a group is trained on: enough are judged, and rewards or verdicts differ."""
+    """Return whether a group is trained on: enough rollouts are judged and differ."""
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < min_judged:

@@ -38,7 +38,7 @@ class DistilSettings(ObjectiveSettings):
 
 
 def distil_decision(rewards: Sequence[Reward], _: DistilSettings) -> GroupDecision:
-    """Return whether a rollout was judged, so that the group is trained on."""
+    """Return whether a group is trained on: if a rollout was judged."""
     return filter_group(rewards, "none", 1)
 
 
@@ -54,7 +54,7 @@ def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dic
 
 
 def distil_needs(settings: DistilSettings) -> ObjectiveNeeds:
-    """Return which teacher is needed."""
+    """Return the kind of teacher."""
     return ObjectiveNeeds(teacher=settings.teacher)
 
 

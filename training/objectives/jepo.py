@@ -105,7 +105,7 @@ def jepo_weights(
 
 
 def _leave_one_out(values: Tensor) -> Tensor:
-    """Return [n] f minus its value without each chain, in log space."""
+    """Return [n] f minus f without each chain."""
     n = len(values)
     whole = values.logsumexp(0) - torch.log(torch.tensor(float(n), dtype=values.dtype))
     others = values.expand(n, n).masked_fill(torch.eye(n, dtype=torch.bool), -torch.inf).logsumexp(1)

@@ -4,7 +4,7 @@
     credit(rewards of a minibatch)  → an advantage and a token weight for each sequence
     loss(one micro-batch)           → a scalar to minimise, and the objective's own statistics
 
-Settings and a loss are required; `decide` and `credit` default to GRPO's.
+`decide` and `credit` default to GRPO's.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def needs_nothing(_: ObjectiveSettings) -> ObjectiveNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Objective(Generic[S]):
-    """An objective: its settings, and pure functions of them.
+    """An objective: its settings, and pure functions of them. Metrics name its statistics ``policy/…``.
 
-    Without its own `credit` and `decide`, its settings must be `GroupCreditSettings`.
+    `group_credit` and `decide_group` require `GroupCreditSettings`.
     """
 
     settings: type[S]

@@ -86,7 +86,7 @@ class GroupCreditSettings(ObjectiveSettings):
 
     @property
     def set_credit(self) -> tuple[SetCredit, int] | None:
-        """Return the set that is credited, and its size k; None: single rollouts."""
+        """Return the credited set and its size k; None: single rollouts."""
         return None
 
 
@@ -107,6 +107,6 @@ class PresetSettings(GroupCreditSettings):
 
     @property
     def variant(self) -> Variant:
-        """Return the preset's `Variant`, with the recipe's own values."""
+        """Return the preset's `Variant`; settings of the same name take precedence."""
         values = {**self.presets[self.preset], **vars(self)}
         return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})

@@ -26,7 +26,7 @@ MAX_SUBSETS = 20_000
 
 
 def set_gains(sequences: CreditInputs, credit: Literal["pass_at_k", "majority"], k: int) -> Tensor:
-    """Return [sequences] float64 what each rollout adds to k of its group."""
+    """Return [sequences] float64 each rollout's gain."""
     gains = torch.zeros(len(sequences.rewards), dtype=torch.float64)
     for number in torch.unique(sequences.groups).tolist():
         members = (sequences.groups == number).nonzero().flatten().tolist()

@@ -32,7 +32,7 @@ class SftSettings(ObjectiveSettings):
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:
-    """Return the group's correct rollouts as those to train on."""
+    """Return the group's correct rollouts to train on."""
     reasons = tuple(reward.excluded_by or (None if reward.correct else NOT_CORRECT) for reward in rewards)
     return GroupDecision(None if None in reasons else "none_correct", reasons)
 

@@ -131,7 +131,7 @@ def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> T
 
 
 def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
-    """Return that a reference is needed."""
+    """Return that a reference is needed, and not the generator's log-probabilities."""
     return ObjectiveNeeds(
         uses_reference=True,
         generator_logprobs=False,

@@ -43,13 +43,13 @@ def mean_of(values: Tensor, counts: Tensor) -> Statistic:
 
 
 def sum_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the sum of the values whose ``counts`` is True, in fp32 or better."""
+    """Return the sum of the values whose ``counts`` is True."""
     mean = mean_of(values, counts)
     return Statistic("sum", mean.total, torch.zeros_like(mean.count))
 
 
 def max_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the largest value whose ``counts`` is True; -inf if there is none."""
+    """Return the largest value whose ``counts`` is True, or -inf."""
     counted_values = torch.where(counts, values.detach(), -torch.inf)
     largest = counted_values.max() if len(counted_values) else values.new_tensor(-torch.inf)
     return Statistic("max", largest, values.new_zeros(()))
@@ -118,7 +118,7 @@ def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> d
     """Return the policy's statistics and the objective's own.
 
     Raises:
-        ValueError: they share a name.
+        ValueError: a name of the objective's own is taken.
     """
     duplicates = (measured.keys() | STEP_NAMES) & own.keys()
     if duplicates:
@@ -162,7 +162,7 @@ def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
 
 
 def over_steps(steps: Sequence[Mapping[str, Measure]]) -> dict[str, float]:
-    """Return one number per name over a batch's optimiser steps, at least one."""
+    """Return one number per name over a batch's optimiser steps."""
     return {name: _over_steps([step[name] for step in steps]) for name in steps[0]}
 
 

@@ -40,7 +40,7 @@ KIND = "training"
 
 @dataclass(frozen=True, slots=True)
 class AttemptPurpose:
-    """The purpose of attempts, and all that drawing them depends on."""
+    """The purpose of attempts, and the settings that they depend on."""
 
     name: str  # training or evaluation
     per_problem: int  # rollouts of a group, or of a problem in an evaluation
@@ -186,10 +186,10 @@ class AttemptLog:
 
 
 def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterator[pl.DataFrame]:
-    """Yield each attempt of a training run once, in several tables.
+    """Yield each attempt of a training run once.
 
     Args:
-        columns: of `ATTEMPT`; must contain problem and index.
+        columns: of `ATTEMPT`, with problem and index.
 
     Raises:
         StoreError: there are no attempts, or they are damaged.
@@ -226,7 +226,7 @@ def read_attempts(
 
 
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
-    """Yield each verdict once, in the `VERDICT` schema; a broken format has a null ``outcome``."""
+    """Yield each verdict once, in the `VERDICT` schema; unjudged rollouts have a null ``outcome``."""
     for folder in _folders(run, VERDICTS):
         verifier = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["verifier"])
         yield from VerdictStore(folder.parent, _read_key(folder), verifier, create=False).tables()

@@ -116,7 +116,7 @@ def build_minibatches(
 
 
 def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> dict[str, list[float]]:
-    """Return the estimated values of a batch's problems, one per group."""
+    """Return a batch's estimated values by problem."""
     found = {number: value for result in results for number, value in result.estimates.items()}
     estimates: dict[str, list[float]] = {}
     for group in batch.groups:
@@ -154,7 +154,7 @@ def _count_impossible(groups: Sequence[RolloutGroup[Rollout]]) -> ImpossibleToke
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
     """Return mean rewards, lengths and ages of a batch that policy ``version`` trains on.
 
-    ``age`` is in versions per token; ``advantage_std`` is of group-centred rewards.
+    ``age`` is in versions per token.
     """
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
@@ -210,7 +210,7 @@ def speed_metrics(
 
 
 def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rollout]) -> dict[str, Any]:
-    """Return a row of ``batches.jsonl``: [group, index] of each rollout, [problem, index] if stored."""
+    """Return a row of ``batches.jsonl``: [group, index] of rollouts, [problem, index] of stored ones."""
     fresh = {group.number for group in sampled.groups}
     stored = [group for group in whole.groups if group.number not in fresh]
     rows = [[request.group, request.index] for group in sampled.groups for request, _ in group.rollouts]
@@ -220,7 +220,7 @@ def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rol
 
 
 def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
-    """Return the counts of rollouts by state, and of dropped ones by reason."""
+    """Return counts of rollouts by state and drop reason."""
     names = ("running", "judging", "waiting", "ready", "admitted", "trained")
     dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
     queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
@@ -228,7 +228,7 @@ def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
 
 
 def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
-    """Return the first rollout of each of ``count`` groups as Markdown."""
+    """Return the first rollout of ``count`` groups as Markdown."""
     texts = []
     for group in groups[:count]:
         request, rollout = group.rollouts[0]

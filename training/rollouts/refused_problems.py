@@ -18,7 +18,6 @@ class RefusedProblems:
     """The refused problems of a run.
 
     Args:
-        problems: their number in the run.
         draw: draws a problem.
         say: prints a line for each refused problem.
     """

@@ -45,7 +45,7 @@ class GroupDecision:
 
 @dataclass(frozen=True, slots=True)
 class RolloutGroup(Generic[T]):
-    """A finished group to train on; ``version`` is the policy's at its opening."""
+    """A finished group; ``version`` is the policy's at its opening."""
 
     number: int
     problem: str
@@ -135,7 +135,7 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def idle_slots(self) -> int:
-        """Return how many more of `n_async` rollouts may be generated."""
+        """Return how many more rollouts may be generated."""
         return self.settings.n_async - len(self._running)
 
     def admit(self) -> RolloutRequest | None:
@@ -159,14 +159,14 @@ class RolloutScheduler(Generic[T]):
         return request
 
     def mark_generated(self, request: RolloutRequest) -> None:
-        """Record a generated rollout and free its slot."""
+        """Free a generated rollout's slot."""
         if request not in self._running:
             raise ValueError(f"{request} is not being generated")
         self._running.remove(request)
         self._judging.add(request)
 
     def mark_judged(self, request: RolloutRequest, result: T) -> None:
-        """Record a rollout's result, and close its group after the last one."""
+        """Record a result, and close a complete group."""
         if request not in self._judging:
             raise ValueError(f"{request} is not being judged")
         self._judging.remove(request)
@@ -186,7 +186,7 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def next_batch(self, *, partial: bool = False) -> RolloutBatch[T] | None:
-        """Return the next batch, or None while it is incomplete or an old group is due.
+        """Return the next batch, or None while it must wait for groups.
 
         Args:
             partial: return what is ready, at the end of the data.
@@ -215,7 +215,7 @@ class RolloutScheduler(Generic[T]):
         self._dropped.update(reason for group in batch.groups for reason in group.exclusion_reasons)
 
     def mark_updated(self) -> None:
-        """Record that the generators have the next version of the weights."""
+        """Record that the generators have the next weights."""
         if self.version >= self.batches_taken:
             raise ValueError(f"version {self.version + 1} before batch {self.version} was handed out")
         self.version += 1
@@ -261,7 +261,7 @@ class RolloutScheduler(Generic[T]):
         return {**counts, "trained": self._trained, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
 
     def restore(self, state: Mapping[str, Any], decode: Callable[[Any], T]) -> None:
-        """Continue from a `state`; unfinished rollouts are handed out again under the same index.
+        """Continue from a `state`, with the newest weights in the generators; unfinished rollouts are handed out again.
 
         Raises:
             ValueError: this scheduler has opened a group.

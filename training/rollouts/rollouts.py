@@ -136,7 +136,7 @@ class RolloutRunner:
         return token_ids
 
     def render(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of a task's prompt uncached, for a changed task."""
+        """Return the token ids of a changed task's prompt, uncached."""
         return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
@@ -186,7 +186,7 @@ class RolloutRunner:
         return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
-        """Return the thoughts, followed by the reference text; endless thoughts break the format."""
+        """Return the thoughts and the reference text; endless thoughts break the format."""
         count = self._thought_tokens(completion)
         if count is None:
             failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"

@@ -52,7 +52,7 @@ class StallMonitor:
 
     Args:
         thresholds: attempts after which it warns, and is stalled.
-        say: prints the warning, once between two trainable groups.
+        say: prints the warning, once between trainable groups.
     """
 
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:

@@ -1,7 +1,4 @@
-"""Load problems to train on.
-
-Invariant: a problem's id is unique in a run's data.
-"""
+"""Load problems to train on."""
 
 from __future__ import annotations
 
@@ -61,7 +58,7 @@ class TrainingTask:
 
 
 def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, TrainingTask]:
-    """Read the tasks by id, in order.
+    """Read the tasks by id, each once.
 
     Args:
         split: of embedded problems; sets are not split.

@@ -35,7 +35,7 @@ def verifier_workers() -> int:
 
 
 class Verifiers:
-    """The verifiers that the tasks need, by domain; entering the context opens the sandboxes.
+    """The verifiers that the tasks need; entering the context opens the sandboxes.
 
     Args:
         workers: processes for each domain.
@@ -99,7 +99,7 @@ class Verifiers:
         return self._math[task.judges]
 
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
-        """Judge a rollout in the default thinking tags; its group's ``seed`` draws a program's tests."""
+        """Judge a rollout in the default thinking tags; ``seed`` draws a program's tests."""
         request, reference = task.request, task.reference_answer or ""
         judge_task = JudgeTask(
             task.id,

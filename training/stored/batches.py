@@ -58,7 +58,7 @@ class StoredBatches:
     """The stored groups of a run's batches.
 
     Args:
-        supply: None for a run without stored attempts.
+        supply: None without stored attempts.
         general: instruction data for steps that sample nothing.
     """
 
@@ -83,7 +83,7 @@ class StoredBatches:
         return present.model_copy(update={"n_batch": size}) if stored else present
 
     def joined(self, batch: RolloutBatch[Rollout], step: int) -> RolloutBatch[Rollout]:
-        """Return the step's whole batch, with stored groups spread evenly."""
+        """Return the step's batch, with stored groups spread evenly."""
         if self.plan is None or self._supply is None:
             return batch
         if self.is_offline(step) and self._general is not None:
@@ -98,7 +98,7 @@ class StoredBatches:
         return RolloutBatch(batch.number, tuple(group for _, group in placed))
 
     def _with_general(self, general: GeneralRows, step: int, version: int) -> list[RolloutGroup[Rollout]]:
-        """Return a cold start's groups; each minibatch ends with instruction data."""
+        """Return a cold start's groups; minibatches end with instruction data."""
         assert self.plan is not None
         assert self._supply is not None
         parts = self._collector.n_batch // self._collector.minibatch_size

@@ -31,11 +31,7 @@ GENERAL = "general"
 
 
 class GeneralRows:
-    """Instruction data, read once.
-
-    Args:
-        path: a .jsonl or .parquet file.
-        seed: of the order of rows.
+    """Instruction data from a .jsonl or .parquet file, shuffled by a seed.
 
     Raises:
         SourceError: it cannot be read, or a row has no chat.
@@ -72,7 +68,7 @@ class GeneralRows:
 
 
 def read_chats(path: Path, tags: ThinkingTags = THINK) -> list[list[Message]]:
-    """Return a file's chats; each ends with the answer, in the default thinking tags.
+    """Return a file's chats, ending with the answer in the default thinking tags.
 
     Args:
         tags: those of the file's answers.

@@ -28,10 +28,6 @@ async def open_stored(
 ) -> StoredBatches:
     """Return a run's judged stored groups; publish a cold start's traces in ``out``.
 
-    Args:
-        recipe_folder: base of the recipe's relative paths.
-        say: prints the counts.
-
     Raises:
         SourceError: a source is missing, or teaches nothing.
     """

@@ -34,7 +34,6 @@ async def open_shown(
     """Return the teacher's prompts; the student's own unless the teacher is shown attempts.
 
     Args:
-        recipe_folder: base of the recipe's relative paths.
         say: prints how many problems have an attempt to show.
 
     Raises:

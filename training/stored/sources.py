@@ -41,11 +41,11 @@ def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[P
     """Return the folders of runs whose attempts are used.
 
     Args:
-        runs: named in the recipe; if empty, the runs that made the sets of ``data``.
+        runs: named in the recipe; if empty, those that made the sets of ``data``.
         folder: base of relative paths.
 
     Raises:
-        SourceError: no run is named and the data are no curated sets, or a folder keeps no attempts.
+        SourceError: there is no run, or a folder keeps no attempts.
     """
     if runs:
         named = [folder / Path(name).expanduser() for name in runs]

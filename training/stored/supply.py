@@ -1,7 +1,5 @@
 """Judge stored attempts with the run's verifiers, and choose each step's groups.
 
-An epoch has each chunk of a problem's attempts once, or in proportion to (1 - pass rate) ** `hardness`.
-
 Invariants: a step's groups depend only on the seed and the step. Rewards are of today's verifier and settings. Every
 unused attempt is counted with its reason.
 """
@@ -50,7 +48,7 @@ class StoredAttempt:
 class StoredProblem:
     """A problem's chosen attempts, in chunks of at most a group's size.
 
-    ``pass_rate`` is that of all its stored attempts that could be judged.
+    ``pass_rate`` is that of all its judged attempts.
     """
 
     problem: str
@@ -119,7 +117,7 @@ class StoredSupply:
 
     @property
     def epoch_groups(self) -> int:
-        """Return the groups of an epoch in which every chunk comes once."""
+        """Return the groups of an epoch with every chunk once."""
         return sum(len(problem.chunks) for problem in self.problems)
 
     def groups(self, start: int, count: int, version: int) -> list[RolloutGroup[Rollout]]:
@@ -142,7 +140,7 @@ class StoredSupply:
         ]
 
     def texts(self) -> Iterator[tuple[StoredProblem, StoredAttempt, Rollout]]:
-        """Yield every attempt that is trained on, once, with its text."""
+        """Yield every chosen attempt once, with its text."""
         for start in range(0, len(self.problems), PROBLEMS_AT_ONCE):
             part = self.problems[start : start + PROBLEMS_AT_ONCE]
             named = [(problem, attempt) for problem in part for chunk in problem.chunks for attempt in chunk]
@@ -238,7 +236,7 @@ class StoredSupply:
         return self._epochs[epoch] or self._epoch(epoch + 1)
 
     def _copies(self, mean: float, name: str) -> int:
-        """Return how often an epoch has a chunk: a seeded whole number with this mean."""
+        """Return how often an epoch has a chunk: a seeded integer with this mean."""
         whole = math.floor(mean + 1e-9)
         return whole + (self._draw(f"copies:{name}") < mean - whole)
 

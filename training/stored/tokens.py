@@ -25,7 +25,6 @@ class TokenWriter:
 
     Args:
         stops: the tokens that end a response.
-        tags: the model's thinking tags.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: StopTokens, tags: ThinkingTags) -> None:
@@ -59,7 +58,7 @@ class TokenWriter:
         return chat_ids(self._tokenizer, chat, self.tags)
 
     def after_prompt(self, prompt_ids: Sequence[int], text: str) -> str:
-        """Return a stored text in the model's tags, without the tag that its prompt ends in."""
+        """Return a stored text in the model's tags, without the prompt's last tag."""
         return self.tags.house_form(text).removeprefix(self._text(prompt_ids, ()))
 
     def response_ids(self, text: str, *, ended: bool) -> tuple[int, ...]:

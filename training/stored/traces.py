@@ -46,7 +46,6 @@ def publish_traces(
     """Write a run's traces and their card; return the folder.
 
     Args:
-        out: the run's folder.
         licences: of the sets whose problems are solved.
     """
     rows = []

@@ -63,7 +63,7 @@ class CurriculumController:
 
     @property
     def stage(self) -> tuple[int, int]:
-        """Return the current stage, from 0, and the step after which it began."""
+        """Return the current stage, from 0, and the last step before it."""
         return self._stage, self._stage_began
 
     def draw_problem(self) -> str:

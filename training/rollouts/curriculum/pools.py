@@ -1,7 +1,7 @@
 """Sort problems by their pass rate: active, deferred (too hard) or retired (too easy).
 
 A rollout made ``a`` steps ago weighs ``0.5 ** (a / HALF_LIFE)``. With correct weight c and wrong weight w the posterior
-is Beta(1 + c, 1 + w); a problem enters a pool if the posterior's mass there is at least `CONFIDENCE`.
+is Beta(1 + c, 1 + w); a problem enters a pool that holds at least `CONFIDENCE` of it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PassCounts:
 
 @dataclass(frozen=True, slots=True)
 class PassRateEstimate:
-    """A pass rate: weights of correct and wrong rollouts, the posterior's mean and tails."""
+    """Weights of correct and wrong rollouts, and the posterior's mean and tails."""
 
     correct: float
     wrong: float
@@ -87,7 +87,7 @@ def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int) -> PassRateE
 
 
 def pool_change(problem: str, pool: Pool, now: PassRateEstimate) -> PoolChange | None:
-    """Return the problem's new pool with the reason, or None if it stays."""
+    """Return the problem's new pool and why, or None."""
     if now.effective_rollouts < MIN_EFFECTIVE_ROLLOUTS:
         return None
     inside = 1 - now.below_band - now.above_band

@@ -128,7 +128,6 @@ def activate_deferred(
     Args:
         floor: the pass rate below which a problem is deferred.
         last_change: the step of the last such change.
-        active, deferred: sizes of the pools.
     """
     fit = reward_plateau(curves, floor)
     has_cooled_down = last_change is None or step - last_change >= PLATEAU_WINDOW + PATIENCE
