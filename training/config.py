@@ -159,7 +159,7 @@ class CollectorSettings(Settings):
 
     @property
     def max_outstanding(self) -> int:
-        """Return how many rollouts may be admitted and not yet in a batch or dropped; not in the paper."""
+        """Return the max rollouts that are admitted and not yet in a batch or dropped; not in the paper."""
         return 2 * (self.n_async + self.n_batch)
 
     @model_validator(mode="after")

@@ -46,7 +46,7 @@ def pinned(name: str, folder: Path) -> str:
     """Return a component's name with the digest of its file.
 
     Args:
-        name: `brief.py:BRIEF`, or with `@DIGEST` as a run keeps it.
+        name: `brief.py:BRIEF`, in a run's record with `@DIGEST`.
 
     Raises:
         ConfigError: the file defines no component, or has changed since the run began.

@@ -4,8 +4,6 @@
 
 mu is the generator's probability. With advantages divided by their group's deviation this is CISPO without a lower
 bound (MiniMax-M1, arXiv 2506.13585).
-
-Invariants: those of `training.objectives.base`.
 """
 
 from __future__ import annotations
@@ -38,10 +36,7 @@ class AipoSettings(PresetSettings):
 
 
 def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (0-d) and its statistics.
-
-    `weight_mean`² / `weight_square_mean` is the effective share of its tokens with the cap.
-    """
+    """Return the loss of one micro-batch (0-d) and statistics of its capped weights."""
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
     log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)

@@ -89,8 +89,7 @@ class GroupCredit:
 class ScoredGroups:
     """A minibatch over all ranks, scored by the present policy for a second pass.
 
-    ``scores`` are sums of log-ratios to the reference, or with `scores_answers` log-probabilities of reference texts, 0
-    if there is none.
+    ``scores`` are summed log-ratios to the reference, or log-probabilities of reference texts, 0 without a text.
     """
 
     advantages: Tensor  # [sequences] float64, those of `GroupCredit`
@@ -132,10 +131,10 @@ class ObjectiveNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic of one or several micro-batches; 0-d tensors without gradient.
+    """A statistic of micro-batches; 0-d tensors without gradient.
 
-    ``total`` is a sum, or the largest value for ``max`` (-inf without values). ``count`` is the number of values of a
-    ``mean``, else 0.
+    ``total`` is a sum, or the largest value for ``max`` (-inf without values). ``count`` is a ``mean``'s number of
+    values, else 0.
     """
 
     reduction: Reduction

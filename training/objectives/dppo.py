@@ -8,8 +8,6 @@ D_t compares policy pi and generator mu over two outcomes, the drawn token and a
 
     tv    |pi - mu|
     kl    mu log(mu / pi) + (1 - mu) log((1 - mu) / (1 - pi))
-
-Invariants: those of `training.objectives.base`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`, unlike the
 paper's, which has no bound.
 
-Invariants: those of `training.objectives.base`. A sequence must be whole within one micro-batch.
+Invariants: a sequence must be whole within one micro-batch.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ n chains of thought c_i are drawn, each up to its closing tag; the reference tex
 averaged over groups. As in the paper's appendix B, w is divided by its deviation and clipped to [-1, 1], and a chain
 without a closing tag gets a penalty and no text. Chains have GRPO's clipped ratio and a KL term.
 
-Invariants: those of `training.objectives.base`; a token weight is the whole sequence's, 1 / groups.
+Invariants: a token weight is the whole sequence's, 1 / groups.
 """
 
 from __future__ import annotations

@@ -11,9 +11,8 @@ from training.objectives.base import ObjectiveInputs
 def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> Tensor:
     """Return a term (0-d) with the expected gradient of the sequences' KL(policy | reference).
 
-    It is sum_t (log-ratio to go, detached) · log pi(y_t), times the sequence's capped importance ratio; the per-token
-    forms k1 and k3 have other gradients (arXiv 2506.09477). It is exact only if no group is dropped and all sequences
-    weigh the same.
+    It is sum_t (log-ratio to go, detached) · log pi(y_t), times the sequence's capped importance ratio; per-token k1
+    and k3 have other gradients (arXiv 2506.09477). It is exact only with equal weights and no dropped groups.
 
     Args:
         counts: [tokens] bool, which tokens count.

@@ -1,7 +1,7 @@
 """Credit rollouts for the best of k, or a vote of k, in their group.
 
-A gain sums what a rollout adds to each subset of k that contains it (arXiv 2503.19595, 2505.15201). The expectation of
-sum_i gain_i · grad log pi(y_i) / n is the gradient of what k rollouts are worth; gains are n times the papers'.
+A gain sums what a rollout adds to each subset of k that contains it (arXiv 2503.19595, 2505.15201). Gains are n times
+the papers', so the mean of gain_i · grad log pi(y_i) estimates the gradient of what k rollouts are worth.
 
 Invariants: pure, float64. Gains must not be centred again, which would bias them.
 """

@@ -1,8 +1,8 @@
 """Maximum likelihood of correct rollouts: cold start and rejection-sampling fine-tuning (paper, section 5).
 
-    L = - 1 / T · sum_i sum_t log pi(y_i,t)          T: the tokens of all rollouts of the minibatch
+    L = - 1 / T · sum_i sum_t log pi(y_i,t)
 
-Invariants: those of `training.objectives.base`.
+T is the number of tokens in the minibatch.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ rollouts: no importance weights are needed. V is
 
 SPO's loss treats Q above -`MARGIN` as -`MARGIN`, and does not raise such a rollout further.
 
-Invariants: those of `training.objectives.base`; a token weight is its whole sequence's.
+Invariants: a token weight is its whole sequence's.
 """
 
 from __future__ import annotations

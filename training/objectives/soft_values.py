@@ -40,7 +40,7 @@ class MeasuredProblem(Protocol):
 
 
 def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
-    """Return V, in units of reward, of a problem solved by ``correct`` of the reference's ``judged`` attempts.
+    """Return V, in units of reward, of a problem solved by ``correct`` of ``judged`` attempts of the reference.
 
     Example: with 0.1 for the format, 0.9 for a correct answer, tau 1 and 1 of 2: 0.1 + log((1 + e^0.9) / 2) = 0.648.
     """

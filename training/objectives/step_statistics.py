@@ -96,10 +96,10 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
 
 
 def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str, Statistic]:
-    """Return how far trainer and generator differ with the same weights, and elsewhere (``stale_…``).
+    """Return how far trainer and generator differ with the same weights, and with older ones (``stale_…``).
 
-    ``mismatch_share`` is the share of tokens drawn with the weights that score them. The means ``mismatch_k1`` of -log
-    rho and ``mismatch_kl`` of rho - 1 - log rho estimate KL(generator | trainer).
+    ``mismatch_share`` is the share of tokens drawn with the weights that score them; ``mismatch_k1`` and
+    ``mismatch_kl`` estimate KL(generator | trainer) by -log rho and rho - 1 - log rho.
     """
     same, other, distance = counts & on_policy, counts & ~on_policy, log_ratio.abs()
     return {
@@ -150,10 +150,7 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
 
 
 def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
-    """Return the measures with ``ess`` instead of the mean of rho².
-
-    It is (sum rho)² / (N sum rho²), the effective share of the tokens (arXiv 2505.24034).
-    """
+    """Return the measures with ``ess``, (sum rho)² / (N sum rho²), instead of the mean of rho² (arXiv 2505.24034)."""
     rest = dict(numbers)
     square, mean = rest.pop("ratio_square", None), rest.get("ratio_mean")
     if square is None or mean is None:

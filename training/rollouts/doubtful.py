@@ -27,7 +27,7 @@ SAME, OTHER, FAILED, SPENT = "same", "other", "failed", "unasked"
 
 
 class DoubtfulVerdicts:
-    """The questions of a run, answered once in RUN/asked.jsonl.
+    """The questions of a run; RUN/asked.jsonl keeps the answers.
 
     Args:
         max_questions: pairs that the run may ask about.

@@ -100,12 +100,7 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
 
 
 class RolloutRunner:
-    """Generates and judges rollouts; ``generated`` counts responses.
-
-    Args:
-        rewards: may be replaced during the run.
-        check_language: needed if languages are rewarded.
-    """
+    """Generates and judges rollouts with ``rewards``, which may be replaced; ``generated`` counts responses."""
 
     def __init__(
         self,

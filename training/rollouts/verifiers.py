@@ -1,6 +1,6 @@
 """Judge rollouts without blocking the event loop, with the judges that measure difficulty.
 
-Invariants: a verifier's own failure is TIMEOUT or BROKEN, never "wrong"; a group is judged by the same tests.
+Invariants: a verifier's own failure is never "wrong"; a group is judged by the same tests.
 """
 
 from __future__ import annotations

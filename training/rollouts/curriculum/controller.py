@@ -95,10 +95,10 @@ class CurriculumController:
         """Apply and return the changes of pools and settings after a step, from 1.
 
         Args:
-            reward: mean total reward sampled since the last step.
-            length: mean length of the same rollouts, in tokens.
-            pass_rate: share of them that are correct.
-            limited: share that reached the length penalty or were cut.
+            reward: mean total reward of what was sampled since the last step.
+            length: its mean length in tokens.
+            pass_rate: its share of correct rollouts.
+            limited: its share of `is_limited` rollouts.
             may_end_stage: False if sizes change at checkpoints only.
         """
         settings = self._settings

@@ -73,10 +73,7 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
 
 @dataclass(slots=True)
 class TrainingCurves:
-    """Means of what each step sampled.
-
-    ``limited`` is the share of responses that reached the length penalty or were cut.
-    """
+    """Means of what each step sampled; ``limited`` is the share of `is_limited` responses."""
 
     reward: list[float] = field(default_factory=list)
     length: list[float] = field(default_factory=list)
@@ -145,7 +142,7 @@ def stage_end(stage: StageSettings, taken: int, curves: TrainingCurves, floor: f
         taken: steps of this stage.
         curves: since it began.
         floor: the pass rate that a reward plateau must exceed.
-        grows: the next stage allows longer responses; plateaus count only if the limit binds.
+        grows: the next stage allows longer responses, so plateaus count only if the limit binds.
     """
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"
