@@ -79,7 +79,7 @@ async def ask_held_out(
 
 
 def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> EvaluationResult:
-    """Return the figures of rollouts, grouped by problem; a broken format is wrong, None was refused."""
+    """Return the figures of rollouts by problem; a broken format counts as wrong, None as refused."""
     rates: list[float] = []
     groups = [[one for one in group if one is not None] for group in rollouts_by_problem if None not in group]
     failed = sum(len(group) for group in rollouts_by_problem if None in group)

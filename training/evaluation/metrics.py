@@ -69,7 +69,7 @@ class Timer:
 
         Args:
             capacity: requests that all generators decode together.
-            wanted: rollouts that may run at once; more slots are not idle.
+            wanted: rollouts that may run at once; further slots do not count as idle.
         """
         seconds, now = max(self.elapsed_s, 1e-9), self._decoding()
         decoding, held = now.decoding - self._at_begin.decoding, now.held - self._at_begin.held

@@ -15,12 +15,7 @@ _MOST_DRAWS = 1000
 
 
 class RefusedProblems:
-    """The refused problems of a run.
-
-    Args:
-        draw: draws a problem.
-        say: prints a line for each refused problem.
-    """
+    """The refused problems of a run; ``draw`` draws any problem, ``say`` prints a line for each refused one."""
 
     def __init__(self, problems: int, draw: Callable[[], str], say: Callable[[str], None]) -> None:
         self._budget = FailureBudget(MAX_REFUSED, problems)

@@ -7,7 +7,7 @@ Invariants:
   - every admitted rollout is trained on, or dropped with a counted reason, exactly once: `RolloutLedger.balanced`;
   - nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
   - at most `max_outstanding` rollouts are in open or ready groups;
-  - batches have n_batch rollouts, counting those that their groups excluded or lost;
+  - a batch has n_batch rollouts, including those that were excluded from its groups;
   - one `REFUSED` rollout drops its whole group;
   - a restored `state` loses no rollout and trains on none twice.
 """
@@ -130,7 +130,7 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def outstanding_rollouts(self) -> int:
-        """Return the rollouts of open and ready groups, in full groups."""
+        """Return the rollouts of open and ready groups."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     @property
@@ -311,7 +311,7 @@ class RolloutScheduler(Generic[T]):
         return group
 
     def _close_if_complete(self, group: _PendingGroup[T]) -> None:
-        """Close the group if every rollout has a result or has failed."""
+        """Close the group if every rollout has a result or failed."""
         if len(group.judged) + len(group.failed) < self.settings.group_size:
             return
         del self._groups[group.number]

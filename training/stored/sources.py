@@ -1,4 +1,4 @@
-"""Find stored attempts at solving, without evaluations, whose problems are held out."""
+"""Find stored attempts at solving, except those of evaluations, whose problems are held out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Judge stored attempts with the run's verifiers, and choose each step's groups.
 
-Invariants: a step's groups depend only on the seed and the step. Rewards are of today's verifier and settings. Every
-unused attempt is counted with its reason.
+Invariants: a step's groups depend only on the seed and the step. Rewards come from the run's own verifier and settings.
+Every unused attempt is counted with its reason.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class StoredSupply:
         """Judge all attempts, and choose those to train on.
 
         Raises:
-            SourceError: none teaches anything.
+            SourceError: no attempt can be trained on.
         """
         judged: dict[str, list[StoredAttempt]] = {}
         for place in range(len(self.sources)):
