@@ -130,7 +130,7 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def outstanding_rollouts(self) -> int:
-        """Return the rollouts of open and ready groups."""
+        """Return the rollouts of open and ready groups, in full groups."""
         return (len(self._groups) + len(self._ready)) * self.settings.group_size
 
     @property
