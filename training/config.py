@@ -1,7 +1,6 @@
-"""Settings of the trainer: rewards, objective, packing, optimiser, and the asynchronous collector.
+"""Settings of the trainer; "paper" is arXiv 2506.10910.
 
-"Paper" is arXiv 2506.10910. Nothing here computes anything but defaults that follow from other fields. Counts of
-`CollectorSettings` are rollouts (curation's attempts), as in the paper, not groups and not tokens.
+Counts of `CollectorSettings` are rollouts, not groups or tokens.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class ObjectiveSettings(Settings):
     kind: str = Field(description="Which objective.")
 
     def unsuited(self, _group_size: int, /) -> str | None:
-        """Return why groups of this size do not suit the objective, and what to change; None if they do."""
+        """Return why groups of this size do not suit the objective; None if they do."""
         return None
 
 
@@ -114,7 +113,7 @@ class OptimSettings(Settings):
     warmup_steps: int = Field(10, ge=0, description="Steps over which the rate rises linearly.")
 
     def learning_rate_at(self, step: int) -> float:
-        """Return the learning rate of the optimiser step number ``step``, counted from 0."""
+        """Return the learning rate of an optimiser step, counted from 0."""
         if step >= self.warmup_steps:
             return self.learning_rate
         return self.learning_rate * (step + 1) / self.warmup_steps
@@ -160,11 +159,7 @@ class CollectorSettings(Settings):
 
     @property
     def max_outstanding(self) -> int:
-        """Return how many rollouts may be admitted and not yet handed to the trainer or dropped.
-
-        Beyond those that are generated, as many again and two batches may wait for their group, for a verdict or for
-        the trainer. The paper has a limit, not its size.
-        """
+        """Return the max rollouts that are admitted and not yet in a batch or dropped; not in the paper."""
         return 2 * (self.n_async + self.n_batch)
 
     @model_validator(mode="after")
@@ -179,7 +174,7 @@ class CollectorSettings(Settings):
         return self
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what the paper's ablation (section 6.3) advises against, and what generators wait for."""
+        """Return sizes that the paper (section 6.3) advises against, or that make generators wait."""
         messages = []
         enough = math.ceil(LONGEST * self.n_async / self.n_batch)
         if 0 < self.max_staleness < enough:

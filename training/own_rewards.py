@@ -1,10 +1,8 @@
-"""Reward components that a user names in a recipe of training: `[rewards] components = ["brief.py:BRIEF"]`.
+"""Reward components of the user's own: `[rewards] components = ["brief.py:BRIEF"]`.
 
-A component's value is added to the reward of every rollout that keeps the format and has a verdict, in both engines.
-It runs in the process that computes rewards, with the user's rights and without a limit of time.
+They run with the user's rights and without a time limit, for rollouts with a kept format and a verdict.
 
-Invariants: settings name a component with the digest of its file, `brief.py:BRIEF@5e1c…`, also in a run's record, so
-that a run is not continued with another file; what a component raises ends the run with file, line and problem.
+Invariant: settings name a component with its file's digest, so that a run is not resumed with another file.
 """
 
 from __future__ import annotations
@@ -32,12 +30,12 @@ class RewardComponent(Protocol):
     """
 
     def reward(self, problem: str, response: str, correct: bool) -> float:
-        """Return what is added to the reward; the response has its thoughts, in the model's tags."""
+        """Return what is added to the reward; the response includes its thoughts."""
         ...
 
 
 class RewardError(GoldilocksError):
-    """A reward component of the user's own failed."""
+    """A user's own reward component failed."""
 
 
 _FOUND: dict[str, PluginRef] = {}
@@ -48,10 +46,10 @@ def pinned(name: str, folder: Path) -> str:
     """Return a component's name with the digest of its file.
 
     Args:
-        name: `brief.py:BRIEF`, or with `@DIGEST` as a run keeps it.
+        name: `brief.py:BRIEF`, in a run's record with `@DIGEST`.
 
     Raises:
-        ConfigError: the file defines no component, or it has changed since the run began.
+        ConfigError: the file defines no component, or has changed since the run began.
     """
     plain, _, digest = name.partition("@")
     if digest and name in _FOUND:
@@ -64,10 +62,10 @@ def pinned(name: str, folder: Path) -> str:
 
 
 def own_reward(components: Sequence[str], problem: str, response: str, correct: bool, row: str) -> float:
-    """Return the sum of the user's components for one rollout.
+    """Return the sum of the user's components for a rollout.
 
     Args:
-        row: the problem's id, for the message.
+        row: the problem's id, for errors.
 
     Raises:
         RewardError: a component fails, or returns no finite number.

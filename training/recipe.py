@@ -1,8 +1,4 @@
-"""The recipe of a training run: what is trained, on which problems, how, and how it is watched.
-
-One table per part; the parts' own settings are in `training.config` and `training.rollouts.curriculum.settings`.
-`curation.config.loading` reads it from TOML.
-"""
+"""The recipe of a training run, one table per part; `curation.config.loading` reads it from TOML."""
 
 from __future__ import annotations
 
@@ -187,7 +183,7 @@ class TrainRecipe(NamedModels):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the name of the model that each setting refers to, by the setting's key."""
+        """Return the model's name by the key that names it."""
         named = {
             "model": self.model,
             "reference": self.reference,
@@ -198,7 +194,7 @@ class TrainRecipe(NamedModels):
 
     @property
     def trained(self) -> LiveModel:
-        """Return the table of the model that is trained."""
+        """Return the trained model's table."""
         model = self.models[self.model]
         assert isinstance(model, LiveModel)  # others are refused
         return model
@@ -212,14 +208,14 @@ class TrainRecipe(NamedModels):
 
     @property
     def teacher_model(self) -> str:
-        """Return the folder of the teacher: the trained model's if none is named."""
+        """Return the teacher's folder; by default the trained model's."""
         model = self.models[self.teacher or self.model]
         assert isinstance(model, LiveModel)
         return model.model
 
     @property
     def tensor_parallel(self) -> int:
-        """Return over how many GPUs one copy of the model is cut for generation."""
+        """Return the number of GPUs of one copy of the model in generation."""
         return self.trained.tensor_parallel if isinstance(self.trained, VllmModel) else 1
 
     @property
@@ -229,18 +225,18 @@ class TrainRecipe(NamedModels):
 
     @property
     def tags(self) -> ThinkingTags:
-        """Return the tags in which the model thinks."""
+        """Return the model's thinking tags."""
         return ThinkingTags.of(self.trained.thinking)
 
     @property
     def solving_prompt(self) -> Prompt:
-        """Return the prompt under which the problems are asked."""
+        """Return the prompt for the problems."""
         return prompt_of(self.trained)
 
     @model_validator(mode="before")
     @classmethod
     def _at_temperature(cls, table: Any) -> Any:
-        """Give the trained model the temperature of training if its table has none."""
+        """Give the trained model the training temperature if it has none."""
         if not isinstance(table, Mapping) or not isinstance(models := table.get("models"), Mapping):
             return table
         model = models.get(name := table.get("model"))
@@ -251,7 +247,7 @@ class TrainRecipe(NamedModels):
 
     @model_validator(mode="after")
     def _models_suit(self) -> Self:
-        """Refuse a model that cannot be trained, and settings of its table that training would not read."""
+        """Refuse models that cannot have their role, and settings that training would not read."""
         model = self.models[self.model]
         if not isinstance(model, LiveModel):
             raise ValueError(f"models.{self.model}: recorded attempts cannot be trained; name another model")
@@ -316,7 +312,7 @@ class TrainRecipe(NamedModels):
         return self
 
     def warnings(self) -> tuple[str, ...]:
-        """Return the warnings of the collector's sizes, also of those that stages of the curriculum set."""
+        """Return warnings about the collector's sizes, also those of stages."""
         found = dict.fromkeys(self.collector.warnings())
         for number, stage in enumerate(self.curriculum.stages if self.curriculum is not None else (), 1):
             sizes = {"n_async": stage.n_async, "n_batch": stage.n_batch}
@@ -328,20 +324,17 @@ class TrainRecipe(NamedModels):
 
     @property
     def generates(self) -> bool:
-        """Return whether anything is sampled, for training or for an evaluation."""
+        """Return whether anything is sampled, for training or an evaluation."""
         return self.stored is None or not self.stored.only or self.evaluation.data is not None
 
     @property
     def synchronous(self) -> bool:
-        """Return whether the generators wait for each step.
-
-        Then nothing is ever stale, and a run can be repeated bit by bit.
-        """
+        """Return whether the generators wait for each step, so that runs repeat bit by bit."""
         return self.collector.max_staleness == 0
 
 
 def _unread(table: Settings, read: Collection[str]) -> list[str]:
-    """Return the settings of a table that have another value than by default and are not among those that are read."""
+    """Return the changed settings of a table that are not ``read``."""
     fields = type(table).model_fields
     return [
         name
@@ -351,7 +344,7 @@ def _unread(table: Settings, read: Collection[str]) -> list[str]:
 
 
 def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str | None:
-    """Return why problems without a verifier cannot be held out so, and what to change."""
+    """Return why held-out problems without a verifier do not suit the recipe."""
     asked = evaluation.data
     if asked is None or asked.kind != "latent":
         return None
@@ -365,7 +358,7 @@ def _unsuited_texts(data: DataSettings, evaluation: EvaluationSettings) -> str |
 
 
 def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> str | None:
-    """Return why a reference does not go with an objective, and what to change."""
+    """Return why a reference does not suit the objective."""
     from training.objectives.registry import needs_of
 
     if reference is not None and not needs_of(objective).uses_reference:
@@ -376,7 +369,7 @@ def _unsuited_reference(reference: str | None, objective: ObjectiveSettings) -> 
 
 
 def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: ObjectiveSettings, engine: str) -> str | None:
-    """Return why a teacher does not go with an objective, or a kind of teacher with the data, and what to change."""
+    """Return why the teacher does not suit the objective, data or engine."""
     from training.objectives.registry import needs_of
 
     needed = needs_of(objective).teacher
@@ -392,7 +385,7 @@ def _unsuited_teacher(teacher: str | None, data: DataSettings, objective: Object
 
 
 def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | None:
-    """Return why an objective does not go with stored attempts, and what to change."""
+    """Return why an objective does not suit stored attempts."""
     from training.objectives.registry import objective_of
 
     if stored.general is not None and objective.kind != "sft":
@@ -403,7 +396,7 @@ def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | Non
 
 
 def _unsuited_to_lora(objective: ObjectiveSettings) -> str | None:
-    """Return why an objective cannot train adapters, and what to change."""
+    """Return why an objective cannot train adapters."""
     from training.objectives.registry import needs_of
 
     if needs_of(objective).reference_ema is not None:

@@ -1,18 +1,9 @@
-"""What a rollout is worth: format, correctness, length, language (paper, section 2.2), each component by itself.
+"""The reward of a rollout: format, correctness, length and language (paper, section 2.2).
 
-The format decides first: a rollout that does not keep it is worth 0, and nothing else about it is looked at, so that
-`format_error` can save the verifier a call. A rollout is what `curation` calls an attempt. Final answers are found by
-the verifier's own extraction.
+A rollout that breaks the format is worth 0 and needs no verdict. In code, the first block must be the program.
 
-The tags that the format asks for are the model's; those that its prompt ended in are in front of the text. A model
-that does not think aloud has no tags to keep. The format of code is a block that names any language, as in the paper;
-the first block must be the program, in the language asked for, or the rollout is not correct.
-
-Invariants: a verdict that is the verifier's own failure (TIMEOUT, BROKEN) gives a `Reward` that is excluded and has no
-total: it is never 0. The total is the sum of the components. Pure functions; the callable that is
-passed in decides whether texts share a language.
-
-Not here: judging (`curation.verify`), and what a group's rewards mean together (`training.objectives.credit`).
+Invariants: TIMEOUT and BROKEN give an excluded `Reward` without a total, never 0. The total is the sum of the
+components.
 """
 
 from __future__ import annotations
@@ -50,7 +41,7 @@ class LanguageConsistency(Protocol):
 
 
 class LanguageChecker(Protocol):
-    """Decides whether three texts are in one language, LaTeX and code left aside: `curation.languages.consistent`."""
+    """Decides whether three texts are in one language, ignoring LaTeX and code."""
 
     def __call__(
         self, problem: str, thoughts: str, answer: str, settings: ConsistencySettings, /
@@ -59,14 +50,12 @@ class LanguageChecker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RewardInputs:
-    """A rollout with the verifier's verdict.
+    r"""A rollout with the verifier's verdict.
 
-    ``outcome`` may be None where the format is broken and the verifier was not asked. ``test_pass_share`` is the share
-    of tests that a program passed, in [0, 1]; None for math. ``tokens`` counts generated tokens, the final one
-    included. ``text`` is in ``tags``; ``finish`` states how it ended: ``stop``, ``length``, or None where unknown;
-    ``row`` is the problem's id, for messages.
+    ``outcome`` may be None if the format is broken. ``test_pass_share`` is a program's share of passed tests;
+    ``finish`` is ``stop``, ``length``, or None if unknown; ``row`` is the problem's id.
 
-    Example: ``RewardInputs(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\\\boxed{4}", 31, Outcome.CORRECT)``
+    Example: ``RewardInputs(Domain.MATH, "What is 2 + 2?", "<think>…</think> \\boxed{4}", 31, Outcome.CORRECT)``
     """
 
     domain: Domain
@@ -82,10 +71,7 @@ class RewardInputs:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """The components of a reward, and why there are none.
-
-    ``format_error`` states what is wrong with the format, ``excluded_by`` which failure of the verifier excludes the
-    rollout from training.
+    """The components of a reward; ``format_error`` or ``excluded_by`` states why there are none.
 
     Example: ``Reward(format=0.1, correctness=0.9, length=-0.05, language=0.1, correct=True).total == 1.05``
     """
@@ -109,14 +95,14 @@ class Reward:
         """Return the sum of the components.
 
         Raises:
-            ValueError: the rollout is excluded, and has no reward.
+            ValueError: the rollout is excluded.
         """
         if self.excluded_by is not None:
             raise ValueError(f"a rollout excluded by {self.excluded_by} has no reward; leave it out")
         return self.format + self.correctness + self.length + self.language + self.own
 
     def components(self) -> dict[str, float]:
-        """Return the components by name, for logging; empty where the rollout is excluded."""
+        """Return the components and the total by name; empty if excluded."""
         if self.excluded:
             return {}
         return {name: float(getattr(self, name)) for name in (*COMPONENTS, "total")}
@@ -125,16 +111,14 @@ class Reward:
 def compute_reward(
     inputs: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None = None
 ) -> Reward:
-    """Compute the reward of one rollout (paper, section 2.2).
+    """Compute the reward of a rollout (paper, section 2.2).
 
     Args:
-        inputs: the rollout and its verdict.
-        settings: the amounts.
-        check_language: states whether texts share a language; needed unless ``settings.language`` is 0.
+        check_language: needed unless ``settings.language`` is 0.
 
     Raises:
-        ValueError: the format is kept but there is no verdict, or no share of tests passed where it is needed.
-        RewardError: a component of the user's own fails.
+        ValueError: a needed verdict, share of tests or language checker is missing.
+        RewardError: a user's own component fails.
     """
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     if failure is not None:
@@ -162,7 +146,7 @@ def compute_reward(
 
 
 def length_penalty(tokens: int, settings: RewardSettings) -> float:
-    """Compute Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly down to -0.1 at l_max, and no further.
+    """Compute Eq. 1 of the paper: 0 up to l_max - l_cache tokens, then linearly to -0.1 at l_max.
 
     Example: with ``max_length=1000, length_cache=200``: 800 tokens 0, 900 tokens -0.05, from 1000 tokens -0.1.
     """
@@ -177,15 +161,13 @@ def format_error(
     finish: str | None = None,
     response_format: str = BOXED,
 ) -> str | None:
-    """Return what is wrong with a rollout's format; None where it is kept.
+    """Return what is wrong with a rollout's format, or None (paper, section 2.2).
 
-    The format: it starts with the opening tag; there is one such tag and one closing tag; after it, a problem of math
-    has its final answer in the response format, a finished box in the paper, and one of code a Markdown block that
-    names its language (paper, section 2.2). Without tags, the whole text is the answer.
+    It must begin with the opening tag and have each tag once; math needs a final answer in the response format, code a
+    Markdown block that names its language. Without tags, the whole text is the answer.
 
     Args:
-        finish: how the rollout ended; where it is ``stop``, its end closes an open block.
-        response_format: that of math (`curation.response_formats`).
+        finish: how the rollout ended; `stop` closes an open block.
     """
     if tags.are_used:
         if not text.startswith(tags.open):

@@ -1,12 +1,10 @@
-"""What a training run has to compute, by the figures that its recipe states under `[costs]`.
+"""Compute the work of a training run from its recipe's `[costs]`.
 
 Of a stage with s steps of B rollouts, each of t tokens, of which r are sampled for one that is trained on:
 
-    sampled = s B r t        on the GPUs that generate, each with its tokens per second
+    sampled = s B r t        on the GPUs that generate
     trained = s B t          on those that train
     hours   = the longer of both if GPUs are apart, their sum if they take turns
-
-Pure: nothing is measured and no speed is guessed. `training.engines.placement` decides which GPUs do what.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from training.rollouts.curriculum.settings import StageSettings
 
 @dataclass(frozen=True, slots=True)
 class StageWork:
-    """The rollouts and tokens of a stage; ``generating`` and ``training`` are hours of one GPU."""
+    """The rollouts and tokens of a stage; ``generating`` and ``training`` are GPU hours."""
 
     steps: int
     n_batch: int
@@ -35,36 +33,33 @@ class StageWork:
     training: float
 
     def hours(self, trainers: int, generators: int, *, waits: bool) -> float:
-        """Return the hours by the clock; ``waits``: generating and training take turns."""
+        """Return the elapsed hours; ``waits``: generating and training take turns."""
         generating, training = self.generating / max(generators, 1), self.training / max(trainers, 1)
         return generating + training if waits else max(generating, training)
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a run computes; ``evaluating`` is in hours of one GPU.
-
-    ``evaluated_tokens`` is None if the recipe does not state how many problems are held out.
-    """
+    """The work of a run; ``evaluating`` is in GPU hours, ``evaluated_tokens`` is None if unknown."""
 
     stages: tuple[StageWork, ...]
     evaluated_tokens: float | None
     evaluating: float
 
     def hours(self, trainers: int, generators: int, *, waits: bool) -> float:
-        """Return the hours by the clock, evaluations after the stages."""
+        """Return the elapsed hours, evaluations after the stages."""
         stages = sum(stage.hours(trainers, generators, waits=waits) for stage in self.stages)
         return stages + self.evaluating / max(generators, 1)
 
 
 def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
-    """Return what a run computes.
+    """Return the work of a run.
 
     Args:
         subject: begins the errors, as in ``recipe a.toml``.
 
     Raises:
-        ConfigError: the recipe does not state all that is needed; the message names it.
+        ConfigError: the recipe does not state a needed figure.
     """
     stages = []
     names = ("sampled_per_trained", "tokens_per_attempt", "tokens_per_s", "trained_tokens_per_s")
@@ -118,7 +113,7 @@ def _named(recipe: TrainRecipe) -> Sequence[StageSettings]:
 
 
 def _evaluated(recipe: TrainRecipe, steps: int) -> int | None:
-    """Return how many rollouts the run's evaluations sample; None if the recipe does not state the problems."""
+    """Return the rollouts of the run's evaluations; None if the number of problems is unknown."""
     settings = recipe.evaluation
     if settings.data is None:
         return 0

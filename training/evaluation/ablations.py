@@ -1,7 +1,4 @@
-"""Compare the arms of an ablation with the base, which has the first value of every axis.
-
-Invariant: a verdict is given only if the interval excludes 0.
-"""
+"""Compare the arms of an ablation with the base, which has the first value of every axis."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ class Ablation(NamedModels):
 
     @property
     def asked(self) -> dict[str, str]:
-        """Return the name of the model that each setting refers to, by the setting's key."""
+        """Return the model's name by the key that names it."""
         return {"model": self.model} if self.model is not None else {}
 
     @model_validator(mode="after")
@@ -87,30 +84,30 @@ class Ablation(NamedModels):
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One combination of values."""
+    """A combination of values."""
 
     name: str
     values: tuple[AxisValue, ...]
 
     @property
     def after(self) -> str | None:
-        """Return the arm whose model it starts from: this one with the value that a value comes after."""
+        """Return the arm whose trained model it starts from, or None."""
         if all(value.after is None for value in self.values):
             return None
         return "-".join(value.after or value.name for value in self.values)
 
     def recipe(self, default: str) -> str:
-        """Return the training recipe: that of the last value that names one."""
+        """Return the training recipe; the last value that names one wins."""
         return next((value.recipe for value in reversed(self.values) if value.recipe is not None), default)
 
     def changes(self, shared: Sequence[str], seed: int) -> list[str]:
-        """Return what is changed of the recipe for one seed; values of later axes win."""
+        """Return the recipe's changes for a seed; values of later axes win."""
         return [*shared, *(change for value in self.values for change in value.set), f"seed={seed}"]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedArm:
-    """One arm of one seed, trained and evaluated: held-out pass rates by bench and problem, and what it cost."""
+    """A trained arm of one seed: pass rates by bench and problem, and its cost."""
 
     rates: Mapping[str, Mapping[str, float]]
     steps: int
@@ -120,7 +117,7 @@ class TrainedArm:
 
 @dataclass(frozen=True, slots=True)
 class ArmResult:
-    """An arm on one bench over all seeds; ``difference`` is to the base, None for the base itself."""
+    """An arm on a bench over all seeds; ``difference`` is to the base."""
 
     arm: str
     bench: str
@@ -132,7 +129,7 @@ class ArmResult:
     dropped_share: float
 
     def table(self) -> dict[str, Any]:
-        """Return the result as JSON holds it; a missing interval is null."""
+        """Return the result for JSON; a missing interval is null."""
         return {name: json_value(value) for name, value in asdict(self).items()}
 
 
@@ -140,8 +137,7 @@ def compare_arms(base: str, trained: Mapping[str, Mapping[int, TrainedArm]]) -> 
     """Return the results of all arms, bench by bench, the base first.
 
     Args:
-        base: the base arm's name.
-        trained: by arm and seed; an arm is compared on the seeds that the base has too.
+        trained: by arm and seed; an arm is compared on seeds that the base has too.
     """
     benches = list(dict.fromkeys(name for arms in trained.values() for one in arms.values() for name in one.rates))
     return [

@@ -1,6 +1,5 @@
-"""Find the two principal directions of the weights' path in training, tensor by tensor.
-
-Source: section 7 of arXiv 2506.10910, after Li et al. 2018 (arXiv 1712.09913).
+"""Find the two principal directions of the weights' path in training (arXiv 2506.10910, section 7, after arXiv
+1712.09913).
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ PLANE = 2
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """A plane through the last state; ``coordinates`` are those of each state on it, the last one's are (0, 0).
+    """A plane through the last state, whose coordinates are (0, 0).
 
-    ``weights`` [states, 2] combine the centred states into the two unit vectors; ``explained`` is the share of the
-    states' variance along each.
+    ``weights`` [states, 2] combine the centred states into the two unit vectors; ``explained`` is each one's share of
+    the variance.
     """
 
     states: tuple[Path, ...]
@@ -34,12 +33,10 @@ class Directions:
 
 
 def principal_directions(states: Sequence[Path]) -> Directions:
-    """Return the plane of some states of one model, given by their folders in order; the last one is the trained model.
-
-    A direction points from the first state to the last.
+    """Return the plane of states of a model, in order; directions point from the first state to the last.
 
     Raises:
-        StoreError: there are fewer than three states, they are of different models, or they do not differ.
+        StoreError: there are fewer than three states, they are of different models, or they span no plane.
     """
     if len(states) <= PLANE:
         raise StoreError(
@@ -69,7 +66,7 @@ def principal_directions(states: Sequence[Path]) -> Directions:
 
 
 def write_point(directions: Directions, first: float, second: float, folder: Path) -> Path:
-    """Write the model at a point of the plane, w* + first c1 + second c2; at (0, 0) the weights are w* bit for bit."""
+    """Write the model w* + first c1 + second c2; at (0, 0) it is w* bit for bit."""
     last = directions.states[-1]
     weights = torch.tensor(directions.weights, dtype=torch.float64) @ torch.tensor([first, second], dtype=torch.float64)
     state: dict[str, Tensor] = {}
@@ -85,7 +82,7 @@ def write_point(directions: Directions, first: float, second: float, folder: Pat
 
 
 def _tensors(states: Sequence[Path]) -> Iterator[tuple[str, Tensor]]:
-    """Yield the name of each floating tensor with its values in all states, [states, size] in float64.
+    """Yield each floating tensor's name and values in all states, [states, size] in float64.
 
     Raises:
         StoreError: a state lacks it, or has another shape.

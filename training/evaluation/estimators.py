@@ -1,8 +1,4 @@
-"""Estimate pass@k, maj@k, means with intervals over problems, and paired differences.
-
-Sources: pass@k is the unbiased estimator of arXiv 2107.03374; the interval over seeds and problems clusters both ways
-(Cameron, Gelbach and Miller 2011).
-"""
+"""Estimate pass@k (arXiv 2107.03374), maj@k, means and paired differences, with intervals."""
 
 from __future__ import annotations
 
@@ -25,9 +21,7 @@ STUDENT = (
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its 95 % interval, and over how many it was taken.
-
-    ``low`` and ``high`` are NaN where the values give no interval: none, one, or all the same.
+    """A mean of ``count`` values with its 95 % interval, NaN if the values give none.
 
     Example: ``Estimate(mean=0.42, low=0.36, high=0.48, count=100)``
     """
@@ -44,18 +38,17 @@ class Estimate:
 
 
 def student(degrees: int) -> float:
-    """Return the 97.5 % point of Student's t, of the normal distribution above 30 degrees of freedom."""
+    """Return the 97.5 % point of Student's t; above 30 degrees of freedom, the normal one."""
     return STUDENT[degrees - 1] if degrees <= len(STUDENT) else NORMAL
 
 
 def mean_interval(values: Sequence[float], least: float = -math.inf, most: float = math.inf) -> Estimate:
     """Return the mean with a 95 % interval by Student's t.
 
-    Values that are all ``least`` or all ``most`` get an exact bound (0 of n: 1 - .025^(1/n)); other equal values get no
-    interval.
+    If all values are ``least`` or ``most``, the bound is exact (0 of n: 1 - .025^(1/n)); other equal values get none.
 
     Args:
-        least, most: what the mean can be; the interval ends there.
+        least, most: the range of the mean.
     """
     if not values:
         return Estimate(math.nan, math.nan, math.nan, 0)
@@ -70,22 +63,22 @@ def mean_interval(values: Sequence[float], least: float = -math.inf, most: float
 
 
 def paired_difference(first: Sequence[float | None], second: Sequence[float | None]) -> Estimate:
-    """Return the mean of ``second`` - ``first`` over the problems that both have, with a 95 % interval over problems.
+    """Return the mean of ``second`` - ``first`` with a 95 % interval over problems.
 
     Args:
-        first, second: a value per problem, in the same order; None where it has none.
+        first, second: values by problem, in the same order; pairs with None are left out.
     """
     pairs = zip(first, second, strict=True)
     return mean_interval([b - a for a, b in pairs if a is not None and b is not None], -1.0, 1.0)
 
 
 def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
-    """Return the mean of paired differences with a 95 % interval over seeds and problems (two-way clusters).
+    """Return the mean of paired differences with a 95 % interval over seeds and problems.
 
-    Of one seed, the interval is over problems alone. Equal differences give no interval.
+    Clusters go both ways (Cameron, Gelbach and Miller 2011); with one seed, over problems alone.
 
     Args:
-        differences: [seeds][problems], each row as long as the first.
+        differences: [seeds][problems].
 
     Raises:
         ValueError: the rows differ in length.
@@ -114,10 +107,10 @@ def crossed_interval(differences: Sequence[Sequence[float]]) -> Estimate:
 
 
 def pass_at_k(attempts: int, correct: int, k: int) -> float:
-    """Return the probability that one of k attempts, drawn without putting back, is correct: 1 - C(n-c, k) / C(n, k).
+    """Return the probability that one of k attempts, drawn without replacement, is correct: 1 - C(n-c, k) / C(n, k).
 
     Raises:
-        ValueError: k is not between 1 and ``attempts``; with fewer attempts there is no unbiased estimate.
+        ValueError: k is not between 1 and ``attempts``.
     """
     _require(attempts, k)
     return 1.0 - math.comb(attempts - correct, k) / math.comb(attempts, k)
@@ -127,9 +120,8 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
     """Return the probability that a plurality vote of k attempts, drawn without replacement, is right; ties are split.
 
     Args:
-        attempts: all of them, n.
-        votes: those for the right class.
-        rivals: those for each other class.
+        votes: for the right class.
+        rivals: for each other class.
 
     Raises:
         ValueError: k is not between 1 and ``attempts``, or there are more votes than attempts.
@@ -151,7 +143,7 @@ def majority_at_k(attempts: int, votes: int, rivals: Sequence[int], k: int) -> f
 
 
 def json_value(value: Any) -> Any:
-    """Return figures as JSON can hold them: NaN, which no interval is told by, as null, and keys as text."""
+    """Return figures for JSON: NaN as null, keys as text."""
     if isinstance(value, Mapping):
         return {str(key): json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -160,7 +152,7 @@ def json_value(value: Any) -> Any:
 
 
 def _ways_below(rivals: Sequence[int], most: int, room: int) -> dict[tuple[int, int], int]:
-    """Return the ways to draw up to ``room`` votes, no class above ``most``, by (drawn, number of classes at it)."""
+    """Return the ways to draw up to ``room`` votes, no class above ``most``, by (drawn, classes at ``most``)."""
     ways = {(0, 0): 1}
     for votes in rivals:
         more: dict[tuple[int, int], int] = {}

@@ -1,7 +1,6 @@
 """Measure pass@1 on held-out problems, always under the same seeds.
 
-Invariants: a rollout that the verifier failed on is not counted; a problem without judged rollouts, or with a
-refused prompt, is left out and counted.
+Invariants: rollouts that the verifier failed on, and problems with a refused prompt, are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _GROUPS = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResult:
-    """Pass@1: the mean over problems of the share of correct rollouts, with a 95 % interval (normal, over problems).
+    """Pass@1: the mean over problems of the share of correct rollouts, with a 95 % interval.
 
     Example: ``EvaluationResult(pass_rate=0.42, low=0.36, high=0.48, problems=100, rollouts=400, unjudged=0,
     mean_tokens=31.5)``
@@ -54,15 +53,13 @@ async def ask_held_out(
     max_tokens: int,
     record: Callable[[TrainingTask, Rollout, int, int], None] | None = None,
 ) -> list[list[Rollout | None]]:
-    """Ask each task ``rollouts_per_problem`` times, under the seeds of every evaluation; return the rollouts by task.
-
-    None represents a rollout whose prompt was refused.
+    """Return the rollouts of each task; None for a refused prompt.
 
     Args:
-        record: is shown every rollout at the end, in order, with the number of its group and its index there.
+        record: called at the end with each task, rollout, group number and index, in order.
 
     Raises:
-        PolicyError: the generator cannot.
+        PolicyError: the generator failed.
     """
 
     async def run_rollout(place: int, task: TrainingTask, index: int) -> Rollout | None:
@@ -82,10 +79,7 @@ async def ask_held_out(
 
 
 def summarise_evaluation(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> EvaluationResult:
-    """Return the figures of rollouts, grouped by problem. A broken form is a wrong rollout.
-
-    None represents a rollout that was refused.
-    """
+    """Return the figures of rollouts by problem; a broken format counts as wrong, None as refused."""
     rates: list[float] = []
     groups = [[one for one in group if one is not None] for group in rollouts_by_problem if None not in group]
     failed = sum(len(group) for group in rollouts_by_problem if None in group)

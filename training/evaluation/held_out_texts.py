@@ -1,8 +1,4 @@
-"""Score held-out reference texts after the policy's thoughts (objective `jepo`): log pi(text | problem, thoughts), mean
-per token.
-
-Thoughts that never end are counted, and are in no mean.
-"""
+"""Score held-out reference texts after the policy's thoughts (`jepo`), per token; endless thoughts are only counted."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ from training.rollouts.rollouts import Rollout
 
 @dataclass(frozen=True, slots=True)
 class TextEvaluation:
-    """The mean over problems of what their chains give a token of the text, in nats, with a 95 % interval."""
+    """The mean over problems of a text token's log-probability in nats, with a 95 % interval."""
 
     answer_logprob: float
     low: float
@@ -40,7 +36,7 @@ class TextEvaluation:
 
 
 def text_samples(rollouts_by_problem: Sequence[Sequence[Rollout | None]]) -> list[list[TrainingSample]]:
-    """Return what is scored of each problem: the chains that ended, with the text after them."""
+    """Return each problem's finished chains, with the text after them."""
     return [
         [
             TrainingSample(
@@ -64,7 +60,7 @@ def summarise_texts(
     """Return the figures.
 
     Args:
-        scored: the samples of `text_samples`, each with [response] log-probabilities of its tokens.
+        scored: the samples of `text_samples`, each with [response] log-probabilities.
     """
     means = [
         statistics.fmean(float(values[-sample.answer_tokens :].double().mean()) for sample, values in group)

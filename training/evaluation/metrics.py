@@ -1,7 +1,6 @@
-"""Log a run's numbers to ``metrics.jsonl``, TensorBoard and the terminal.
+"""Log a run's metrics to ``metrics.jsonl``, TensorBoard and the terminal.
 
-Invariants: rows are whole lines in the order of steps, each step once, also over kills and resumes; a missing
-number is left out, never 0.
+Invariants: each step has one whole line, in order, also over kills and resumes; a missing number is left out, never 0.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ such tokens (`training.objectives.step_statistics`)."""
 
 
 class Timer:
-    """Shares of time: of the slots that decoded or were held by an update, and of the trainer's work.
+    """Measures idle shares of the generators' slots and of the trainer.
 
     Args:
-        decoding: the generators' slot-seconds so far (`training.generation.decoding_meter`).
+        decoding: returns the generators' slot-seconds so far.
     """
 
     def __init__(self, decoding: Callable[[], DecodingTotals]) -> None:
@@ -57,20 +56,20 @@ class Timer:
         self._begun, self._at_begin, self._trainer_s = time.perf_counter(), self._decoding(), 0.0
 
     def add_trainer_time(self, seconds: float) -> None:
-        """Count these seconds as the trainer's work."""
+        """Add to the trainer's working seconds."""
         self._trainer_s += seconds
 
     @property
     def elapsed_s(self) -> float:
-        """Return the length of the interval so far, in seconds."""
+        """Return the seconds of the interval so far."""
         return time.perf_counter() - self._begun
 
     def idle_shares(self, capacity: int, wanted: int) -> dict[str, float]:
-        """Return the idle shares of the generators' slots and of the trainer, and the share held by updates.
+        """Return the idle shares of generators and trainer, and the share held by updates.
 
         Args:
             capacity: requests that all generators decode together.
-            wanted: rollouts that may run at once; slots beyond them do not count.
+            wanted: rollouts that may run at once; further slots do not count as idle.
         """
         seconds, now = max(self.elapsed_s, 1e-9), self._decoding()
         decoding, held = now.decoding - self._at_begin.decoding, now.held - self._at_begin.held
@@ -83,7 +82,7 @@ class Timer:
 
 
 class SampledGroupStats:
-    """Groups that finished since the last step, whether they are trained on or not."""
+    """Groups that finished since the last step, also those not trained on."""
 
     def __init__(self) -> None:
         self._rollouts: list[Rollout] = []
@@ -98,7 +97,7 @@ class SampledGroupStats:
             self._solved["none" if correct == 0 else "all" if correct == len(judged) else "some"] += 1
 
     def numbers(self) -> dict[str, float]:
-        """Return the metrics of what was sampled; empty where no rollout could be judged."""
+        """Return the metrics; empty if no rollout could be judged."""
         judged = [rollout for rollout in self._rollouts if not rollout.reward.excluded]
         groups = sum(self._solved.values())
         if not judged:
@@ -119,7 +118,7 @@ class SampledGroupStats:
 
     @property
     def tokens(self) -> int:
-        """Return the number of tokens of these groups' rollouts."""
+        """Return the tokens of the groups' rollouts."""
         return sum(rollout.tokens for rollout in self._rollouts)
 
     def clear(self) -> None:
@@ -129,15 +128,12 @@ class SampledGroupStats:
 
 
 def is_limited(rollout: Rollout) -> bool:
-    """Return whether the limit on the length affected a rollout: it reached the penalty, or was cut."""
+    """Return whether a rollout reached the length penalty, or was cut."""
     return rollout.reward.length < 0 or rollout.completion.finish == "length"
 
 
 class MetricsLogger:
-    """Where the numbers go. ``start`` is the first step that will be written; ``monitors`` show them elsewhere too.
-
-    ``total`` is the number of steps in a line; it may change, as when stored attempts end a run before.
-    """
+    """Writes the metrics of a run from step ``start`` on; ``total``, the last step, may change."""
 
     def __init__(self, folder: Path, log: JsonlLog, total: int, start: int, monitors: Sequence[Monitor] = ()) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -147,7 +143,7 @@ class MetricsLogger:
         self._begun = self.last_line_at = time.monotonic()
 
     def log_step(self, step: int, metrics: Mapping[str, float], texts: Sequence[str] = ()) -> None:
-        """Write one step's row and its texts, and print a line for whoever watches."""
+        """Write a step's row and texts, and print a line."""
         finite = {name: value for name, value in sorted(metrics.items()) if math.isfinite(value)}
         self._log.append({"step": step, **finite})
         for name, value in finite.items():
@@ -160,12 +156,12 @@ class MetricsLogger:
         self.log_message(self._line(step, finite))
 
     def log_message(self, text: str) -> None:
-        """Print a line for whoever watches, and note when."""
+        """Print a line, and note the time."""
         print(text, file=sys.stderr, flush=True)
         self.last_line_at = time.monotonic()
 
     def close(self) -> None:
-        """Close TensorBoard's files, and end the run elsewhere."""
+        """Close TensorBoard's files and the monitors."""
         self._writer.close()
         for monitor in self._monitors:
             monitor.close()

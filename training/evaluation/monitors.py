@@ -13,11 +13,10 @@ from curation.records import ConfigError
 
 
 class Monitor:
-    """A run as Weights & Biases shows it.
+    """A run in Weights & Biases.
 
     Args:
-        out: the run's folder; by it the run is known again.
-        recipe: what is shown as the run's configuration.
+        out: the run's folder, which identifies it on resuming.
 
     Raises:
         ConfigError: the package is not installed.
@@ -37,7 +36,7 @@ class Monitor:
         )
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
-        """Show one step's numbers."""
+        """Show a step's metrics."""
         self._module.log(dict(numbers), step=step)
 
     def close(self) -> None:
@@ -46,7 +45,7 @@ class Monitor:
 
 
 def open_monitors(settings: MonitorSettings, name: str, out: Path, recipe: Mapping[str, Any]) -> Sequence[Monitor]:
-    """Return the monitor that a recipe asks for, begun; none if it names no project.
+    """Return the recipe's monitors, started; none if it names no project.
 
     Raises:
         ConfigError: the package is not installed.

@@ -28,7 +28,7 @@ PANELS: Mapping[str, tuple[str, Sequence[str]]] = {
 
 
 def draw_plots(rows: Sequence[Mapping[str, float]], folder: Path) -> list[Path]:
-    """Write one PNG per panel, for those that have data; return their paths. Without the extra `plots` a note alone."""
+    """Write a PNG for each panel with data; return their paths. Without the extra `plots`, write a note."""
     folder.mkdir(parents=True, exist_ok=True)
     if not has_extra("plots"):
         (folder / "README.txt").write_text("No plots were drawn: the extra `plots` is not installed.\n")

@@ -28,11 +28,7 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What an evaluation is of.
-
-    ``prompt`` is the version of the prompt. ``about`` are lines on the rows and the sampling, ``left_out`` those on
-    rows and attempts that the figures do not count.
-    """
+    """The subject of an evaluation; ``left_out`` describes what the figures do not count."""
 
     bench: str
     policy: str
@@ -43,7 +39,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The paired differences to another evaluation; ``remark`` states why they are not of the weights alone."""
+    """Paired differences to another evaluation; ``remark`` states other causes than the weights."""
 
     policy: str
     differences: Mapping[str, Estimate]
@@ -51,12 +47,12 @@ class Comparison:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number as text; a dash where it is not known."""
+    """Return a number as text; a dash if it is unknown."""
     return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
-    """Return an estimate with its interval: ``.420 (.360 to .480)``."""
+    """Return an estimate with its interval: ``0.420 (0.360 to 0.480)``."""
     form = "+.3f" if signed else ".3f"
     if math.isnan(estimate.mean):
         return "–"
@@ -66,14 +62,14 @@ def with_interval(estimate: Estimate, *, signed: bool = False) -> str:
 
 
 def verdict(estimate: Estimate, better: str = "better", worse: str = "worse") -> str:
-    """Return what a difference shows: a word where its interval excludes 0, else that it shows nothing."""
+    """Return ``better`` or ``worse`` if the interval excludes 0, else that no difference is shown."""
     if not estimate.excludes_zero:
         return "no difference shown"
     return better if estimate.mean > 0 else worse
 
 
 def figures(evaluation: Evaluation) -> list[tuple[str, Estimate | None, str]]:
-    """Return the rows of the main table: a name, the estimate where it is one, and the text."""
+    """Return the main table's rows: name, estimate if it has one, and text."""
     rows: list[tuple[str, Estimate | None, str]] = [("pass@1", evaluation.pass_1, with_interval(evaluation.pass_1))]
     for name, by_k in (("pass", evaluation.pass_k), ("maj", evaluation.majority_k)):
         for k, estimate in by_k.items():
@@ -94,7 +90,7 @@ def figures(evaluation: Evaluation) -> list[tuple[str, Estimate | None, str]]:
 
 
 def counted(evaluation: Evaluation) -> str:
-    """Return over what the figures were taken."""
+    """Return the counts that the figures are based on."""
     words = f"{evaluation.problems:,} problems, {evaluation.attempts:,} attempts; intervals of 95 % over problems"
     if evaluation.failed:
         words += f"; the verifier failed on {evaluation.failed:,} attempts, which do not count"
@@ -104,7 +100,7 @@ def counted(evaluation: Evaluation) -> str:
 
 
 def language_cells(evaluation: Evaluation) -> list[tuple[str, ...]]:
-    """Return the table of languages, its head first; a column of differences only where languages share problems."""
+    """Return the table of languages with its head; differences only if languages share problems."""
     paired = any(item.difference is not None for item in evaluation.languages)
     rows = [("language", "problems", "pass@1", "one language", "to English, paired")]
     for item in evaluation.languages:
@@ -204,7 +200,7 @@ def _verdict_cell(estimate: Estimate) -> str:
 
 
 def _bar(estimate: Estimate) -> str:
-    """Return a share as a bar, with its interval as a line upon it."""
+    """Return a share as a bar, with its interval as a line on it."""
     if math.isnan(estimate.mean):
         return ""
     line = ""
@@ -214,7 +210,7 @@ def _bar(estimate: Estimate) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose cells are HTML already."""
+    """Return a table; its cells are HTML already."""
     top = "".join(f"<th>{escape(text)}</th>" for text in head)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

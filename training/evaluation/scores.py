@@ -1,10 +1,7 @@
-"""An evaluation: from attempts and verdicts on a benchmark to a row a problem, and from the rows to its figures.
+"""Compute an evaluation's figures from attempts and verdicts on a benchmark.
 
-Invariants: an attempt that the verifier failed on (TIMEOUT, BROKEN) counts neither for nor against, and is counted; a
-problem with fewer judged attempts than k is left out of pass@k and maj@k, and counted; what a file of recorded attempts
-does not hold (lengths, how they ended, texts) is reported as unknown, never as 0.
-
-Not here: asking and judging (`flows.pipelines.evaluate`), and the page (`training.evaluation.report`).
+Invariants: TIMEOUT and BROKEN count neither for nor against; problems with fewer judged attempts than k are left out of
+pass@k and maj@k; both are counted. What recorded attempts lack is unknown, never 0.
 """
 
 from __future__ import annotations
@@ -55,7 +52,7 @@ SCORES = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What attempts are held to: the tags to think in, the form of answers, and who tells languages (no one: None)."""
+    """The required form of attempts; languages are compared only with ``check_language``."""
 
     tags: ThinkingTags = THINK
     response_format: str = BOXED
@@ -64,7 +61,7 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class LanguageScore:
-    """One language of a benchmark; ``difference`` is to English, over the problems that both ask."""
+    """A language of a benchmark; ``difference`` is to English, over the problems of both."""
 
     lang: str
     pass_1: Estimate
@@ -74,7 +71,7 @@ class LanguageScore:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The figures of an evaluation. Shares and lengths are None where attempts do not have them.
+    """The figures of an evaluation; shares and lengths are None if unknown.
 
     ``skipped`` counts, by k, the problems with too few judged attempts.
     """
@@ -94,7 +91,7 @@ class Evaluation:
     languages: tuple[LanguageScore, ...]
 
     def table(self) -> dict[str, Any]:
-        """Return the figures as JSON holds them; what is not known is null."""
+        """Return the figures for JSON; unknown ones are null."""
         return {name: json_value(value) for name, value in asdict(self).items()}
 
 
@@ -109,9 +106,9 @@ def score_problems(
 
     Args:
         problems: `PROBLEM` rows.
-        attempts: ``problem``, ``index``, ``text``, ``finish`` and ``tokens`` of their attempts.
+        attempts: with ``problem``, ``index``, ``text``, ``finish`` and ``tokens``.
         verdicts: `VERDICT` rows.
-        pairs: by problem, what one problem in several languages has in common.
+        pairs: by problem, a name shared by its translations.
     """
     joined = verdicts.select("problem", "index", "outcome", "answer_class").join(
         attempts.select("problem", "index", "text", "finish", "tokens"), on=["problem", "index"], how="left"
@@ -201,7 +198,7 @@ def evaluate_scores(scores: pl.DataFrame, k: Sequence[int] = ()) -> Evaluation:
 
 
 def compare_scores(first: pl.DataFrame, second: pl.DataFrame, k: Sequence[int] = ()) -> dict[str, Estimate]:
-    """Return the paired differences of ``second`` to ``first`` over the problems that both judged, by measure."""
+    """Return the paired differences ``second`` - ``first`` over the problems that both judged, by measure."""
     a, b = (scores.filter(pl.col("attempts") > 0) for scores in (first, second))
     shared = a.join(b, on="problem", how="semi")["problem"].to_list()
     differences = {"pass@1": _paired(_rates(a), _rates(b), shared)}
@@ -234,7 +231,7 @@ def _majorities(scores: pl.DataFrame, k: int) -> list[float]:
 
 
 def _languages(scores: pl.DataFrame) -> list[LanguageScore]:
-    """Return the languages of a benchmark that has several, English first."""
+    """Return the scores of at least two languages, English first."""
     names = sorted(scores["lang"].drop_nulls().unique(), key=lambda lang: (lang != "en", lang))
     if len(names) < 2:
         return []

@@ -1,7 +1,4 @@
-"""What is seen on a plane of weights: reward and length at its points, and how reward depends on length.
-
-Pure numbers, and the plots of them. Not here: the plane (`training.evaluation.directions`) and asking the models there.
-"""
+"""Plot reward and length on a plane of weights, and reward by length."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ MARGIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A model on the plane: its coordinates, its mean reward without the length penalty, its mean length in tokens."""
+    """A model on the plane: coordinates, mean reward without the length penalty, mean length in tokens."""
 
     first: float
     second: float
@@ -40,11 +37,7 @@ class LogFit:
 
 
 def grid_axes(coordinates: Sequence[tuple[float, float]], size: int) -> tuple[list[float], list[float]]:
-    """Return the grid's values along both directions; 0, the trained model, is one of them.
-
-    Args:
-        size: values along each, at least 2.
-    """
+    """Return the grid's values along both directions; 0, the trained model, is one of them."""
     return _axis([first for first, _ in coordinates], size), _axis([second for _, second in coordinates], size)
 
 
@@ -59,7 +52,7 @@ def _axis(values: Sequence[float], size: int) -> list[float]:
 
 
 def fit_log_length(points: Sequence[Point]) -> LogFit | None:
-    """Return the least-squares fit of reward on the logarithm of length; None of fewer than three lengths."""
+    """Return the least-squares fit of reward on log length; None for fewer than three lengths."""
     lengths = [math.log(point.tokens) for point in points if point.tokens > 0]
     rewards = [point.reward for point in points if point.tokens > 0]
     if len(set(lengths)) <= 2:
@@ -83,8 +76,8 @@ def draw_surfaces(
     """Write reward.png, length.png and reward_by_length.png; return their paths.
 
     Args:
-        way: the coordinates of the states, in order; ``labels`` name them.
-        explained: share of the states' variance along each direction.
+        way: the states' coordinates, in order; ``labels`` name them.
+        explained: each direction's share of the states' variance.
     """
     folder.mkdir(parents=True, exist_ok=True)
     surfaces = (("reward", "reward without length penalty", "viridis"), ("tokens", "mean length, tokens", "cividis"))

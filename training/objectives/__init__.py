@@ -1,7 +1,6 @@
-"""Objectives: what a minibatch is worth and how its loss is computed, one file each.
+"""Objectives, one file each.
 
-A file of your own with settings and a loss is named in a recipe as `objective.kind = "my_loss.py:MyLoss"`; `MyLoss` is
-an `Objective`. `training.objectives.registry` names the ready ones.
+A recipe chooses one from `training.objectives.registry`, or an `Objective` of its own file.
 """
 
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, Statistic

@@ -1,12 +1,9 @@
-"""AIPO: the policy gradient with importance weights that are capped, and not clipped (LlamaRL, arXiv 2505.24034).
+"""AIPO: the policy gradient with capped importance weights (LlamaRL, arXiv 2505.24034).
 
     w_t = min( pi(y_t) / mu(y_t), RATIO_CAP ), detached;      L = - sum_i sum_t weight_i · w_t · A_i · log pi(y_t)
 
-mu is the generator's probability. The cap has one side: no token ever loses its gradient, where GRPO's clip gives it 0.
-With advantages over their group's deviation this is CISPO without a lower bound (MiniMax-M1, arXiv 2506.13585).
-
-Invariants: those of `training.objectives.base`; the weights have no gradient. The loss's value means nothing, its
-gradient does.
+mu is the generator's probability. With advantages divided by their group's deviation this is CISPO without a lower
+bound (MiniMax-M1, arXiv 2506.13585).
 """
 
 from __future__ import annotations
@@ -39,10 +36,7 @@ class AipoSettings(PresetSettings):
 
 
 def aipo_loss(inputs: ObjectiveInputs, _: AipoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), the share of its tokens whose weight is capped, and
-    the means of the capped weights and of their squares: `weight_mean`² / `weight_square_mean` is the share of the
-    sample that counts with the cap, next to ``ess`` without it (`training.objectives.step_statistics`).
-    """
+    """Return the loss of one micro-batch (0-d) and statistics of its capped weights."""
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
     log_ratio = torch.where(counts, inputs.logprobs.detach() - inputs.generator_logprobs, 0.0)

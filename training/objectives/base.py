@@ -1,9 +1,7 @@
-"""What an objective is given and gives: one micro-batch, one minibatch's rewards, and numbers of a step.
+"""Inputs and outputs of objectives.
 
-Invariants: the functions of an objective (`training.objectives.objective`) are pure. A minibatch's loss is the sum of
-its micro-batches' losses: denominators are in the weights, made once for the whole minibatch over all ranks. So
-gradients accumulate over micro-batches and add up over ranks (a wrapper that averages gradients over ranks makes the
-trainer multiply by their number). A `Statistic` knows how it adds up; the trainer knows none by its name.
+Invariants: an objective's functions are pure. A minibatch's loss is the sum of its micro-batches' losses over all
+ranks, as token weights contain the minibatch's denominators.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ Reduction = Literal["mean", "sum", "max"]
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveInputs:
-    """One micro-batch. Tokens are generated tokens only, of whole sequences.
+    """One micro-batch: the generated tokens of whole sequences.
 
     Example: two sequences of 2 and 1 tokens, in one group of the only batch::
 
@@ -58,7 +56,7 @@ class ObjectiveInputs:
 
 @dataclass(frozen=True, slots=True)
 class CreditInputs:
-    """A whole minibatch, over all ranks, as `Objective.credit` sees it. No excluded rollout is among them."""
+    """A minibatch over all ranks, without excluded rollouts."""
 
     rewards: Sequence[Reward]
     lengths: Tensor  # [sequences] int64, generated tokens
@@ -77,9 +75,9 @@ class CreditInputs:
 
 @dataclass(frozen=True, slots=True)
 class GroupCredit:
-    """What `ObjectiveInputs.advantages` and `.token_weights` are made of: [sequences] each, float64.
+    """Advantages and token weights of a minibatch: [sequences] float64.
 
-    ``taught`` are the sequences that a teacher scores, bool; None: none.
+    ``taught``: the sequences that a teacher scores, bool; None: none.
     """
 
     advantages: Tensor
@@ -89,10 +87,9 @@ class GroupCredit:
 
 @dataclass(frozen=True, slots=True)
 class ScoredGroups:
-    """A whole minibatch, over all ranks, as the present policy scores it: what a second pass is given.
+    """A minibatch over all ranks, scored by the present policy for a second pass.
 
-    ``scores`` are sums of log-ratios to the reference over counted tokens, or with `ObjectiveNeeds.scores_answers` the
-    log-probabilities of reference texts, 0 where a sequence has none.
+    ``scores`` are summed log-ratios to the reference, or log-probabilities of reference texts, 0 without a text.
     """
 
     advantages: Tensor  # [sequences] float64, those of `GroupCredit`
@@ -103,7 +100,7 @@ class ScoredGroups:
 
 @dataclass(frozen=True, slots=True)
 class GroupWeights:
-    """What a second pass gives: advantages anew, and apart from what the objective has of the rest."""
+    """The result of a second pass, which replaces the advantages."""
 
     advantages: Tensor  # [sequences] float64
     answer_weights: Tensor | None = None  # [sequences] float64, of reference texts
@@ -112,14 +109,15 @@ class GroupWeights:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveNeeds:
-    """What must be computed for an objective next to the policy's log-probabilities.
+    """What an objective needs computed next to the policy's log-probabilities.
 
-    ``uses_reference``: the recipe's reference, or the model that the run starts from. ``generator_logprobs``: the loss
-    reads those under which tokens were drawn; otherwise attempts without them can be trained on. ``reference_ema``: the
-    reference follows the policy and keeps this share of itself at each step; None: it is frozen. ``scores_answers``:
-    the second pass is given the log-probability of each sequence's reference text in place of its log-ratio to a
-    reference. ``second_pass``: whether there is one with these settings, where the objective has one. ``teacher``: the
-    recipe's teacher, or the run's first model that reads a correct stored attempt first.
+    Attributes:
+        uses_reference: the recipe's reference, or the run's first model.
+        generator_logprobs: if False, attempts may lack them.
+        reference_ema: the decay of a moving reference; None: it is frozen.
+        scores_answers: the second pass scores reference texts.
+        second_pass: whether it runs with these settings.
+        teacher: the recipe's, or the run's first model, shown a correct attempt.
     """
 
     entropy_gradient: bool = False
@@ -133,10 +131,10 @@ class ObjectiveNeeds:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic of one micro-batch, or of several added up; 0-d tensors without gradient.
+    """A statistic of micro-batches; 0-d tensors without gradient.
 
-    ``total`` is the sum of the values, or the largest of them where the reduction is ``max`` (-inf where there is no
-    value). ``count`` says over how many values a ``mean`` goes, and is 0 for the others.
+    ``total`` is a sum, or the largest value for ``max`` (-inf without values). ``count`` is a ``mean``'s number of
+    values, else 0.
     """
 
     reduction: Reduction

@@ -1,12 +1,7 @@
-"""How far each rollout of a group teaches, and what a token weighs in the minibatch's loss.
+"""Advantages, token weights and filters of groups (paper, section 2.1).
 
-    reward      the total reward minus the group's mean (paper, section 2.1)
-    pass_at_k   its part in the best reward of k rollouts, and
-    majority    in the vote of k (`training.objectives.set_credit`)
-
-Invariants: pure, float64, deviations are the population's; rollouts that the verifier could not judge are no part of
-their group. A group's mean holds the rollout itself, so the expected gradient of `reward`, undivided, is (n-1)/n that
-of the mean reward.
+Invariants: pure, float64; deviations are the population's. As a group's mean includes the rollout itself, the expected
+gradient is (n-1)/n of the mean reward's.
 """
 
 from __future__ import annotations
@@ -55,7 +50,7 @@ class SetCreditSettings(PresetSettings):
 
     @property
     def set_credit(self) -> tuple[SetCredit, int] | None:
-        """Return `credit` and `k`; None if each rollout has its own reward."""
+        """Return `credit` and `k`; None for `reward`."""
         return None if self.credit == "reward" else (self.credit, self.k)
 
     @model_validator(mode="after")
@@ -66,7 +61,7 @@ class SetCreditSettings(PresetSettings):
         return self
 
     def unsuited(self, group_size: int, /) -> str | None:
-        """Return why groups of this size do not suit the credit, and what to change."""
+        """Return why groups of this size do not suit the credit."""
         if self.credit == "reward":
             return None
         if self.k > group_size:
@@ -80,7 +75,7 @@ class SetCreditSettings(PresetSettings):
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
-    """Return whether a group is trained on: if enough rollouts were judged, and their rewards or verdicts differ."""
+    """Return whether a group is trained on: enough rollouts are judged and differ."""
     excluded = tuple(reward.excluded_by for reward in rewards)
     judged = [reward for reward in rewards if not reward.excluded]
     if len(judged) < min_judged:
@@ -95,10 +90,7 @@ def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: in
 
 
 def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> GroupDecision:
-    """Return whether a group is trained on; see `filter_group`.
-
-    With `pass_at_k`, groups are also dropped in which no rollout has credit; a vote knows verdicts and not totals.
-    """
+    """Return whether a group is trained on, by `filter_group`; `pass_at_k` also needs credit."""
     credit, k = settings.set_credit or ("reward", 2)
     diversity = "correctness" if credit == "majority" else settings.variant.group_filter
     decision = filter_group(rewards, diversity, max(2, k))
@@ -109,7 +101,7 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Gr
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
-    """Return the minibatch's normalised advantages and token weights."""
+    """Return the minibatch's advantages and token weights."""
     normalisation = settings.variant.advantage_normalisation
     names = COMPONENTS if normalisation == "components" else ("total",)
     rewards = [[float(getattr(reward, name)) for name in names] for reward in sequences.rewards]
@@ -122,7 +114,7 @@ def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Grou
 
 
 def group_weights(sequences: CreditInputs, settings: GroupCreditSettings) -> Tensor:
-    """Return [sequences] the token weights that the settings' preset has; see `token_weights`."""
+    """Return [sequences] the preset's token weights."""
     variant, lengths = settings.variant, sequences.lengths
     if variant.mask_truncated:
         lengths = torch.where(torch.tensor(sequences.truncated), 0, lengths)
@@ -130,12 +122,12 @@ def group_weights(sequences: CreditInputs, settings: GroupCreditSettings) -> Ten
 
 
 def advantages(rewards: Tensor, groups: Tensor, normalisation: Normalisation, *, is_centred: bool = False) -> Tensor:
-    """Return [sequences] normalised advantages of a minibatch's [sequences, components] rewards.
+    """Return [sequences] normalised advantages of [sequences, components] rewards.
 
     With A = reward - mean of the group: ``minibatch``, (A - mean) / deviation over the minibatch (paper, section 2.1);
-    ``group``, A / deviation of its group; ``mean``, A / mean reward of its group (MaxRL, arXiv 2602.02710); ``none``,
-    A; ``components``, each component's A over its own deviation in the group, added up, then as ``minibatch`` (GDPO,
-    arXiv 2601.05242). Values that are centred already are only divided.
+    ``group``, A / deviation of its group; ``mean``, A / mean of its group (MaxRL, arXiv 2602.02710); ``none``, A;
+    ``components``, the sum of each component's A / its deviation in the group, then as ``minibatch`` (GDPO, arXiv
+    2601.05242). With ``is_centred``, no mean is subtracted.
     """
     means = group_means(rewards, groups)
     gains = rewards if is_centred else rewards - means
@@ -151,7 +143,7 @@ def advantages(rewards: Tensor, groups: Tensor, normalisation: Normalisation, *,
 
 
 def group_means(values: Tensor, groups: Tensor) -> Tensor:
-    """Return [sequences, …] for each sequence its group's mean of [sequences, …] values."""
+    """Return [sequences, …] each sequence's group mean of [sequences, …] values."""
     _, index, count = torch.unique(groups, return_inverse=True, return_counts=True)
     sums = torch.zeros(len(count), *values.shape[1:], dtype=values.dtype).index_add_(0, index, values)
     means: Tensor = (sums / count.reshape(-1, *[1] * (values.ndim - 1)))[index]
@@ -159,10 +151,10 @@ def group_means(values: Tensor, groups: Tensor) -> Tensor:
 
 
 def token_weights(lengths: Tensor, groups: Tensor, scale: LossAggregation, constant: int | None = None) -> Tensor:
-    """Return [sequences] float64 the weight of each of a sequence's tokens; over all tokens they sum to 1.
+    """Return [sequences] float64 the weight of each of a sequence's tokens; all but ``constant`` add up to 1.
 
-    ``group``: 1 / (tokens of the group · groups), as printed; ``batch``: 1 / tokens of the minibatch;
-    ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences), whose sum is less.
+    ``group``: 1 / (tokens of the group · groups), as in the paper; ``batch``: 1 / tokens of the minibatch;
+    ``sequence``: 1 / (tokens of the sequence · sequences); ``constant``: 1 / (constant · sequences).
     """
     tokens = lengths.to(torch.float64)
     if scale == "constant":

@@ -1,17 +1,12 @@
-"""On-policy distillation: per-token reverse KL to a frozen teacher at the prefixes of the student's own rollouts.
+"""On-policy distillation: per-token reverse KL to a frozen teacher on the student's own rollouts.
 
     L = sum_i sum_t weight_i · w_t · (log pi(y_t) - log T(y_t)) · log pi(y_t)        all but the last factor detached
     w_t = min( pi(y_t) / mu(y_t), RATIO_CAP ), with mu the generator's probability
 
-Over y_t ~ pi the gradient is that of KL(pi | T) at this prefix, as of a policy gradient whose reward is log T - log pi
-and whose horizon is one token (MiniLLM, arXiv 2306.08543; GKD, 2306.13649, with a share of student samples of 1).
+For y_t ~ pi its gradient is that of KL(pi | T) at this prefix (MiniLLM, arXiv 2306.08543; GKD, 2306.13649). With
+`attempts`, T is the run's first model, shown a correct attempt (OPSD, arXiv 2601.18734).
 
-The teacher T is another model with the same tokenizer, or the model that the run starts from, which reads a correct
-attempt at the problem first (self-distillation: OPSD, arXiv 2601.18734). Rewards teach nothing; `grpo` with
-`unsolved` adds the same term for groups in which no rollout is correct.
-
-Invariants: those of `training.objectives.base`. The loss's value means nothing, its gradient does. Tokens that the
-teacher was not asked about have no gradient, and weigh in the denominators.
+Tokens without a teacher's score count in the denominators.
 """
 
 from __future__ import annotations
@@ -43,23 +38,23 @@ class DistilSettings(ObjectiveSettings):
 
 
 def distil_decision(rewards: Sequence[Reward], _: DistilSettings) -> GroupDecision:
-    """Return whether a group is trained on: if one of its rollouts was judged."""
+    """Return whether a group is trained on: if a rollout was judged."""
     return filter_group(rewards, "none", 1)
 
 
 def distil_credit(sequences: CreditInputs, _: DistilSettings) -> GroupCredit:
-    """Return no advantages, and token weights that sum to 1 over the minibatch; the teacher is asked about all."""
+    """Return advantages of 0, token weights that sum to 1, and all sequences as taught."""
     weights = token_weights(sequences.lengths, sequences.groups, "batch")
     return GroupCredit(torch.zeros_like(weights), weights, torch.ones(len(weights), dtype=torch.bool))
 
 
 def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d); see `teacher_term`."""
+    """Return `teacher_term` as the loss of one micro-batch (0-d)."""
     return teacher_term(inputs)
 
 
 def distil_needs(settings: DistilSettings) -> ObjectiveNeeds:
-    """Return which teacher is needed."""
+    """Return the kind of teacher."""
     return ObjectiveNeeds(teacher=settings.teacher)
 
 

@@ -1,18 +1,13 @@
-"""DPPO: the policy gradient inside a trust region on probabilities, in place of a clip on ratios (arXiv 2602.04879).
+"""DPPO: the policy gradient in a trust region on probabilities (arXiv 2602.04879).
 
     L   = - sum_i sum_t weight_i · M_t · rho_t · A_i
     M_t = 0 if D_t > threshold and the gradient leads farther away: A_i > 0 and rho_t > 1, or A_i < 0 and rho_t < 1
           1 otherwise
 
-D_t compares policy pi and generator mu over two outcomes, the drawn token and all others, a lower bound of the distance
-of the whole distributions:
+D_t compares policy pi and generator mu over two outcomes, the drawn token and any other:
 
     tv    |pi - mu|
     kl    mu log(mu / pi) + (1 - mu) log((1 - mu) / (1 - pi))
-
-A rare token may so change its ratio by much, and a frequent one its probability by little only.
-
-Invariants: those of `training.objectives.base`; the mask has no gradient.
 """
 
 from __future__ import annotations
@@ -40,7 +35,7 @@ class DppoSettings(GroupCreditSettings):
 
 
 def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), the share of masked tokens and the mean distance."""
+    """Return the loss of one micro-batch (0-d), the masked share and the mean distance."""
     counts, index = counted(inputs), inputs.sequence_index
     log_ratio = torch.where(counts, inputs.logprobs - inputs.generator_logprobs, 0.0)
     ratio = log_ratio.clamp(max=settings.variant.max_log_ratio).exp()
@@ -53,7 +48,7 @@ def dppo_loss(inputs: ObjectiveInputs, settings: DppoSettings) -> tuple[Tensor, 
 
 
 def binary_distance(policy: Tensor, generator: Tensor, divergence: Literal["tv", "kl"]) -> Tensor:
-    """Return [tokens] the distance of two log-probabilities, read as those of a token against all others."""
+    """Return [tokens] the distance D_t of two log-probabilities."""
     if divergence == "tv":
         return torch.abs(policy.exp() - generator.exp())
     tiny = torch.finfo(policy.dtype).tiny

@@ -2,11 +2,10 @@
 
     J = E[ 1/sum_i |o_i| · sum_i sum_t min( rho A, clip(rho, 1 - eps_low, 1 + eps_high) A ) ]
 
-rho is the ratio to the probability under which the generator sampled the token, of any version of the weights. KL and
-entropy terms are for ablations. If A < 0 the printed objective has no bound: its gradient grows as rho. With
-`max_log_ratio` = m it is at most e^m times that at rho = 1, and 0 beyond: the dual clip at e^m.
+rho is the ratio to the generator's probability. If A < 0, the gradient is 0 beyond e^`max_log_ratio`, unlike the
+paper's, which has no bound.
 
-Invariants: those of `training.objectives.base`. A sequence must be whole within one micro-batch.
+Invariants: a sequence must be whole within one micro-batch.
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ class GrpoSettings(TaughtSettings):
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d) and the shares of its tokens that are clipped and
-    clamped (``ratio_clamped``).
+    """Return the loss of one micro-batch (0-d), and its clipped and clamped shares.
 
     Raises:
         ValueError: a term is switched on without its input.
@@ -93,7 +91,7 @@ def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, 
 
 
 def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
-    """Return what must be computed for the terms that are switched on."""
+    """Return what the terms that are switched on need."""
     return ObjectiveNeeds(
         bool(settings.entropy_coef),
         bool(settings.kl_coef),

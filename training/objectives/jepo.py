@@ -1,19 +1,16 @@
-"""JEPO: thoughts are credited with how likely they make a reference text; no verifier (arXiv 2503.19618).
+"""JEPO: rewards thoughts by the likelihood of a reference text after them (arXiv 2503.19618).
 
-n chains of thought c_i are drawn, each up to its closing tag; the reference text a is scored after each, not drawn:
+n chains of thought c_i are drawn, each up to its closing tag; the reference text a is scored after each:
 
     L_i   = log pi(a | x, c_i)                      not divided by the text's length
     f     = log (1/n) sum_i e^(L_i)                 a lower bound of log pi(a | x), tighter with n
     w_i   = f - log 1/(n-1) sum_(j != i) e^(L_j)    leave-one-out: the chain's own share of f
     loss  = - sum_i w_i log pi(c_i) - supervised · f
 
-and over the groups of a minibatch the mean. grad f is sum_i softmax(L)_i grad L_i, so one pass without gradient gives
-all weights (`jepo_weights`), and chains of a group may be in several micro-batches. The sum over i is right; a mean
-would change the ratio of the two terms. In practice (its appendix B) w is divided by its deviation and clipped to
-[-1, 1]; chains that do not keep the form get a penalty by itself and no reference text. The chain's tokens have GRPO's
-ratio to the generator and its clip. A KL term holds the chains near a reference.
+averaged over groups. As in the paper's appendix B, w is divided by its deviation and clipped to [-1, 1], and a chain
+without a closing tag gets a penalty and no text. Chains have GRPO's clipped ratio and a KL term.
 
-Invariants: those of `training.objectives.base`; here the token weight of a group by text is its whole sequence's.
+Invariants: a token weight is the whole sequence's, 1 / groups.
 """
 
 from __future__ import annotations
@@ -69,16 +66,14 @@ class JepoSettings(ObjectiveSettings):
 
 
 def jepo_decision(rewards: Sequence[Reward], _: JepoSettings) -> GroupDecision:
-    """Return whether a group is trained on: if two chains kept the form, to be compared."""
+    """Return whether a group is trained on: at least two chains kept the form."""
     kept = sum(reward.format_error is None and not reward.excluded for reward in rewards)
     reasons = tuple(reward.excluded_by for reward in rewards)
     return GroupDecision(None if kept >= 2 else "too_few_chains", reasons)
 
 
 def jepo_credit(sequences: CreditInputs, _: JepoSettings) -> GroupCredit:
-    """Return 1 for chains that have a text after them and 0 for others, and for every sequence 1 over the number of
-    groups.
-    """
+    """Return 1 for chains with a reference text, else 0, and weights of 1 / groups."""
     gains = torch.tensor([float(has) for has in sequences.has_text], dtype=torch.float64)
     return GroupCredit(gains, torch.full_like(gains, 1.0 / max(len(torch.unique(sequences.groups)), 1)))
 
@@ -86,10 +81,11 @@ def jepo_credit(sequences: CreditInputs, _: JepoSettings) -> GroupCredit:
 def jepo_weights(
     scored: ScoredGroups, settings: JepoSettings, *, form_penalty: float = FORM_PENALTY, normalise: bool = True
 ) -> GroupWeights:
-    """Return the weight of each chain's tokens, and that of its reference text's.
+    """Return the weights of each chain's tokens and of its reference text's tokens.
 
-    ``scored.advantages`` are 1 where there is a text, 0 elsewhere. ``normalise``: weights of chains are divided by
-    their deviation in the minibatch and clipped to [-1, 1], as in the paper's practice.
+    Args:
+        scored: its ``advantages`` are 1 for chains with a text, else 0.
+        normalise: divide the chains' weights by their deviation and clip them.
     """
     kept, answers, groups = scored.advantages, scored.scores, scored.groups
     chains, texts, form = torch.zeros_like(answers), torch.zeros_like(answers), torch.zeros_like(answers)
@@ -109,7 +105,7 @@ def jepo_weights(
 
 
 def _leave_one_out(values: Tensor) -> Tensor:
-    """Return [n] f minus what it is without each chain, in log space."""
+    """Return [n] f minus f without each chain."""
     n = len(values)
     whole = values.logsumexp(0) - torch.log(torch.tensor(float(n), dtype=values.dtype))
     others = values.expand(n, n).masked_fill(torch.eye(n, dtype=torch.bool), -torch.inf).logsumexp(1)
@@ -123,10 +119,10 @@ def _bounded(values: Tensor, deviation: Tensor) -> Tensor:
 def jepo_loss(
     inputs: ObjectiveInputs, _: JepoSettings, *, kl_coef: float = KL_COEF
 ) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), and the mean log-probability of reference tokens.
+    """Return the loss of one micro-batch (0-d), the texts' mean log-probability and the clipped share.
 
     Raises:
-        ValueError: it is not known which tokens are the reference texts', or what the reference makes of the chains.
+        ValueError: there are no reference texts, or no log-probabilities of the reference policy.
     """
     counts, index = counted(inputs), inputs.sequence_index
     answer, answer_weights = inputs.answer, inputs.answer_weights
@@ -150,7 +146,7 @@ def jepo_loss(
 
 
 def jepo_needs(_: JepoSettings) -> ObjectiveNeeds:
-    """Return that there is a reference, and that the second pass scores the reference texts."""
+    """Return that a reference and scored texts are needed."""
     return ObjectiveNeeds(uses_reference=True, scores_answers=True)
 
 

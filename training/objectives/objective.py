@@ -1,12 +1,10 @@
-"""The seam between the trainer and an objective.
+"""The interface between the trainer and an objective.
 
     decide(rewards of a group)      → which groups and rollouts are trained on
     credit(rewards of a minibatch)  → an advantage and a token weight for each sequence
     loss(one micro-batch)           → a scalar to minimise, and the objective's own statistics
 
-An objective needs its settings and a loss; without its own `decide` and `credit` it has those of GRPO. One that needs
-what the present policy makes of whole groups has a `second_pass` before each step. A recipe names a ready objective by
-its `kind` (`training.objectives.registry`), or one of the user's own as `objective.kind = "my_loss.py:MyLoss"`.
+`decide` and `credit` default to GRPO's.
 """
 
 from __future__ import annotations
@@ -36,16 +34,15 @@ S = TypeVar("S", bound=ObjectiveSettings)
 
 
 def needs_nothing(_: ObjectiveSettings) -> ObjectiveNeeds:
-    """Return the needs of an objective that reads the policy's and the generator's log-probabilities only."""
+    """Return that only the policy's and the generator's log-probabilities are needed."""
     return ObjectiveNeeds()
 
 
 @dataclass(frozen=True, slots=True)
 class Objective(Generic[S]):
-    """An objective: its settings, and pure functions of them.
+    """An objective: its settings, and pure functions of them. Metrics name its statistics ``policy/…``.
 
-    The names of its statistics are its own; they appear in the metrics after ``policy/``. `group_credit` and
-    `decide_group` need settings that are `GroupCreditSettings`.
+    `group_credit` and `decide_group` require `GroupCreditSettings`.
     """
 
     settings: type[S]
@@ -60,7 +57,7 @@ class Objective(Generic[S]):
 
     @property
     def kind(self) -> str:
-        """Return the value of `kind` that chooses a ready objective in a recipe."""
+        """Return the `kind` that chooses it in a recipe."""
         kind: str = self.settings.model_fields["kind"].default
         return kind
 

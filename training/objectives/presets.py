@@ -1,8 +1,4 @@
-"""Objectives of other papers as a ready one with some values changed, by name: `objective.preset`.
-
-A preset changes settings, which a recipe may set itself instead, and the `Variant`, which only a preset changes. What a
-paper does outside the loss (rewards, batches, sampling) is not here.
-"""
+"""Objectives of other papers, as changes to the loss by `objective.preset`; a recipe's own settings take precedence."""
 
 from __future__ import annotations
 
@@ -23,16 +19,14 @@ LossAggregation = Literal["group", "batch", "sequence", "constant"]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The part of an objective that only a preset changes.
+    """Values that only a preset changes.
 
     Args:
-        advantage_normalisation: what the group-centred advantages are divided by.
-        loss_aggregation: see `training.objectives.credit.token_weights`; `group` is the paper's.
-        group_filter: which groups are dropped (`filter_group`). The paper's formula has `reward`, its prose
-            `correctness`.
-        mask_truncated: whether rollouts that were cut off at the token limit weigh nothing in the loss; they count in
-            their group's mean.
-        ratio_level: `sequence`: all tokens of a sequence have the geometric mean of their ratios.
+        advantage_normalisation: the divisor of group-centred advantages.
+        loss_aggregation: see `token_weights`; `group` is the paper's.
+        group_filter: see `filter_group`. The paper's formula has `reward`, its prose `correctness`.
+        mask_truncated: truncated rollouts weigh nothing, but count in their group's mean.
+        ratio_level: `sequence`: the geometric mean of a sequence's ratios.
         eps_low: ratios below 1 - `eps_low` are clipped.
         max_log_ratio: log-ratios are clamped to this; if A < 0, tokens beyond it have no gradient.
     """
@@ -87,12 +81,12 @@ class GroupCreditSettings(ObjectiveSettings):
 
     @property
     def variant(self) -> Variant:
-        """Return what no setting changes."""
+        """Return the values that no setting changes."""
         return Variant()
 
     @property
     def set_credit(self) -> tuple[SetCredit, int] | None:
-        """Return whose worth is credited, that of k rollouts, and k; None if each rollout has its own reward."""
+        """Return the credited set and its size k; None: single rollouts."""
         return None
 
 
@@ -113,6 +107,6 @@ class PresetSettings(GroupCreditSettings):
 
     @property
     def variant(self) -> Variant:
-        """Return what the preset changes next to the settings; a setting of the same name takes precedence."""
+        """Return the preset's `Variant`; settings of the same name take precedence."""
         values = {**self.presets[self.preset], **vars(self)}
         return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})

@@ -1,4 +1,4 @@
-"""A term with the gradient of the sequences' KL from a reference, for objectives that hold the policy near one."""
+"""A term that keeps the policy near a reference."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from training.objectives.base import ObjectiveInputs
 
 
 def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> Tensor:
-    """Return a term (0-d) with the expected gradient of the sequences' KL(policy | reference), weighted as the loss is.
+    """Return a term (0-d) with the expected gradient of the sequences' KL(policy | reference).
 
-    That holds if all groups are trained on and each sequence has weight one. If groups are dropped, or token sums are
-    divided by the group's tokens, the gradient points elsewhere (measured cosines .955 and .989).
-
-    It is sum_t (log-ratio to go, detached) · log pi(y_t); the per-token forms k1 and k3 have other gradients (arXiv
-    2506.09477). Samples of another policy count by their sequence's importance ratio, detached and capped.
+    It is sum_t (log-ratio to go, detached) · log pi(y_t), times the sequence's capped importance ratio; per-token k1
+    and k3 have other gradients (arXiv 2506.09477). It is exact only with equal weights and no dropped groups.
 
     Args:
         counts: [tokens] bool, which tokens count.
@@ -37,13 +34,13 @@ def reference_kl(inputs: ObjectiveInputs, counts: Tensor, ratio_cap: float) -> T
 
 
 def per_sequence(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] values summed up to [sequences]."""
+    """Return [sequences] the sums of [tokens] values."""
     sums = torch.zeros(len(inputs.advantages), dtype=values.dtype, device=values.device)
     return sums.index_add(0, inputs.sequence_index, values)
 
 
 def _to_go(values: Tensor, inputs: ObjectiveInputs) -> Tensor:
-    """Return [tokens] the sum of the sequence's values from each token to its end; its tokens are adjacent."""
+    """Return [tokens] the sum from each token to its sequence's end; sequences must be contiguous."""
     exact = values.to(torch.float64)  # sums run over the whole micro-batch
     before = exact.cumsum(0) - exact
     starts = torch.ones_like(inputs.sequence_index, dtype=torch.bool)

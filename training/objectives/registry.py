@@ -1,4 +1,4 @@
-"""The objectives by the `kind` under which a recipe's `[objective]` chooses them, and those of the user's own."""
+"""Finds the objective that a recipe chooses by its `kind`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ OWN: dict[str, AnyObjective] = {}
 
 
 def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
-    """Return the settings of an objective of the user's own, whose kind then names the digest of its file.
+    """Return the settings of a user's own objective; their kind includes its file's digest.
 
     Args:
-        table: `kind` is `my_file.py:name`, or with `@DIGEST` as a run keeps it; the other keys are its settings.
+        table: `kind` is `my_file.py:name`, in a run's record with `@DIGEST`.
         folder: the recipe's folder.
 
     Raises:
-        ConfigError: the file defines no objective, it has changed since the run began, or a setting is wrong.
+        ConfigError: the file defines no objective, has changed since the run began, or a setting is wrong.
     """
     name, _, digest = table["kind"].partition("@")
     objective = OWN.get(table["kind"])
@@ -58,16 +58,16 @@ def own_settings(table: Mapping[str, Any], folder: Path) -> ObjectiveSettings:
 
 
 def objective_of(settings: ObjectiveSettings) -> AnyObjective:
-    """Return the objective that these settings belong to.
+    """Return the objective of these settings.
 
     Raises:
-        KeyError: there is none of their kind.
+        KeyError: their kind is unknown.
     """
     return OBJECTIVES[settings.kind] if settings.kind in OBJECTIVES else OWN[settings.kind]
 
 
 def needs_of(settings: ObjectiveSettings) -> ObjectiveNeeds:
-    """Return what must be computed for the objective with these settings."""
+    """Return what the objective needs with these settings."""
     return objective_of(settings).needs(settings)
 
 

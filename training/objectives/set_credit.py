@@ -1,10 +1,9 @@
-"""Credit of single rollouts for what k of a group are worth together: the best of k, and a vote of k.
+"""Credit rollouts for the best of k, or a vote of k, in their group.
 
-A group of n rollouts is read as all its subsets of k. A rollout gains, over the subsets that hold it, what the subset
-is worth more than without it (arXiv 2503.19595, 2505.15201). Summed over i, gain_i · grad log pi(y_i) / n has as its
-expectation the gradient of what k rollouts are worth. Gains are n times the papers', so that k = 1 gives the reward.
+A gain sums what a rollout adds to each subset of k that contains it (arXiv 2503.19595, 2505.15201). Gains are n times
+the papers', so the mean of gain_i · grad log pi(y_i) estimates the gradient of what k rollouts are worth.
 
-Invariants: pure, float64. The baseline is leave-one-out, so gains must not be centred again: that is biased.
+Invariants: pure, float64. Gains must not be centred again, which would bias them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ MAX_SUBSETS = 20_000
 
 
 def set_gains(sequences: CreditInputs, credit: Literal["pass_at_k", "majority"], k: int) -> Tensor:
-    """Return [sequences] float64 what each adds to k rollouts of its group."""
+    """Return [sequences] float64 each rollout's gain."""
     gains = torch.zeros(len(sequences.rewards), dtype=torch.float64)
     for number in torch.unique(sequences.groups).tolist():
         members = (sequences.groups == number).nonzero().flatten().tolist()
@@ -42,10 +41,10 @@ def set_gains(sequences: CreditInputs, credit: Literal["pass_at_k", "majority"],
 
 
 def best_of_k_credit(rewards: Sequence[float], k: int) -> NDArray[np.float64]:
-    """Return [n] gains for the largest reward among k of n rollouts; with rewards 0 and 1, for pass@k.
+    """Return [n] gains for the largest reward among k of n rollouts.
 
-    With ascending ranks and k >= 2: n · sum over m = k-1 … j-1 of C(m-1, k-2) / C(n, k) · (g_(j) - g_(m)). k = 1: the
-    rewards, since gains are n times the paper's.
+    With ascending ranks and k >= 2: n · sum over m = k-1 … j-1 of C(m-1, k-2) / C(n, k) · (g_(j) - g_(m)). For k = 1,
+    gains are the rewards.
     """
     values, n = np.asarray(rewards, dtype=np.float64), len(rewards)
     if k == 1:
@@ -60,8 +59,7 @@ def best_of_k_credit(rewards: Sequence[float], k: int) -> NDArray[np.float64]:
 def majority_credit(answers: Sequence[str | None], right: Sequence[bool], k: int) -> NDArray[np.float64]:
     """Return [n] gains for the chance that a vote of k of n rollouts is right, ties split evenly.
 
-    Equal answers vote together, and so do all correct ones; None does not vote. A rollout gains, over the subsets that
-    hold it, what the vote is worth more than without it.
+    Equal answers vote together, as do correct ones; None does not vote.
     """
     n = len(answers)
     labels = [
@@ -77,7 +75,7 @@ def majority_credit(answers: Sequence[str | None], right: Sequence[bool], k: int
 
 
 def _right_share(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return [subsets] the chance that the vote is right, of [subsets, classes] votes; class 0 is the right one."""
+    """Return [subsets] the chance that [subsets, classes] votes elect class 0."""
     most = counts.max(axis=1)
     tied = (counts == most[:, None]).sum(axis=1)
     return np.where((counts[:, 0] == most) & (most > 0), 1.0 / tied, 0.0)
@@ -85,7 +83,7 @@ def _right_share(counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @cache
 def _subsets(n: int, k: int) -> NDArray[np.int64]:
-    """Return [subsets, n] which rollouts are in each subset of k, 0 or 1."""
+    """Return [subsets, n] the members of each subset of k, 0 or 1."""
     chosen = np.array(list(itertools.combinations(range(n), k)))
     members = np.zeros((len(chosen), n), dtype=np.int64)
     np.put_along_axis(members, chosen, 1, axis=1)

@@ -1,11 +1,8 @@
-"""Maximum likelihood of correct rollouts: the cold start, and rejection-sampling fine-tuning.
+"""Maximum likelihood of correct rollouts: cold start and rejection-sampling fine-tuning (paper, section 5).
 
-    L = - 1 / T · sum_i sum_t log pi(y_i,t)          T: the tokens of all rollouts of the minibatch
+    L = - 1 / T · sum_i sum_t log pi(y_i,t)
 
-Only correct rollouts count. Of stored attempts that is a cold start (paper, section 5; `training.stored`); of
-attempts that the run samples, rejection-sampling fine-tuning at every step.
-
-Invariants: those of `training.objectives.base`. Not here: which traces, how often (`training.stored.supply`).
+T is the number of tokens in the minibatch.
 """
 
 from __future__ import annotations
@@ -35,19 +32,19 @@ class SftSettings(ObjectiveSettings):
 
 
 def sft_decision(rewards: Sequence[Reward], _: SftSettings) -> GroupDecision:
-    """Return whether a group is trained on: where a rollout is correct; all others are left out."""
+    """Return the group's correct rollouts to train on."""
     reasons = tuple(reward.excluded_by or (None if reward.correct else NOT_CORRECT) for reward in rewards)
     return GroupDecision(None if None in reasons else "none_correct", reasons)
 
 
 def sft_credit(sequences: CreditInputs, _: SftSettings) -> GroupCredit:
-    """Return 1 for every sequence, and token weights that sum to 1 over the minibatch."""
+    """Return advantages of 1, and token weights that sum to 1."""
     weights = token_weights(sequences.lengths, sequences.groups, "batch")
     return GroupCredit(torch.ones(len(sequences.rewards), dtype=torch.float64), weights)
 
 
 def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), and the mean of -log pi per token in nats."""
+    """Return the loss of one micro-batch (0-d), and the mean of -log pi per token in nats."""
     counts = counted(inputs)
     surprise = torch.where(counts, -inputs.logprobs, 0.0)
     weights = inputs.token_weights.to(surprise.dtype)[inputs.sequence_index]
@@ -55,7 +52,7 @@ def sft_loss(inputs: ObjectiveInputs, _: SftSettings) -> tuple[Tensor, dict[str,
 
 
 def sft_needs(_: SftSettings) -> ObjectiveNeeds:
-    """Return that nothing is needed, not even the probabilities under which tokens were drawn."""
+    """Return that not even the generator's log-probabilities are needed."""
     return ObjectiveNeeds(generator_logprobs=False)
 
 

@@ -1,4 +1,4 @@
-"""The soft value's consistency as a loss: AGRO (arXiv 2503.19612), SPO (2503.05453) and DRO (2405.19107), one family.
+"""The error of the soft value's consistency: AGRO (arXiv 2503.19612), SPO (2503.05453) and DRO (2405.19107).
 
     l_i = sum_t (log pi(y_t) - log ref(y_t))
     g_i = r_i - V - tau l_i
@@ -6,21 +6,16 @@
         = - [ t log e^Q + (1 - t) log(1 - e^Q) ]                           SPO
           with Q = (V - c) / tau + l_i, t = e^((r_i - c) / tau), and c a reward that none exceeds
 
-The best policy for E r - tau KL(policy | reference) is ref · e^(r / tau) / Z. There V = tau log Z and g = 0 for every
-rollout, whoever drew it: there are no importance weights, and any generator whose support is wide enough will do. V is
+The best policy for E r - tau KL(policy | reference) has V = tau log Z and every g = 0, whatever policy drew the
+rollouts: no importance weights are needed. V is
 
-    group      the mean over the group of r - tau l under the present policy (AGRO); the mean of L over a group of n is
-               then in expectation (n-1)/n of half the variance of r - tau l
-    prior      known from the reference's pass rate, as a curated set has it (`training.objectives.soft_values`)
+    group      the group's mean of r - tau l (AGRO); E L is then (n-1)/n of half the variance
+    prior      from the reference's pass rate (`training.objectives.soft_values`)
     learned    a number per problem that follows r - tau l (the same)
 
-`group` and `learned` need the present l of the whole group, so every step has a first pass without gradient
-(`soft_advantages`).
+SPO's loss treats Q above -`MARGIN` as -`MARGIN`, and does not raise such a rollout further.
 
-Q is below 0 for the best policy; where it is not, a rollout is drawn up no further, and what draws it down is that at
-`MARGIN` below.
-
-Invariants: those of `training.objectives.base`; here a token weight is its whole sequence's.
+Invariants: a token weight is its whole sequence's.
 """
 
 from __future__ import annotations
@@ -72,14 +67,12 @@ class SoftSettings(ObjectiveSettings):
 
 
 def soft_decision(rewards: Sequence[Reward], settings: SoftSettings) -> GroupDecision:
-    """Return whether a group is trained on: where two rollouts could be judged, or one next to a value that is known;
-    equal rewards draw to the reference.
-    """
+    """Return whether a group is trained on: two rollouts are judged, or one with `prior`."""
     return filter_group(rewards, "none", 1 if settings.value == "prior" else 2)
 
 
 def soft_credit(sequences: CreditInputs, settings: SoftSettings) -> GroupCredit:
-    """Return total rewards, less V where it is known before the step, and the same weight for each with tokens."""
+    """Return total rewards, less V with `prior`, and equal weights for sequences with tokens."""
     totals = torch.tensor([reward.total for reward in sequences.rewards], dtype=torch.float64)
     if settings.value == "prior":
         totals -= torch.tensor(sequences.values, dtype=torch.float64)
@@ -88,9 +81,9 @@ def soft_credit(sequences: CreditInputs, settings: SoftSettings) -> GroupCredit:
 
 
 def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeights:
-    """Return r - V, with V the mean of r - tau l over the group, or what the problem's value was before the step.
+    """Return r - V, and each group's mean of r - tau l as an estimate.
 
-    Those means are the estimates; with `prior` there are none, and the advantages are what they were.
+    V is that mean, or a `learned` value from before the step; with `prior`, advantages stay.
     """
     totals = scored.advantages.to(torch.float64)
     if settings.value == "prior":
@@ -105,7 +98,7 @@ def soft_advantages(scored: ScoredGroups, settings: SoftSettings) -> GroupWeight
 
 
 def soft_loss(inputs: ObjectiveInputs, settings: SoftSettings) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return the loss of one micro-batch (to be minimised, 0-d), and the mean size of r - V - tau l.
+    """Return the loss of one micro-batch (0-d), and the mean of |r - V - tau l|.
 
     Raises:
         ValueError: there are no log-probabilities of a reference, or `prior` has no rewards.
@@ -138,7 +131,7 @@ def _cross_entropy(rewards: Tensor, errors: Tensor, settings: SoftSettings) -> T
 
 
 def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
-    """Return that a reference is needed, and with `prior` no second pass."""
+    """Return that a reference is needed, and not the generator's log-probabilities."""
     return ObjectiveNeeds(
         uses_reference=True,
         generator_logprobs=False,
@@ -149,10 +142,10 @@ def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
 def soft_values(
     settings: SoftSettings, tasks: Sequence[MeasuredProblem], rewards: RewardSettings, reference: str
 ) -> ProblemValues | None:
-    """Return the problems' values; None where a group's own will do.
+    """Return the problems' values; None for `group`.
 
     Raises:
-        ConfigError: with `prior`, a problem has no pass rate, or not the reference's.
+        ConfigError: with `prior`, a problem has no pass rate of the reference.
     """
     if settings.value == "group":
         return None

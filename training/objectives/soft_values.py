@@ -1,18 +1,15 @@
-"""A soft value for each problem: what the best policy of a temperature is worth there, next to a reference.
+"""A soft value for each problem: the worth of the best policy near a reference.
 
     V = tau log E_ref e^(r / tau)
 
-prior     from the pass rate p that a set measured of the reference (SPO's Q0, arXiv 2503.05453): with rewards of two
-          values, tau log((1 - p) e^(wrong / tau) + p e^(right / tau)). p is (correct + 1/2) / (judged + 1), Jeffreys'
-          mean, so that a problem that was never solved has a value too.
-learned   a number per problem (DRO, arXiv 2405.19107, without its network): it begins at the prior, where the set has
-          a pass rate, else at the first group's, and takes after each step a part of the way to the mean of
-          r - tau log(pi / ref) over the problem's group.
+prior     tau log((1 - p) e^(wrong / tau) + p e^(right / tau)) from the reference's pass rate p (SPO's Q0, arXiv
+          2503.05453), estimated as (correct + 1/2) / (judged + 1).
+learned   a number per problem (DRO, arXiv 2405.19107, without its network), from the prior or the first group on; it
+          moves towards each group's mean of r - tau log(pi / ref).
 
-Rewards of two values: a response in the asked form and language, right or wrong. The penalty for length, and broken
-forms, are not in it.
+Both rewards assume the asked format and language, without a length penalty.
 
-Invariant: a run that goes on has the values that it would have had (`ProblemValues.state`).
+Invariant: a resumed run has the same values.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from training.rewards import CORRECTNESS, FORMAT
 
 
 class MeasuredProblem(Protocol):
-    """A problem with what its set measured: ``correct`` of ``judged`` attempts of ``policy``."""
+    """A problem with its measurement: ``correct`` of ``judged`` attempts of ``policy``."""
 
     @property
     def id(self) -> str: ...
@@ -43,7 +40,7 @@ class MeasuredProblem(Protocol):
 
 
 def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
-    """Return V of a problem that the reference solved in ``correct`` of ``judged`` attempts, in units of reward.
+    """Return V, in units of reward, of a problem solved by ``correct`` of ``judged`` attempts of the reference.
 
     Example: with 0.1 for the format, 0.9 for a correct answer, tau 1 and 1 of 2: 0.1 + log((1 + e^0.9) / 2) = 0.648.
     """
@@ -58,10 +55,7 @@ class ProblemValues:
     """The values of a run's problems.
 
     Args:
-        tasks: the problems, with what their sets measured.
-        tau: the objective's.
-        rate: what part of its way a value takes after a step; None: values stay as they are.
-        rewards: what a response is worth.
+        rate: the share of the way to an estimate that a value moves; None: values are fixed.
     """
 
     def __init__(
@@ -71,11 +65,11 @@ class ProblemValues:
         self._values = {task.id: prior_value(task.correct, task.judged, tau, rewards) for task in tasks if task.judged}
 
     def of(self, problem: str) -> float | None:
-        """Return a problem's value; None where there is none yet."""
+        """Return a problem's value; None if it has none yet."""
         return self._values.get(problem)
 
     def learn(self, estimates: Mapping[str, Sequence[float]]) -> None:
-        """Take a step towards each problem's estimates, one per group, in their order."""
+        """Move values towards each problem's estimates, one per group, in order."""
         if self.rate is None:
             return
         for problem, found in estimates.items():
@@ -84,22 +78,22 @@ class ProblemValues:
                 self._values[problem] = value + self.rate * (estimate - value)
 
     def state(self) -> dict[str, Any]:
-        """Return the values as JSON can hold them; none where they follow from the data."""
+        """Return the values for JSON; empty if they are fixed."""
         return {} if self.rate is None else dict(self._values)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state`."""
+        """Continue from a `state`."""
         self._values |= {problem: float(value) for problem, value in state.items()}
 
 
 def require_measured(tasks: Sequence[MeasuredProblem], reference: str) -> None:
-    """Refuse problems without a pass rate, or with one of another policy than the reference.
+    """Require a pass rate of the reference for every problem.
 
     Args:
-        reference: `model@revision`; a policy of the same revision is the same.
+        reference: `model@revision`; only revisions are compared.
 
     Raises:
-        ConfigError: there is such a problem.
+        ConfigError: a problem has none.
     """
     for task in tasks:
         if not task.judged or task.policy is None:

@@ -1,14 +1,11 @@
-"""Numbers of a gradient step: each defines how micro-batches, ranks and steps add up to one number.
+"""Statistics of a gradient step, which define how they are combined.
 
     micro-batches and ranks   `Statistic` (tensors): added up, or the larger kept
     steps of a batch          `Measure` (floats): means weighted by what they count, sums added, maxima kept
 
-A mean over nothing is NaN, the largest of nothing -inf: the metrics leave both out.
+A mean of nothing is NaN, a maximum of nothing -inf.
 
-One number is made of two such means at the step's end (`effective_share`).
-
-Invariants: the trainer and the metrics know no statistic by its name. `policy_statistics` are measured in every step,
-whatever the objective is.
+Invariants: the trainer and the metrics know no statistic by its name.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ LARGEST_MEASURED = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A statistic of a whole optimiser step: its value, and how many values a mean goes over."""
+    """A statistic of an optimiser step; ``count`` is a mean's number of values."""
 
     reduction: Reduction
     value: float
@@ -40,46 +37,42 @@ class Measure:
 
 
 def mean_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the mean of those [tokens] or [sequences] values where ``counts`` is True, in fp32 or better."""
+    """Return the mean of the values whose ``counts`` is True, in fp32 or better."""
     values = values.detach().to(torch.promote_types(values.dtype, torch.float32))
     return Statistic("mean", torch.where(counts, values, 0.0).sum(), counts.sum().to(values.dtype))
 
 
 def sum_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the sum of those values where ``counts`` is True, in fp32 or better."""
+    """Return the sum of the values whose ``counts`` is True."""
     mean = mean_of(values, counts)
     return Statistic("sum", mean.total, torch.zeros_like(mean.count))
 
 
 def max_of(values: Tensor, counts: Tensor) -> Statistic:
-    """Return the largest of those values where ``counts`` is True; -inf where none is."""
+    """Return the largest value whose ``counts`` is True, or -inf."""
     counted_values = torch.where(counts, values.detach(), -torch.inf)
     largest = counted_values.max() if len(counted_values) else values.new_tensor(-torch.inf)
     return Statistic("max", largest, values.new_zeros(()))
 
 
 def counted(inputs: ObjectiveInputs) -> Tensor:
-    """Return the micro-batch's mask, [tokens] bool; all True where it has none."""
+    """Return the micro-batch's mask, [tokens] bool; all True without one."""
     return torch.ones_like(inputs.sequence_index, dtype=torch.bool) if inputs.mask is None else inputs.mask
 
 
 def k3(log_ratio: Tensor) -> Tensor:
-    """Return r - 1 - log r per token: never negative, and in the mean over what the ratio's denominator draws their
-    KL. Log-ratios count as at most `LARGEST_MEASURED`.
-    """
+    """Return r - 1 - log r per token, a KL estimate that is never negative."""
     capped = log_ratio.clamp(max=LARGEST_MEASURED)
     return capped.exp() - 1 - capped
 
 
 @torch.no_grad()
 def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
-    """Return what is measured of the policy whatever the objective is; rho is its ratio to the generator's probability.
+    """Return the policy's statistics for any objective; rho is its ratio to the generator's probability.
 
-    ``kl_generator`` estimates KL(generator | policy) by rho - 1 - log rho; ``kl_reference`` in the same way
-    KL(policy | reference), as if the policy had drawn the tokens; ``log_ratio_max`` is the largest |log rho|. The mean
-    of rho² is measured for `effective_share`.
-    Entropy and ``kl_reference`` are left out where the inputs hold nothing for them, and so are the numbers of
-    `_mismatch`. Tokens of which no one knows the generator's probability count in the last two only.
+    ``kl_generator`` estimates KL(generator | policy), ``kl_reference`` KL(policy | reference) on the same tokens;
+    ``log_ratio_max`` is the largest |log rho|. Tokens without a generator's probability count only in ``entropy`` and
+    ``kl_reference``.
     """
     counts = counted(inputs)
     # log-probabilities of tokens that do not count may be anything, infinities too
@@ -103,13 +96,10 @@ def policy_statistics(inputs: ObjectiveInputs) -> dict[str, Statistic]:
 
 
 def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str, Statistic]:
-    """Return how far trainer and generator are apart where both had the same weights, and apart from it elsewhere.
+    """Return how far trainer and generator differ with the same weights, and with older ones (``stale_…``).
 
-    ``mismatch_share`` is the share of the tokens that were drawn with the weights that score them: the first minibatch
-    of a batch, rollouts of the newest version from their first token on (later tokens of others see keys and values of
-    older weights). Over these go ``mismatch_mean`` and ``mismatch_max`` of |log rho|, and two estimates of
-    KL(generator | trainer): ``mismatch_k1``, the mean of -log rho, which may be negative, and ``mismatch_kl``, that of
-    rho - 1 - log rho. Over all other tokens go ``stale_mean``, ``stale_max`` and ``stale_kl``: engine and drift.
+    ``mismatch_share`` is the share of tokens drawn with the weights that score them; ``mismatch_k1`` and
+    ``mismatch_kl`` estimate KL(generator | trainer) by -log rho and rho - 1 - log rho.
     """
     same, other, distance = counts & on_policy, counts & ~on_policy, log_ratio.abs()
     return {
@@ -125,10 +115,10 @@ def _mismatch(log_ratio: Tensor, counts: Tensor, on_policy: Tensor) -> dict[str,
 
 
 def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> dict[str, Statistic]:
-    """Return the policy's statistics and the objective's own together.
+    """Return the policy's statistics and the objective's own.
 
     Raises:
-        ValueError: the objective gave one of its own a name that is taken.
+        ValueError: a name of the objective's own is taken.
     """
     duplicates = (measured.keys() | STEP_NAMES) & own.keys()
     if duplicates:
@@ -139,12 +129,12 @@ def joined(measured: Mapping[str, Statistic], own: Mapping[str, Statistic]) -> d
 
 
 def added(first: Mapping[str, Statistic], second: Mapping[str, Statistic]) -> dict[str, Statistic]:
-    """Return the statistics of two micro-batches of one step together."""
+    """Return the sums of two micro-batches' statistics."""
     return {name: statistic + second[name] for name, statistic in first.items()}
 
 
 def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedContext) -> dict[str, Measure]:
-    """Return the step's numbers over all ranks; every rank calls it with the same names."""
+    """Return the step's measures over all ranks, which must call it with the same names."""
     sums = sorted(name for name, statistic in statistics.items() if statistic.reduction != "max")
     largest = sorted(statistics.keys() - set(sums))
     numbers: dict[str, Measure] = {}
@@ -160,11 +150,7 @@ def measured_over_ranks(statistics: Mapping[str, Statistic], ranks: DistributedC
 
 
 def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
-    """Return the numbers with ``ess`` in the place of the mean of rho².
-
-    It is (sum rho)² / (N sum rho²), the share of the step's tokens that its importance weights leave; 1 on policy. Its
-    fall precedes the collapse of asynchronous runs (arXiv 2505.24034 caps the weights against it).
-    """
+    """Return the measures with ``ess``, (sum rho)² / (N sum rho²), instead of the mean of rho² (arXiv 2505.24034)."""
     rest = dict(numbers)
     square, mean = rest.pop("ratio_square", None), rest.get("ratio_mean")
     if square is None or mean is None:
@@ -173,7 +159,7 @@ def effective_share(numbers: Mapping[str, Measure]) -> dict[str, Measure]:
 
 
 def over_steps(steps: Sequence[Mapping[str, Measure]]) -> dict[str, float]:
-    """Return one number per name over the optimiser steps of a batch, at least one."""
+    """Return one number per name over a batch's optimiser steps."""
     return {name: _over_steps([step[name] for step in steps]) for name in steps[0]}
 
 

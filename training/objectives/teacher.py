@@ -1,7 +1,6 @@
-"""A teacher next to an objective: the term that follows it, and groups that no rollout solved given to it.
+"""A teacher's term for objectives: per-token reverse KL (`training.objectives.distil`).
 
-The term is per-token reverse KL (`training.objectives.distil`). With `unsolved`, groups in which no rollout is correct,
-which GRPO drops or compares by format alone, have no advantages: their tokens have the term in place of the loss.
+With `unsolved`, groups without a correct rollout learn from the teacher alone.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ class TaughtSettings(SetCreditSettings):
 
 
 def taught_decision(rewards: Sequence[Reward], settings: TaughtSettings) -> GroupDecision:
-    """Return whether a group is trained on; with `unsolved`, one without a correct rollout is."""
+    """Return whether a group is trained on, with `unsolved` also if none is correct."""
     decision = decide_group(rewards, settings)
     is_taught = settings.unsolved != "drop" and decision.drop_reason == NONE_CORRECT
     return replace(decision, drop_reason=None) if is_taught else decision
 
 
 def taught_credit(sequences: CreditInputs, settings: TaughtSettings) -> GroupCredit:
-    """Return `group_credit`; groups for the teacher have no advantage and no part in the others' normalisation."""
+    """Return `group_credit`; taught groups have advantages of 0 and do not affect the others."""
     if settings.unsolved == "drop":
         return group_credit(sequences, settings)
     correct = torch.tensor([float(reward.correct) for reward in sequences.rewards], dtype=torch.float64)
@@ -74,10 +73,9 @@ def taught_credit(sequences: CreditInputs, settings: TaughtSettings) -> GroupCre
 
 
 def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]:
-    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and what was measured.
+    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and its statistics.
 
-    ``teacher_kl`` is the mean of log pi - log T over the tokens that the teacher was asked about, an estimate of that
-    KL; ``taught_share`` is their share.
+    ``teacher_kl`` estimates that KL; ``taught_share`` is the share of tokens with a teacher's score.
     """
     counts, index = counted(inputs), inputs.sequence_index
     scores = inputs.teacher_logprobs

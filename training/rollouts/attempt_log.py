@@ -1,12 +1,11 @@
 """Store every attempt of a training run, with its verdict.
 
-    RUN/attempts/<key>/               `curation.storage.attempts.AttemptStore`: key.json, journal, parts in `ATTEMPT`
+    RUN/attempts/<key>/               `AttemptStore`: key.json, journal, parts in `ATTEMPT`
     RUN/verdicts/<verifier>/<key>/    `VerdictStore`: the verdict of the run's verifier, in `VERDICT`
 
 An attempt's index is rollout_group * group size + index in training, and step * attempts + index in evaluation.
 
-Invariants: a store holds each finished attempt once, also after kill -9 and resume, as resuming removes the
-journals and all parts that the checkpoint does not name. One thread writes, in the order of recording.
+Invariant: each finished attempt is stored once, also after kill -9 and resume.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ KIND = "training"
 
 @dataclass(frozen=True, slots=True)
 class AttemptPurpose:
-    """What attempts are made for, and all that drawing them depends on."""
+    """The purpose of attempts, and the settings that they depend on."""
 
     name: str  # training or evaluation
     per_problem: int  # rollouts of a group, or of a problem in an evaluation
@@ -54,7 +53,7 @@ class AttemptPurpose:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Return what is in key.json next to the key."""
+        """Return what key.json holds next to the key."""
         return {"kind": KIND, "purpose": self.name, "per_problem": self.per_problem, **self.drawing}
 
 
@@ -67,11 +66,9 @@ class AttemptLog:
     """Writes the attempts of a run; leaving the context flushes them.
 
     Args:
-        policy: returns the policy's name; called on the writing thread, as it may hash weights.
-        prompt: the version of the prompt.
-        verifiers: those of the run, open.
+        policy: returns the policy's name, on the writing thread, as it may hash weights.
         kept_parts: the parts that the checkpoint names; all others are removed.
-        tags: the model's thinking tags; stored texts have the default ones.
+        tags: the model's; stored texts have the default ones.
     """
 
     def __init__(
@@ -111,7 +108,7 @@ class AttemptLog:
         """Store a rollout; ``index`` counts within its group, or its problem's evaluation.
 
         Raises:
-            StoreError: an earlier one could not be written.
+            StoreError: an earlier write failed.
         """
         if self._storing == "none":
             return
@@ -119,7 +116,7 @@ class AttemptLog:
         self._pending.append(self._thread.submit(self._write, task, rollout, index, origin))
 
     def checkpoint(self) -> Future[list[str]]:
-        """Flush all recorded attempts into parts; return the names of all parts."""
+        """Write all recorded attempts into parts; return the names of all parts."""
         self._raise_failure()
         return self._thread.submit(self._compact_all)
 
@@ -189,10 +186,10 @@ class AttemptLog:
 
 
 def attempt_tables(run: Path, columns: Sequence[str] = tuple(ATTEMPT)) -> Iterator[pl.DataFrame]:
-    """Yield each attempt of a training run once, in tables of some ten megabytes.
+    """Yield each attempt of a training run once.
 
     Args:
-        columns: of `ATTEMPT`; must contain problem and index.
+        columns: of `ATTEMPT`, with problem and index.
 
     Raises:
         StoreError: there are no attempts, or they are damaged.
@@ -215,8 +212,7 @@ def read_attempts(
 
     Args:
         columns: of `ATTEMPT`.
-        purpose: ``training`` or ``evaluation``; both if missing.
-        problems: ids; all if missing.
+        purpose: ``training`` or ``evaluation``; None: both.
 
     Raises:
         StoreError: there are no attempts, or they are damaged.
@@ -230,7 +226,7 @@ def read_attempts(
 
 
 def verdict_tables(run: Path) -> Iterator[pl.DataFrame]:
-    """Yield each verdict of the run once, in the `VERDICT` schema; ``outcome`` is null if the format was broken."""
+    """Yield each verdict once, in the `VERDICT` schema; unjudged rollouts have a null ``outcome``."""
     for folder in _folders(run, VERDICTS):
         verifier = str(json.loads((folder / "key.json").read_text(encoding="utf-8"))["verifier"])
         yield from VerdictStore(folder.parent, _read_key(folder), verifier, create=False).tables()
@@ -247,7 +243,7 @@ def count_attempts(run: Path) -> dict[str, int]:
 
 
 def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:
-    """Return a verdict as a line of the journal."""
+    """Return a verdict for the journal."""
     line = {
         "reference": task.reference_answer,
         "outcome": rollout.outcome.value if rollout.outcome is not None else None,
@@ -259,7 +255,7 @@ def _verdict_line(task: TrainingTask, rollout: Rollout) -> dict[str, Any]:
 
 
 def _folders(run: Path, *tables: str) -> Iterator[Path]:
-    """Yield the folders of the run's stores, by name."""
+    """Yield the folders of the run's stores."""
     for table in tables or (ATTEMPTS, VERDICTS):
         for path in sorted((run / table).glob("*/key.json" if table == ATTEMPTS else "*/*/key.json")):
             if json.loads(path.read_text(encoding="utf-8")).get("kind") == KIND:
@@ -276,7 +272,7 @@ def _read_key(folder: Path) -> AttemptKey:
 
 
 def _cut_back(run: Path, kept_parts: frozenset[str]) -> None:
-    """Remove what was written after the checkpoint that names these parts."""
+    """Remove all parts but these, and journals."""
     for folder in list(_folders(run)):
         for path in _parts(folder):
             if str(path.relative_to(run)) not in kept_parts:

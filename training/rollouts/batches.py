@@ -1,7 +1,7 @@
-"""Make the trainer's samples and a batch's metrics from groups of judged rollouts.
+"""Make training samples and metrics from groups of judged rollouts.
 
-Invariants: advantages and weights are computed once for the whole minibatch, over all ranks' samples. Tokens
-with an impossible log-probability are not trained on, and weigh nothing.
+Invariants: advantages and weights are computed for the whole minibatch, over all ranks. Tokens with an impossible
+log-probability weigh nothing.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ def build_samples(
     max_tokens: int | None = None,
     teacher_prompt: TeacherPrompt = student_prompt,
 ) -> list[TrainingSample]:
-    """Return a sample for each rollout of a minibatch, with its advantage and token weight, in order.
+    """Return a sample for each rollout of a minibatch, in order.
 
-    ``version`` is that of the trainer's weights, None after a batch's first minibatch. A rollout's tokens are on-policy
-    only if all of them were made by that version. ``max_distance`` is that of stored rollouts; ``max_tokens`` limits a
-    rollout of the run.
+    Args:
+        version: of the trainer's weights, None after the first minibatch; it decides which rollouts are on-policy.
+        max_distance: of stored rollouts.
+        max_tokens: the run's limit of a rollout.
     """
     numbered = [(group.number, rollout) for group in groups for _, rollout in group.rollouts]
     rollouts = [rollout for _, rollout in numbered]
@@ -115,7 +116,7 @@ def build_minibatches(
 
 
 def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepResult]) -> dict[str, list[float]]:
-    """Return the estimated values of a batch's problems, one per group, in order."""
+    """Return a batch's estimated values by problem."""
     found = {number: value for result in results for number, value in result.estimates.items()}
     estimates: dict[str, list[float]] = {}
     for group in batch.groups:
@@ -127,10 +128,10 @@ def estimates_by_problem(batch: RolloutBatch[Rollout], results: Sequence[StepRes
 def check_logprobs(
     groups: Sequence[RolloutGroup[Rollout]], max_share: float = MAX_IMPOSSIBLE_SHARE
 ) -> ImpossibleTokens:
-    """Return how many tokens of a batch have an impossible log-probability.
+    """Count the batch's tokens with an impossible log-probability.
 
     Raises:
-        PolicyError: they exceed ``max_share`` of the tokens.
+        PolicyError: they exceed ``max_share``.
     """
     impossible = _count_impossible(groups)
     impossible.require_at_most(max_share)
@@ -151,9 +152,9 @@ def _count_impossible(groups: Sequence[RolloutGroup[Rollout]]) -> ImpossibleToke
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:
-    """Return mean rewards, lengths and ages of a batch that policy version ``version`` trains on.
+    """Return mean rewards, lengths and ages of a batch that policy ``version`` trains on.
 
-    ``age`` is in versions per token, without stored rollouts; ``advantage_std`` is of group-centred rewards.
+    ``age`` is in versions per token.
     """
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     lengths = [rollout.tokens for rollout in rollouts]
@@ -181,7 +182,7 @@ def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict
 
 
 def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
-    """Reduce the optimiser steps of a batch to one row of metrics."""
+    """Combine the optimiser steps of a batch into metrics."""
     reduced = over_steps([result.statistics for result in results])
     return {
         "policy/loss": sum(result.loss for result in results),
@@ -194,7 +195,7 @@ def policy_metrics(results: Sequence[StepResult]) -> dict[str, float]:
 def speed_metrics(
     results: Sequence[StepResult], timer: Timer, sampled_tokens: int, capacity: int, wanted: int
 ) -> dict[str, float]:
-    """Return times and speeds of a step; for ``capacity`` and ``wanted`` see `Timer.idle_shares`."""
+    """Return times and speeds of a step; see `Timer.idle_shares`."""
     seconds = max(timer.elapsed_s, 1e-9)
     return {
         **timer.idle_shares(capacity, wanted),
@@ -209,7 +210,7 @@ def speed_metrics(
 
 
 def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rollout]) -> dict[str, Any]:
-    """Return a row of ``batches.jsonl``: [group, index] of each rollout, [problem, index] if stored."""
+    """Return a row of ``batches.jsonl``: [group, index] of rollouts, [problem, index] of stored ones."""
     fresh = {group.number for group in sampled.groups}
     stored = [group for group in whole.groups if group.number not in fresh]
     rows = [[request.group, request.index] for group in sampled.groups for request, _ in group.rollouts]
@@ -219,7 +220,7 @@ def batch_row(step: int, sampled: RolloutBatch[Rollout], whole: RolloutBatch[Rol
 
 
 def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
-    """Return the counts of a run's rollouts by state, and of dropped ones by reason."""
+    """Return counts of rollouts by state and drop reason."""
     names = ("running", "judging", "waiting", "ready", "admitted", "trained")
     dropped = {f"dropped/{reason}": float(count) for reason, count in ledger.dropped.items()}
     queued = {f"queue/{name}": float(getattr(ledger, name)) for name in names}
@@ -227,7 +228,7 @@ def queue_metrics(ledger: RolloutLedger) -> dict[str, float]:
 
 
 def format_rollouts(groups: Sequence[RolloutGroup[Rollout]], count: int) -> list[str]:
-    """Return the first rollout of each of ``count`` groups as Markdown."""
+    """Return the first rollout of ``count`` groups as Markdown."""
     texts = []
     for group in groups[:count]:
         request, rollout = group.rollouts[0]

@@ -1,7 +1,7 @@
-"""Ask a model about doubtful verdicts while training; answers are kept in RUN/asked.jsonl.
+"""Ask a model about doubtful verdicts while training.
 
-Invariants: a pair of reference and answer is asked about once in a run. Only a wrong and doubtful verdict is
-asked about; it becomes correct if more than half the votes are readable and all of them are "same".
+Invariants: an answered pair of problem and answer is not asked again. A wrong and doubtful verdict becomes correct if
+more than half the votes are readable and all of them are "same".
 """
 
 from __future__ import annotations
@@ -27,12 +27,10 @@ SAME, OTHER, FAILED, SPENT = "same", "other", "failed", "unasked"
 
 
 class DoubtfulVerdicts:
-    """The questions of one run.
+    """The questions of a run; RUN/asked.jsonl keeps the answers.
 
     Args:
-        policy: the model that is asked, open.
-        max_questions: pairs that may be asked in the run.
-        run: its folder.
+        max_questions: pairs that the run may ask about.
     """
 
     def __init__(self, policy: Policy, max_questions: int, run: Path) -> None:
@@ -61,7 +59,7 @@ class DoubtfulVerdicts:
         return replace(verdict, outcome=Outcome.CORRECT, answer_class=0, method=method)
 
     def numbers(self) -> dict[str, float]:
-        """Return the metrics of the doubtful verdicts since the last call."""
+        """Return the metrics since the last call."""
         counts, self._counts = self._counts, Counter()
         return {
             "verify/doubtful": float(counts.total()),

@@ -1,7 +1,6 @@
-"""Find log-probabilities with which no token can have been drawn, such as NaN or vLLM's -9999.0.
+"""Find log-probabilities of no possible token, such as NaN or vLLM's -9999.0.
 
-Such a token is left out of the loss and its denominators; its rollout stays, because dropping it would bias the data
-towards likely tokens. A run with too many of them ends.
+Such tokens are left out of the loss; leaving out their rollouts would bias the data towards likely tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def float_array(values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def impossible_positions(logprobs: Sequence[float]) -> list[int]:
-    """Return the places of those log-probabilities with which nothing can be drawn."""
+    """Return the positions of impossible log-probabilities."""
     values = float_array(logprobs)
     if not len(values) or (
         values.min() >= LOWEST_LOGPROB and values.max() <= HIGHEST_LOGPROB
@@ -50,7 +49,7 @@ def possible_mask(logprobs: Sequence[float]) -> list[bool] | None:
 
 @dataclass(frozen=True, slots=True)
 class ImpossibleTokens:
-    """How many of a batch's tokens have an impossible log-probability; ``value`` is the first, in ``problem``."""
+    """The count of a batch's impossible tokens; ``value`` is the first, in ``problem``."""
 
     count: int
     tokens: int
@@ -64,7 +63,7 @@ class ImpossibleTokens:
         )
 
     def require_at_most(self, share: float) -> None:
-        """Raise PolicyError if more than this share of the tokens is impossible."""
+        """Raise PolicyError if the impossible share is higher."""
         if self.count > share * self.tokens:
             raise PolicyError(
                 f"{self}, more than {100 * share:g} %: the generator's numbers are "

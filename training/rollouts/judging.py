@@ -1,7 +1,4 @@
-"""Compute a response's reward for both engines: format, then verdict, then components.
-
-A response that breaks the format is never judged and is worth 0.
-"""
+"""Compute a response's reward, for both engines."""
 
 from __future__ import annotations
 
@@ -31,11 +28,11 @@ class Assessed:
 async def assess(
     ask: Ask, inputs: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None
 ) -> Assessed:
-    """Return the reward of a response.
+    """Return the reward of a response; one that breaks the format is not judged.
 
     Args:
         inputs: the response, without an outcome.
-        check_language: whether texts share a language; needed if languages are rewarded.
+        check_language: needed if languages are rewarded.
     """
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
     verdict = await ask(inputs.tags.house_form(inputs.text)) if failure is None else None

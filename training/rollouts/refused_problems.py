@@ -1,7 +1,4 @@
-"""Leave out problems whose prompts the generators' servers refuse, and end the run if they are too many.
-
-A resumed run asks each of them once more.
-"""
+"""Leave out problems whose prompts the generators refuse; a resumed run asks them again."""
 
 from __future__ import annotations
 
@@ -18,13 +15,7 @@ _MOST_DRAWS = 1000
 
 
 class RefusedProblems:
-    """The refused problems of a run.
-
-    Args:
-        problems: how many the run has.
-        draw: draws the next problem.
-        say: prints a line for each refused problem.
-    """
+    """The refused problems of a run; ``draw`` draws any problem, ``say`` prints a line for each refused one."""
 
     def __init__(self, problems: int, draw: Callable[[], str], say: Callable[[str], None]) -> None:
         self._budget = FailureBudget(MAX_REFUSED, problems)
@@ -32,7 +23,7 @@ class RefusedProblems:
         self.ids: set[str] = set()
 
     def draw(self) -> str | None:
-        """Return the next problem that was not refused, or None."""
+        """Return the next problem that was not refused, or None after many draws."""
         for _ in range(_MOST_DRAWS):
             problem = self._draw()
             if problem not in self.ids:
@@ -40,14 +31,14 @@ class RefusedProblems:
         return None
 
     def count_answer(self) -> None:
-        """Note that a request was answered."""
+        """Count an answered request."""
         self._budget.count_answer()
 
     def add(self, problem: str, refusal: RequestRefused) -> None:
         """Leave a problem out from now on.
 
         Raises:
-            PolicyError: these are too many.
+            PolicyError: too many problems are refused.
         """
         if problem not in self.ids:
             self._say(f"problem {problem} is left out: {refusal}")

@@ -6,12 +6,10 @@
 Invariants:
   - every admitted rollout is trained on, or dropped with a counted reason, exactly once: `RolloutLedger.balanced`;
   - nothing is dropped for its length or age; a group opened under version v is in batch v + max_staleness or earlier;
-  - admitted rollouts that are not handed out never exceed `max_outstanding`;
-  - batches have n_batch rollouts: dropped groups are replaced; rollouts without a verdict leave their group;
+  - at most `max_outstanding` rollouts are in open or ready groups;
+  - a batch has n_batch rollouts, including those that were excluded from its groups;
   - one `REFUSED` rollout drops its whole group;
-  - a `state` between two batches can be restored without losing a rollout or training on it twice.
-
-In checkpoints, rollouts have the key ``attempts``.
+  - a restored `state` loses no rollout and trains on none twice.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ REFUSED = "refused"  # why a rollout failed whose prompt no server answers: so w
 
 @dataclass(frozen=True, slots=True)
 class RolloutRequest:
-    """A rollout to generate: ``index`` counts within the group, ``version`` is the policy's at admission."""
+    """A rollout to generate; ``version`` is the policy's at admission."""
 
     group: int
     index: int
@@ -39,10 +37,7 @@ class RolloutRequest:
 
 @dataclass(frozen=True, slots=True)
 class GroupDecision:
-    """What happens to a finished group.
-
-    ``drop_reason`` is why none of it is trained on; ``exclusion_reasons`` is why each rollout alone is left out.
-    """
+    """Why a finished group is dropped, and why each rollout is excluded; None: it is not."""
 
     drop_reason: str | None
     exclusion_reasons: tuple[str | None, ...]
@@ -50,7 +45,7 @@ class GroupDecision:
 
 @dataclass(frozen=True, slots=True)
 class RolloutGroup(Generic[T]):
-    """A finished group to train on; ``version`` is the policy's when the group was opened."""
+    """A finished group; ``version`` is the policy's at its opening."""
 
     number: int
     problem: str
@@ -74,7 +69,7 @@ class RolloutBatch(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class RolloutLedger:
-    """Counts of all admitted rollouts by state; ``dropped`` counts by reason."""
+    """Counts of admitted rollouts by state, and of dropped ones by reason."""
 
     admitted: int
     running: int
@@ -87,7 +82,7 @@ class RolloutLedger:
 
     @property
     def balanced(self) -> bool:
-        """Return whether every admitted rollout is in exactly one place."""
+        """Return whether every admitted rollout is in exactly one state."""
         outstanding = self.running + self.judging + self.waiting + self.ready + self.training
         return self.admitted == outstanding + self.trained + sum(self.dropped.values())
 
@@ -105,12 +100,11 @@ class _PendingGroup(Generic[T]):
 
 
 class RolloutScheduler(Generic[T]):
-    """The collector. It is not thread-safe; drive it from one task.
+    """The collector's rollouts. It is not thread-safe.
 
     Args:
-        settings: sizes and bounds.
-        decide_group: decides on a finished group from the results of its judged rollouts, by index.
-        draw_problem: returns the next problem's id, or None; called once per group.
+        decide_group: decides on a group from its judged results, by index.
+        draw_problem: returns the next group's problem, or None.
     """
 
     def __init__(
@@ -141,7 +135,7 @@ class RolloutScheduler(Generic[T]):
 
     @property
     def idle_slots(self) -> int:
-        """Return how many of the n_async places generate nothing now."""
+        """Return how many more rollouts may be generated."""
         return self.settings.n_async - len(self._running)
 
     def admit(self) -> RolloutRequest | None:
@@ -165,14 +159,14 @@ class RolloutScheduler(Generic[T]):
         return request
 
     def mark_generated(self, request: RolloutRequest) -> None:
-        """Record that the rollout is complete; its slot is free."""
+        """Free a generated rollout's slot."""
         if request not in self._running:
             raise ValueError(f"{request} is not being generated")
         self._running.remove(request)
         self._judging.add(request)
 
     def mark_judged(self, request: RolloutRequest, result: T) -> None:
-        """Record the rollout's result, and close its group after the last one."""
+        """Record a result, and close a complete group."""
         if request not in self._judging:
             raise ValueError(f"{request} is not being judged")
         self._judging.remove(request)
@@ -192,10 +186,10 @@ class RolloutScheduler(Generic[T]):
         self._close_if_complete(group)
 
     def next_batch(self, *, partial: bool = False) -> RolloutBatch[T] | None:
-        """Return the next batch, or None while it is incomplete or must wait for a group that is due.
+        """Return the next batch, or None while it must wait for groups.
 
         Args:
-            partial: take what is ready, at the end of the data.
+            partial: return what is ready, at the end of the data.
         """
         room = self.settings.n_batch // self.settings.group_size
         groups = self._ready[:room] if partial else self._select_groups(room)
@@ -209,19 +203,19 @@ class RolloutScheduler(Generic[T]):
         return batch
 
     def empty_batch(self) -> RolloutBatch[T]:
-        """Return a numbered batch without rollouts, for a step that trains on other data."""
+        """Return a numbered batch without rollouts, for a step on other data."""
         self.batches_taken += 1
         return self._training.setdefault(self.batches_taken - 1, RolloutBatch(self.batches_taken - 1, ()))
 
     def mark_trained(self, batch: RolloutBatch[T]) -> None:
-        """Record that the optimiser has taken its steps on the batch."""
+        """Record the optimiser steps on a batch."""
         if self._training.pop(batch.number, None) is None:
             raise ValueError(f"batch {batch.number} was not handed out, or has been trained on already")
         self._trained += sum(len(group.rollouts) for group in batch.groups)
         self._dropped.update(reason for group in batch.groups for reason in group.exclusion_reasons)
 
     def mark_updated(self) -> None:
-        """Record that the generators have the next version of the weights."""
+        """Record that the generators have the next weights."""
         if self.version >= self.batches_taken:
             raise ValueError(f"version {self.version + 1} before batch {self.version} was handed out")
         self.version += 1
@@ -240,7 +234,7 @@ class RolloutScheduler(Generic[T]):
         return aborted
 
     def state(self, encode: Callable[[T], Any]) -> dict[str, Any]:
-        """Return the state between two batches as JSON; ``encode`` converts one result.
+        """Return the state between two batches as JSON.
 
         Raises:
             ValueError: a batch is in training.
@@ -267,12 +261,10 @@ class RolloutScheduler(Generic[T]):
         return {**counts, "trained": self._trained, "dropped": dict(self._dropped), "groups": groups, "ready": ready}
 
     def restore(self, state: Mapping[str, Any], decode: Callable[[Any], T]) -> None:
-        """Continue from a `state`; unfinished rollouts are handed out again, under the same index.
-
-        The generators must have the newest weights.
+        """Continue from a `state`, with the newest weights in the generators; unfinished rollouts are handed out again.
 
         Raises:
-            ValueError: this scheduler has admitted rollouts already.
+            ValueError: this scheduler has opened a group.
         """
         if self._opened:
             raise ValueError("only a new scheduler can be restored")
@@ -293,7 +285,7 @@ class RolloutScheduler(Generic[T]):
             self._ready.append(RolloutGroup(row["number"], row["problem"], row["version"], pairs, left_out))
 
     def ledger(self) -> RolloutLedger:
-        """Count all admitted rollouts by state; those to generate again count as running."""
+        """Count rollouts by state; those to generate again count as running."""
         in_batches = [group for batch in self._training.values() for group in batch.groups]
         return RolloutLedger(
             admitted=self._admitted,
@@ -307,7 +299,7 @@ class RolloutScheduler(Generic[T]):
         )
 
     def _open_group(self) -> _PendingGroup[T] | None:
-        """Open a group if the bounds allow all of it and there is a problem."""
+        """Open a group if the bounds allow it and there is a problem."""
         settings = self.settings
         by_age = (self.version + settings.max_staleness + 1 - self.batches_taken) * settings.n_batch
         has_room = self.outstanding_rollouts + settings.group_size <= min(by_age, settings.max_outstanding)
@@ -319,7 +311,7 @@ class RolloutScheduler(Generic[T]):
         return group
 
     def _close_if_complete(self, group: _PendingGroup[T]) -> None:
-        """Close the group if every rollout has a result or has failed."""
+        """Close the group if every rollout has a result or failed."""
         if len(group.judged) + len(group.failed) < self.settings.group_size:
             return
         del self._groups[group.number]
@@ -338,9 +330,9 @@ class RolloutScheduler(Generic[T]):
         self._dropped.update([decision.drop_reason] * len(trainable) if decision.drop_reason is not None else [])
 
     def _select_groups(self, room: int) -> list[RolloutGroup[T]] | None:
-        """Select ready groups for the next batch: urgent ones, then the rest as they finished.
+        """Select ready groups for the next batch: urgent ones, then the first that finished.
 
-        Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left over.
+        Of the groups due in batch ``taken + d`` or earlier, at most d batches' worth may be left.
         """
         if len(self._ready) < room:
             return None

@@ -1,9 +1,7 @@
-"""Generate and judge rollouts: problem → prompt → generation → format check → verifier → reward → sample.
+"""Generate and judge rollouts.
 
-Invariants: a rollout that breaks the format is not verified and is worth 0; a verdict TIMEOUT or BROKEN
-excludes it. What a rollout draws depends only on the run's seed, its group and its index. Its text has the
-model's thinking tags, also those that the prompt ended in; the verifier gets the default ones
-(`curation.thinking`).
+Invariants: a TIMEOUT or BROKEN verdict excludes a rollout. What it draws depends only on the run's seed, its group and
+its index. Its text includes thinking tags that end the prompt.
 """
 
 from __future__ import annotations
@@ -37,17 +35,16 @@ _FEW_TOKENS = 4
 
 
 class RolloutGenerator(Protocol):
-    """The part of a `training.generation.generators.Generator` that rollouts use."""
+    """The part of a `Generator` that rollouts use."""
 
     async def generate(self, prompt_ids: tuple[int, ...], *, seed: int, max_tokens: int) -> TokenCompletion: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A judged rollout; ``outcome`` is None if the format was broken, ``answer`` is the judged final answer.
+    """A judged rollout; ``outcome`` is None without a verdict.
 
-    For a problem with a reference text and no verifier, the completion ends with its thoughts, and ``reference_ids``
-    are the text's tokens after them.
+    With a reference text, the completion ends with its thoughts, and ``reference_ids`` follow.
     """
 
     problem: str
@@ -64,7 +61,7 @@ class Rollout:
         return len(self.completion.token_ids)
 
     def row(self) -> dict[str, Any]:
-        """Return the row of ``attempts.jsonl`` for this rollout, without its tokens."""
+        """Return the row of ``attempts.jsonl``."""
         completion = self.completion
         return {
             "problem": self.problem,
@@ -80,7 +77,7 @@ class Rollout:
 
 
 def encode_rollout(rollout: Rollout) -> dict[str, Any]:
-    """Turn a rollout into a table that JSON can hold, without loss."""
+    """Convert a rollout to a table for JSON, without loss."""
     completion = rollout.completion
     return {
         "problem": rollout.problem,
@@ -94,7 +91,7 @@ def encode_rollout(rollout: Rollout) -> dict[str, Any]:
 
 
 def decode_rollout(row: dict[str, Any]) -> Rollout:
-    """Read a rollout from the table of `encode_rollout`."""
+    """Read a rollout from `encode_rollout`."""
     fields = row["completion"].items()
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields}
     outcome = Outcome(row["outcome"]) if row["outcome"] is not None else None
@@ -103,17 +100,7 @@ def decode_rollout(row: dict[str, Any]) -> Rollout:
 
 
 class RolloutRunner:
-    """Generates and judges rollouts.
-
-    Args:
-        prompt: how problems are asked.
-        seed: the run's.
-        rewards: amounts; may be changed for rollouts judged from then on.
-        check_language: whether texts share a language; needed if languages are rewarded.
-        tags: the model's thinking tags.
-
-    ``generated`` counts responses; ``last_generated_at`` is on the monotonic clock.
-    """
+    """Generates and judges rollouts with ``rewards``, which may be replaced; ``generated`` counts responses."""
 
     def __init__(
         self,
@@ -137,20 +124,20 @@ class RolloutRunner:
         return self._verifiers.questions.numbers() if self._verifiers.questions is not None else {}
 
     def prompt_ids(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of the task's prompt, through any chat template."""
+        """Return the token ids of the task's prompt, cached by its id."""
         token_ids = self._prompts.get(task.id)
         if token_ids is None:
             token_ids = self._prompts[task.id] = self.render(task)
         return token_ids
 
     def render(self, task: TrainingTask) -> tuple[int, ...]:
-        """Return the token ids of a task's prompt without caching them, for a changed task."""
+        """Return the token ids of a changed task's prompt, uncached."""
         return render_prompt(self._tokenizer, self._prompt, task, self.tags)
 
     async def generate(
         self, generator: RolloutGenerator, task: TrainingTask, group: int, index: int, max_tokens: int
     ) -> TokenCompletion:
-        """Generate the rollout number ``index`` of a group.
+        """Generate rollout ``index`` of a group.
 
         Raises:
             PolicyError: the generator failed, or returned no token or no finite numbers.
@@ -172,7 +159,7 @@ class RolloutRunner:
         return replace(completion, text=text)
 
     async def verify(self, task: TrainingTask, completion: TokenCompletion, group: int) -> Rollout:
-        """Return the rollout with its reward; a broken format is not verified."""
+        """Return the rollout with its reward."""
         if task.reference_text is not None:
             return self._before_reference(task, task.reference_text, completion)
         seed = derive_seed(self._seed, f"tests:{group}")
@@ -194,7 +181,7 @@ class RolloutRunner:
         return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:
-        """Return a completion's thoughts with the reference text after them; endless thoughts break the format."""
+        """Return the thoughts and the reference text; endless thoughts break the format."""
         count = self._thought_tokens(completion)
         if count is None:
             failure = f"no {self.tags.close}" if self.tags.are_used else "no thoughts"
@@ -220,7 +207,7 @@ class RolloutRunner:
 
 
 def _first_tokens(completion: TokenCompletion, count: int, text: str) -> TokenCompletion:
-    """Return a completion that ends after so many tokens."""
+    """Return the completion's first ``count`` tokens."""
     return replace(
         completion,
         token_ids=completion.token_ids[:count],
@@ -233,10 +220,10 @@ def _first_tokens(completion: TokenCompletion, count: int, text: str) -> TokenCo
 def render_prompt(
     tokenizer: PreTrainedTokenizerBase, prompt: Prompt, task: TrainingTask, tags: ThinkingTags = THINK
 ) -> tuple[int, ...]:
-    """Return the token ids of the task's prompt, through any chat template.
+    """Return the token ids of the task's prompt.
 
     Raises:
-        PolicyError: the template refuses the prompt.
+        PolicyError: the chat template refuses the prompt.
     """
     return chat_ids(tokenizer, prompt.messages(task.request), tags)
 
@@ -253,5 +240,5 @@ def chat_ids(
 
 
 def derive_seed(seed: int, name: str) -> int:
-    """Return a 63-bit seed for a named use of the run's seed."""
+    """Return a 63-bit seed for a named use."""
     return int.from_bytes(hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).digest()) >> 1

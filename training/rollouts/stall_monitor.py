@@ -1,7 +1,4 @@
-"""Report a run that gets no group to train on, and why; `is_stalled` then ends it.
-
-Attempts count when their group is finished, failed generations at once.
-"""
+"""Report why a run gets no group to train on."""
 
 from __future__ import annotations
 
@@ -33,13 +30,13 @@ _ADVICE = (
 
 
 def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
-    """Return after how many attempts without a trainable group a run warns, and ends; not in the paper."""
+    """Return after how many attempts without a trainable group a run warns, and ends."""
     warn = max(collector.n_async, 16 * collector.group_size)
     return warn, 4 * warn
 
 
 def fate_of(rollout: Rollout) -> str:
-    """Return a finished rollout's fate in a few words; those of one kind begin alike."""
+    """Return a finished rollout's fate in a few words."""
     reward = rollout.reward
     if reward.excluded_by is not None:
         return f"{EXCLUDED}{reward.excluded_by}"
@@ -51,11 +48,11 @@ def fate_of(rollout: Rollout) -> str:
 
 
 class StallMonitor:
-    """Counts fates since the last trainable group.
+    """Counts fates of attempts since the last trainable group.
 
     Args:
-        thresholds: attempts after which it warns, and after which the run should end.
-        say: prints the warning, once between two trainable groups.
+        thresholds: attempts after which it warns, and is stalled.
+        say: prints the warning, once between trainable groups.
     """
 
     def __init__(self, thresholds: tuple[int, int], say: Callable[[str], None]) -> None:
@@ -73,17 +70,17 @@ class StallMonitor:
 
     @property
     def attempts(self) -> int:
-        """Return the number of attempts since the last trainable group."""
+        """Return the attempts since the last trainable group."""
         return self._fates.total()
 
     def record_failure(self, problem: str, error: str) -> None:
-        """Count a generation that failed."""
+        """Count a failed generation."""
         self._fates[FAILED] += 1
         self._examples.setdefault(FAILED, f"problem {problem}: {excerpt(error)}")
         self._speak_if_due()
 
     def record_group(self, rollouts: Sequence[Rollout], decision: GroupDecision) -> None:
-        """Count the rollouts of a finished group, or reset if it is trainable."""
+        """Count a finished group's rollouts, or reset if it is trainable."""
         if decision.drop_reason is None and None in decision.exclusion_reasons:
             self._clear()
             return
@@ -97,7 +94,7 @@ class StallMonitor:
         self._speak_if_due()
 
     def report(self) -> str:
-        """Return the counts by fate, advice on the most common one, and an example."""
+        """Return the counts by fate, advice on the commonest kind, and an example."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
         commonest, count = self._commonest()
@@ -114,7 +111,7 @@ class StallMonitor:
         )
 
     def _commonest(self) -> tuple[str, int]:
-        """Return the most frequent fate of the commonest kind, and that kind's count."""
+        """Return the commonest kind's most frequent fate, and the kind's count."""
         kinds: Counter[str] = Counter()
         for fate, number in self._fates.items():
             kinds[next(beginning for beginning, _ in _ADVICE if fate.startswith(beginning))] += number

@@ -1,7 +1,4 @@
-"""Load problems to train on, from a curated set or the embedded supply.
-
-Invariant: a problem's id is unique in a set.
-"""
+"""Load problems to train on."""
 
 from __future__ import annotations
 
@@ -34,11 +31,10 @@ LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
-    """A problem to train on: its statement, and the reference answer or the program's tests.
+    """A problem to train on: with a reference answer, a program's tests, or an unverifiable reference text.
 
-    ``correct`` of ``judged`` attempts of ``policy`` were measured by its set, which dropped it as too hard if
-    ``deferred``. ``accepted`` are answers that a model took for the reference; ``judges`` label the user's own judges.
-    A problem that no rule can judge has a ``reference_text`` and no verifier.
+    ``correct`` of ``judged`` attempts of ``policy`` are its set's, which dropped it as too hard if ``deferred``.
+    ``accepted`` answers count as the reference; ``judges`` are the user's own.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -62,15 +58,14 @@ class TrainingTask:
 
 
 def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, TrainingTask]:
-    """Read the tasks by id, in the order of their source.
+    """Read the tasks by id, each once.
 
     Args:
-        data: a recipe's table.
-        split: of the embedded or latent problems; a curated set is not split.
+        split: of embedded problems; sets are not split.
         folder: base of relative paths.
 
     Raises:
-        SourceError: the set is missing or empty, or a row has no reference.
+        SourceError: the data are missing, incomplete or empty, or repeat an id.
     """
     if isinstance(data, EmbeddedData):
         source = _embedded_tasks(data, split)
@@ -117,7 +112,7 @@ def _curated_tasks(data: CuratedData, split: Split, folder: Path) -> Iterator[Tr
 
 
 def _refuse_prefixes(files: Sequence[Path]) -> None:
-    """Refuse an old set whose problems were measured with the start of a solution."""
+    """Refuse an old set measured with the start of a solution."""
     for file in files:
         frame = _read(file, ("id",), ("prefix",))
         if "prefix" in frame.columns and (count := frame["prefix"].drop_nulls().len()):
@@ -128,7 +123,7 @@ def _refuse_prefixes(files: Sequence[Path]) -> None:
 
 
 def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
-    """Yield the problems of math that were dropped as never solved."""
+    """Yield the math problems that were dropped as never solved."""
     for file in sorted((curated / "dropped").glob("*.parquet")):
         frame = _read(file, (*_DROPPED, "reason"))
         hard = (pl.col("reason") == DropReason.NEVER_SOLVED.value) & (pl.col("domain") == Domain.MATH.value)
@@ -138,7 +133,7 @@ def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
 
 
 def _latent_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
-    """Yield the problems dropped for these reasons, with their solutions or answers; each id once."""
+    """Yield problems dropped for `LATENT_REASONS`, each id once."""
     seen: set[str] = set()
     for name in data.folders:
         curated = folder / Path(name).expanduser()
@@ -215,7 +210,7 @@ def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> p
     """Read a table's columns, and those of ``optional`` that it has.
 
     Raises:
-        StoreError: the file is not what was published.
+        StoreError: the file is not as published.
     """
     require_hash(file, _published_hash(file))
     try:

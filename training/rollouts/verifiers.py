@@ -1,7 +1,6 @@
 """Judge rollouts without blocking the event loop, with the judges that measure difficulty.
 
-Invariants: a verifier's own failure is TIMEOUT or BROKEN, never "wrong"; all rollouts of a group are judged
-with the same seed, hence by the same tests.
+Invariants: a verifier's own failure is never "wrong"; a group is judged by the same tests.
 """
 
 from __future__ import annotations
@@ -31,21 +30,19 @@ TESTS_PER_GROUP = 20
 
 
 def verifier_workers() -> int:
-    """Return how many processes judge answers: a quarter of the machine's cores."""
+    """Return the number of judging processes: a quarter of the cores."""
     return max(1, (os.cpu_count() or 1) // 4)
 
 
 class Verifiers:
-    """The verifiers that the tasks need, by domain; entering the context opens the sandboxes.
+    """The verifiers that the tasks need; entering the context opens the sandboxes.
 
     Args:
-        tasks: what will be judged.
         workers: processes for each domain.
-        rewards: whether programs are worth the share of tests they pass.
-        judges: the user's own; each problem is judged with those of its set.
+        judges: the user's own; each problem has its set's.
 
     Raises:
-        SourceError: two tasks have one id but other tests, or a task needs a judge that is not given.
+        SourceError: tasks of one id have different tests, or a task's judge is missing.
     """
 
     def __init__(
@@ -89,7 +86,7 @@ class Verifiers:
         self._stack.__exit__(kind, error, trace)
 
     def version(self, domain: Domain) -> str:
-        """Return name and version of the verifier of a domain."""
+        """Return name and version of a domain's verifier."""
         if domain is Domain.CODE:
             assert self._code is not None
             return self._code.version
@@ -102,7 +99,7 @@ class Verifiers:
         return self._math[task.judges]
 
     async def verify(self, task: TrainingTask, text: str, seed: int, finish: str | None = None) -> Verdict:
-        """Judge one rollout with the default thinking tags; its group's ``seed`` draws a program's tests."""
+        """Judge a rollout in the default thinking tags; ``seed`` draws a program's tests."""
         request, reference = task.request, task.reference_answer or ""
         judge_task = JudgeTask(
             task.id,

@@ -1,6 +1,6 @@
 """Choose the stored share of each step's batch.
 
-Invariant: what a step gets depends only on the seed and the step.
+Invariant: it depends only on the seed and the step.
 """
 
 from __future__ import annotations
@@ -19,13 +19,10 @@ from training.stored.supply import StoredSupply
 
 @dataclass(slots=True)
 class StoredPlan:
-    """How many groups of each step are stored.
+    """The number of stored groups in each step.
 
-    Args:
-        epoch_groups: stored groups of an epoch.
-
-    Example: with batches of 16 groups, 40 groups an epoch, 1 epoch and a share of .25, steps 1 to 3 train on 16
-    stored groups each, and all others on 4.
+    Example: with batches of 16 groups, 40 groups an epoch, 1 epoch and a share of .25, steps 1 to 3 train on 16 stored
+    groups each, and all others on 4.
     """
 
     settings: StoredSettings
@@ -35,16 +32,16 @@ class StoredPlan:
 
     @property
     def offline_steps(self) -> int:
-        """Return how many steps at first train on stored attempts alone."""
+        """Return how many first steps train on stored attempts alone."""
         return min(self.most_steps, math.ceil(self.settings.epochs * self.epoch_groups / self.batch_groups - 1e-9))
 
     @property
     def steps(self) -> int:
-        """Return how many steps the run has."""
+        """Return the steps of the run."""
         return self.offline_steps if self.settings.only else self.most_steps
 
     def count(self, step: int) -> int:
-        """Return how many groups of a step, counted from 1, are stored."""
+        """Return the stored groups of a step, counted from 1."""
         later = step - self.offline_steps
         if later <= 0:
             return self.batch_groups
@@ -53,7 +50,7 @@ class StoredPlan:
         return min(round(share * self.batch_groups), self.batch_groups - 1)
 
     def before(self, step: int) -> int:
-        """Return how many stored groups all earlier steps have together."""
+        """Return the stored groups of all earlier steps."""
         return sum(self.count(earlier) for earlier in range(1, step))
 
 
@@ -61,8 +58,8 @@ class StoredBatches:
     """The stored groups of a run's batches.
 
     Args:
-        supply: None for a run without stored attempts.
-        general: instruction data for the steps that sample nothing.
+        supply: None without stored attempts.
+        general: instruction data for steps that sample nothing.
     """
 
     def __init__(self, recipe: TrainRecipe, supply: StoredSupply | None, general: GeneralRows | None = None) -> None:
@@ -86,7 +83,7 @@ class StoredBatches:
         return present.model_copy(update={"n_batch": size}) if stored else present
 
     def joined(self, batch: RolloutBatch[Rollout], step: int) -> RolloutBatch[Rollout]:
-        """Return the step's whole batch, with stored groups spread evenly."""
+        """Return the step's batch, with stored groups spread evenly."""
         if self.plan is None or self._supply is None:
             return batch
         if self.is_offline(step) and self._general is not None:
@@ -101,7 +98,7 @@ class StoredBatches:
         return RolloutBatch(batch.number, tuple(group for _, group in placed))
 
     def _with_general(self, general: GeneralRows, step: int, version: int) -> list[RolloutGroup[Rollout]]:
-        """Return a cold start's groups; the last of each minibatch is instruction data."""
+        """Return a cold start's groups; minibatches end with instruction data."""
         assert self.plan is not None
         assert self._supply is not None
         parts = self._collector.n_batch // self._collector.minibatch_size

@@ -31,11 +31,7 @@ GENERAL = "general"
 
 
 class GeneralRows:
-    """Instruction data, read once.
-
-    Args:
-        path: a .jsonl or .parquet file.
-        seed: of the order of rows.
+    """Instruction data from a .jsonl or .parquet file, shuffled by a seed.
 
     Raises:
         SourceError: it cannot be read, or a row has no chat.
@@ -49,7 +45,7 @@ class GeneralRows:
         return len(self._chats)
 
     def rollouts(self, start: int, count: int) -> list[Rollout]:
-        """Return rows from number ``start`` of an endless series, shuffled anew in each pass."""
+        """Return rows from number ``start`` of endless passes, each newly shuffled."""
         return [self._rollout(self._row(number)) for number in range(start, start + count)]
 
     def _row(self, number: int) -> int:
@@ -72,13 +68,13 @@ class GeneralRows:
 
 
 def read_chats(path: Path, tags: ThinkingTags = THINK) -> list[list[Message]]:
-    """Return a file's chats; each ends with the answer, in the default thinking tags.
+    """Return a file's chats, ending with the answer in the default thinking tags.
 
     Args:
-        tags: the thinking tags of the file's answers.
+        tags: those of the file's answers.
 
     Raises:
-        SourceError: it cannot be read, holds no row, or a row has no chat.
+        SourceError: it cannot be read, is empty, or a row has no chat.
     """
     chats = [_chat(row, f"{path}, row {place + 1}", tags) for place, row in enumerate(_rows(path))]
     if not chats:

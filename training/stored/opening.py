@@ -26,14 +26,10 @@ async def open_stored(
     writer: TokenWriter,
     say: Callable[[str], None],
 ) -> StoredBatches:
-    """Return the stored groups of a run, judged; a cold start's are published in ``out``.
-
-    Args:
-        recipe_folder: base of the recipe's relative paths.
-        say: prints the counts.
+    """Return a run's judged stored groups; publish a cold start's traces in ``out``.
 
     Raises:
-        SourceError: what the recipe names is missing, or teaches nothing.
+        SourceError: a source is missing, or teaches nothing.
     """
     settings = recipe.stored
     if settings is None:

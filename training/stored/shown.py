@@ -1,4 +1,4 @@
-"""Give a self-teacher each problem with one correct stored attempt (OPSD, arXiv 2601.18734)."""
+"""Show a self-teacher one correct stored attempt at each problem (OPSD, arXiv 2601.18734)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ async def open_shown(
     writer: TokenWriter,
     say: Callable[[str], None],
 ) -> TeacherPrompt:
-    """Return the prompts of the run's teacher, or None without a teacher.
+    """Return the teacher's prompts; the student's own unless the teacher is shown attempts.
 
     Args:
-        recipe_folder: base of the recipe's relative paths.
         say: prints how many problems have an attempt to show.
 
     Raises:
@@ -65,7 +64,7 @@ async def shown_prompts(
 
 
 def shown_prompt(task: TrainingTask, response: str, rollouts: RolloutRunner) -> tuple[int, ...]:
-    """Return the tokens of a task's prompt that shows a response, with its thoughts untagged.
+    """Return the tokens of a prompt that shows a response, with its thoughts untagged.
 
     Raises:
         ConfigError: the model's chat template drops the response.

@@ -1,7 +1,4 @@
-"""Find the stored attempts at solving of curation and training runs.
-
-Attempts under other prompts and those of evaluations, whose problems are held out, are left alone.
-"""
+"""Find stored attempts at solving, except those of evaluations, whose problems are held out."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ COLUMNS = ("problem", "index", "text", "finish", "token_ids", "logprobs", "step"
 
 @dataclass(frozen=True, slots=True)
 class StoredSource:
-    """One store of attempts, ``trained`` if it is a training run's."""
+    """A store of attempts, ``trained`` if it is a training run's."""
 
     run: Path
     store: AttemptStore
@@ -31,24 +28,24 @@ class StoredSource:
 
     @property
     def policy(self) -> str:
-        """Return who answered, as ``model@revision``."""
+        """Return the answering policy, as ``model@revision``."""
         return self.store.key.policy
 
     def tables(self) -> Iterator[pl.DataFrame]:
-        """Yield all of its attempts that have a text."""
+        """Yield its attempts that have a text."""
         for table in self.store.tables(COLUMNS):
             yield table.filter(pl.col("text").is_not_null())
 
 
 def run_folders(runs: Sequence[str], data: DataSettings, folder: Path) -> list[Path]:
-    """Return the folders of the runs whose attempts are used.
+    """Return the folders of runs whose attempts are used.
 
     Args:
-        runs: as the recipe names them; the runs that made the sets of ``data`` if empty.
+        runs: named in the recipe; if empty, those that made the sets of ``data``.
         folder: base of relative paths.
 
     Raises:
-        SourceError: no run is named and the data are no curated sets, or a folder keeps no attempts.
+        SourceError: there is no run, or a folder keeps no attempts.
     """
     if runs:
         named = [folder / Path(name).expanduser() for name in runs]

@@ -1,10 +1,7 @@
-"""Judge stored attempts with the run's verifiers, and choose the groups that each step trains on.
+"""Judge stored attempts with the run's verifiers, and choose each step's groups.
 
-`Objective.decide` chooses the attempts that teach. An epoch has each chunk of a problem's attempts once, or with
-`hardness` in proportion to (1 - pass rate) ** hardness.
-
-Invariants: which groups a step trains on depends only on the seed and the step. Rewards are of today's verifier
-and settings. Texts are read when their step comes. Every unused attempt is counted with its reason.
+Invariants: a step's groups depend only on the seed and the step. Rewards come from the run's own verifier and settings.
+Every unused attempt is counted with its reason.
 """
 
 from __future__ import annotations
@@ -51,7 +48,7 @@ class StoredAttempt:
 class StoredProblem:
     """A problem's chosen attempts, in chunks of at most a group's size.
 
-    ``pass_rate`` is that of all its stored attempts that could be judged.
+    ``pass_rate`` is that of all its judged attempts.
     """
 
     problem: str
@@ -61,7 +58,7 @@ class StoredProblem:
 
 @dataclass(slots=True)
 class StoredCounts:
-    """Counts of stored attempts: ``found``, ``used``, and unused by reason."""
+    """Counts of stored attempts, and of unused ones by reason."""
 
     found: int = 0
     used: int = 0
@@ -79,8 +76,7 @@ class StoredSupply:
     """The stored attempts of a run; call `load` first.
 
     Args:
-        rollouts: the run's; it judges the attempts.
-        writer: turns texts into tokens.
+        rollouts: judges the attempts.
         group_size: max attempts of a group.
     """
 
@@ -102,10 +98,10 @@ class StoredSupply:
         self._epochs: dict[int, list[tuple[int, int]]] = {}
 
     async def load(self) -> None:
-        """Judge all attempts, and choose those that are trained on.
+        """Judge all attempts, and choose those to train on.
 
         Raises:
-            SourceError: none teaches anything.
+            SourceError: no attempt can be trained on.
         """
         judged: dict[str, list[StoredAttempt]] = {}
         for place in range(len(self.sources)):
@@ -121,7 +117,7 @@ class StoredSupply:
 
     @property
     def epoch_groups(self) -> int:
-        """Return the groups of an epoch in which every chunk comes once."""
+        """Return the groups of an epoch with every chunk once."""
         return sum(len(problem.chunks) for problem in self.problems)
 
     def groups(self, start: int, count: int, version: int) -> list[RolloutGroup[Rollout]]:
@@ -144,7 +140,7 @@ class StoredSupply:
         ]
 
     def texts(self) -> Iterator[tuple[StoredProblem, StoredAttempt, Rollout]]:
-        """Yield everything that is trained on, once, with its text."""
+        """Yield every chosen attempt once, with its text."""
         for start in range(0, len(self.problems), PROBLEMS_AT_ONCE):
             part = self.problems[start : start + PROBLEMS_AT_ONCE]
             named = [(problem, attempt) for problem in part for chunk in problem.chunks for attempt in chunk]
@@ -152,7 +148,7 @@ class StoredSupply:
             yield from ((problem, attempt, self._whole(attempt, rows)) for problem, attempt in named)
 
     async def _judged(self, place: int) -> AsyncIterator[StoredAttempt]:
-        """Yield a source's attempts that have a reward; count the rest."""
+        """Yield a source's judged attempts; count the rest."""
         source = self.sources[place]
         for table in source.tables():
             for part in table.iter_slices(JUDGED_AT_ONCE):
@@ -214,7 +210,7 @@ class StoredSupply:
         return StoredProblem(problem, pass_rate, tuple(chunks)) if chunks else None
 
     def _place(self, number: int) -> tuple[int, int]:
-        """Return problem and chunk of the group number ``number`` of the run."""
+        """Return problem and chunk of the run's group ``number``."""
         epoch = 0
         while number >= len(self._epoch(epoch)):
             number -= len(self._epoch(epoch))
@@ -222,7 +218,7 @@ class StoredSupply:
         return self._epoch(epoch)[number]
 
     def _epoch(self, epoch: int) -> list[tuple[int, int]]:
-        """Return problem and chunk of an epoch's groups, in their order."""
+        """Return problem and chunk of an epoch's groups, in order."""
         if epoch not in self._epochs:
             weights = [(1 - problem.pass_rate) ** self._settings.hardness for problem in self.problems]
             copies = sum(weight * len(one.chunks) for weight, one in zip(weights, self.problems, strict=True))
@@ -240,17 +236,17 @@ class StoredSupply:
         return self._epochs[epoch] or self._epoch(epoch + 1)
 
     def _copies(self, mean: float, name: str) -> int:
-        """Return how often an epoch has a chunk: a seeded whole number with this mean."""
+        """Return how often an epoch has a chunk: a seeded integer with this mean."""
         whole = math.floor(mean + 1e-9)
         return whole + (self._draw(f"copies:{name}") < mean - whole)
 
     def _draw(self, name: str) -> float:
-        """Return a seeded number in [0, 1) for one named use."""
+        """Return a seeded number in [0, 1) for a named use."""
         value = hashlib.blake2b(f"{self._seed}|stored|{name}".encode(), digest_size=8).digest()
         return int.from_bytes(value) / 2**64
 
     def _read(self, attempts: Sequence[StoredAttempt]) -> dict[tuple[int, str, int], Mapping[str, Any]]:
-        """Read the rows of some attempts."""
+        """Read the attempts' rows."""
         rows: dict[tuple[int, str, int], Mapping[str, Any]] = {}
         for place, source in enumerate(self.sources):
             problems = sorted({one.rollout.problem for one in attempts if one.source == place})
@@ -264,7 +260,7 @@ class StoredSupply:
         return rows
 
     def _whole(self, attempt: StoredAttempt, rows: Mapping[tuple[int, str, int], Mapping[str, Any]]) -> Rollout:
-        """Return the attempt as a rollout with its tokens."""
+        """Return the attempt as a rollout with tokens."""
         rollout = attempt.rollout
         row = rows[attempt.source, rollout.problem, attempt.index]
         completion = self._completion(self._tasks[rollout.problem], row)

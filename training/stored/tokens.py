@@ -1,6 +1,6 @@
 """Turn stored texts into the tokens that the model would have drawn.
 
-Invariant: the returned tokens decode to the stored text; an attempt for which they do not is refused with a reason.
+Invariant: the tokens decode to the stored text; other attempts are refused with a reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ class TokenWriter:
 
     Args:
         stops: the tokens that end a response.
-        tags: the model's thinking tags.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, stops: StopTokens, tags: ThinkingTags) -> None:
@@ -35,7 +34,7 @@ class TokenWriter:
         self._ends = frozenset(stops.ids)
 
     def completion(self, prompt_ids: tuple[int, ...], row: Mapping[str, Any]) -> TokenCompletion | str:
-        """Return a row's attempt (text, finish, token_ids, logprobs) as a response, or why that is impossible.
+        """Return a stored row as a response, or why that is impossible.
 
         ``logprobs`` is empty if they are unknown; ``versions`` always is.
         """
@@ -59,7 +58,7 @@ class TokenWriter:
         return chat_ids(self._tokenizer, chat, self.tags)
 
     def after_prompt(self, prompt_ids: Sequence[int], text: str) -> str:
-        """Return a stored text in the model's tags, without the tag that its prompt ends in."""
+        """Return a stored text in the model's tags, without the prompt's last tag."""
         return self.tags.house_form(text).removeprefix(self._text(prompt_ids, ()))
 
     def response_ids(self, text: str, *, ended: bool) -> tuple[int, ...]:

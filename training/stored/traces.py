@@ -1,7 +1,4 @@
-"""Publish the traces of a cold start as a set with a card.
-
-    RUN/traces/data/train-00000-of-00001.parquet    a row a trace
-    RUN/traces/README.md                            the card, in the Hugging Face card format
+"""Publish the traces of a cold start as a Hugging Face set in RUN/traces.
 
 Invariant: the same traces give the same bytes.
 """
@@ -46,11 +43,9 @@ def publish_traces(
     settings: StoredSettings,
     licences: Sequence[str],
 ) -> Path:
-    """Write the traces that a run trains on, and their card; return the folder.
+    """Write a run's traces and their card; return the folder.
 
     Args:
-        out: the run's folder.
-        name: the run's name.
         licences: of the sets whose problems are solved.
     """
     rows = []

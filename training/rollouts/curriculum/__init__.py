@@ -1,1 +1,1 @@
-"""The Goldilocks curriculum: which problems are trained on now, and what changes when learning slows."""
+"""The curriculum: which problems are trained on, and what changes when learning slows."""

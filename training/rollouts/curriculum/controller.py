@@ -1,6 +1,6 @@
-"""Drive the curriculum in the training loop. Without settings all problems stay active.
+"""Drive the curriculum in the training loop.
 
-Invariant: a restored `state` continues as if nothing had happened.
+Invariant: a restored `state` continues the same run.
 """
 
 from __future__ import annotations
@@ -29,14 +29,11 @@ if TYPE_CHECKING:
 
 
 class CurriculumController:
-    """Pools, draws and triggers of one run.
+    """Pools, draws and triggers of a run.
 
     Args:
-        problems: ids of all problems; all are active at first.
-        settings: None for no curriculum.
-        seed: of the draws.
-        collector: the run's sizes, which stages change.
-        deferred: problems that are too hard at first.
+        settings: None: pools never change.
+        deferred: problems that are too hard at first; others are active.
     """
 
     def __init__(
@@ -66,7 +63,7 @@ class CurriculumController:
 
     @property
     def stage(self) -> tuple[int, int]:
-        """Return the current stage, from 0, and the step after which it began."""
+        """Return the current stage, from 0, and the last step before it."""
         return self._stage, self._stage_began
 
     def draw_problem(self) -> str:
@@ -79,7 +76,7 @@ class CurriculumController:
         return draw_from_pools(self._members, self._draw_counts, self._seed)
 
     def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
-        """Record how many rollouts of a group were judged and correct at this step."""
+        """Record a group's judged and correct rollouts."""
         if self._settings is None or not judged:
             return
         self._pass_counts.setdefault(problem, []).append(PassCounts(step, correct, judged))
@@ -95,14 +92,13 @@ class CurriculumController:
         limited: float = 1.0,
         may_end_stage: bool = True,
     ) -> tuple[list[PoolChange], list[SettingChange]]:
-        """Apply and return what changes after this step: pools of problems, and settings.
+        """Apply and return the changes of pools and settings after a step, from 1.
 
         Args:
-            step: from 1.
             reward: mean total reward of what was sampled since the last step.
-            length: mean length of the same rollouts, in tokens.
-            pass_rate: share of them that are correct.
-            limited: share of them that reached the length penalty or were cut.
+            length: its mean length in tokens.
+            pass_rate: its share of correct rollouts.
+            limited: its share of `is_limited` rollouts.
             may_end_stage: False if sizes change at checkpoints only.
         """
         settings = self._settings
@@ -122,12 +118,12 @@ class CurriculumController:
         return moves, [change for change in changes if change is not None]
 
     def pool_sizes(self) -> dict[str, int]:
-        """Return how many problems each pool holds."""
+        """Return the number of problems in each pool."""
         pools = list(self.pools.values())
         return {pool.value: pools.count(pool) for pool in Pool}
 
     def state(self) -> dict[str, Any]:
-        """Return the whole state as JSON can hold it."""
+        """Return the state as JSON."""
         return {
             "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
             "drawn": asdict(self._draw_counts),
@@ -145,7 +141,7 @@ class CurriculumController:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state`, without problems that have left the data."""
+        """Continue from a `state`, without problems that left the data."""
         problems = self.pools
         self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in problems}
         self._draw_counts = DrawCounts(**state["drawn"])
@@ -160,7 +156,7 @@ class CurriculumController:
         self.rewards = self.rewards.model_copy(update=lengths)
 
     def _next_stage(self, step: int, settings: CurriculumSettings) -> list[SettingChange]:
-        """Begin the next stage if the present one ends; return what changes."""
+        """Begin the next stage if this one ends; return the changes."""
         if self._stage + 1 >= len(settings.stages):
             return []
         taken = step - self._stage_began
@@ -174,7 +170,7 @@ class CurriculumController:
         return self.begin_stage(self._stage + 1, reason)
 
     def begin_stage(self, number: int, reason: str = "") -> list[SettingChange]:
-        """Take over what a stage names; return what that changes."""
+        """Apply a stage's settings; return the changes."""
         assert self._settings is not None
         stage, self._stage = self._settings.stages[number], number
         changes = [SettingChange("stage", number, number + 1, reason)]
@@ -196,7 +192,7 @@ class CurriculumController:
         return changes
 
     def _resize(self, n_batch: int, n_async: int) -> None:
-        """Change the sizes; a batch that changes has one minibatch."""
+        """Change the sizes; a changed batch has one minibatch."""
         changes: dict[str, Any] = {"n_batch": n_batch, "n_async": n_async}
         if n_batch != self.collector.n_batch:
             changes["n_minibatch"] = None
@@ -231,7 +227,7 @@ class CurriculumController:
 
 
 def open_curriculum(recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
-    """Return the controller of a recipe's run on these problems."""
+    """Return the controller of a recipe's run."""
     return CurriculumController(
         tasks,
         recipe.curriculum,

@@ -1,7 +1,7 @@
-"""Draw problems for the next groups: mostly active ones, with a few retired and deferred.
+"""Draw problems for the next groups.
 
-Invariants: the draw depends only on the seed and `DrawCounts`, so a resumed run draws the same. Of k draws,
-each passive pool gets floor(k * share), or one less.
+Invariants: draws depend only on the seed and `DrawCounts`. Of k draws, each passive pool gets floor(k * share), or one
+less.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RETRY_SHARE = 0.05
 
 @dataclass(slots=True)
 class DrawCounts:
-    """Groups drawn so far, in all and from each pool; part of a checkpoint."""
+    """Groups drawn in all and from each pool; part of a checkpoint."""
 
     total: int = 0
     by_pool: dict[str, int] = field(default_factory=lambda: {pool.value: 0 for pool in Pool})
@@ -36,10 +36,10 @@ def draw_from_pools(
     """Draw the next problem and advance ``counts``.
 
     Args:
-        members: ids of each pool's problems, in a fixed order.
+        members: problems by pool, in a fixed order.
 
     Raises:
-        ValueError: there is no problem at all.
+        ValueError: there is no problem.
     """
     shares = ((Pool.RETIRED, PROBE_SHARE), (Pool.DEFERRED, RETRY_SHARE))
     due_pools = [pool for pool, share in shares if int((counts.total + 1) * share) > counts.by_pool[pool]]

@@ -1,7 +1,7 @@
-"""Sort problems by their current pass rate: active, deferred (too hard) or retired (too easy).
+"""Sort problems by their pass rate: active, deferred (too hard) or retired (too easy).
 
 A rollout made ``a`` steps ago weighs ``0.5 ** (a / HALF_LIFE)``. With correct weight c and wrong weight w the posterior
-is Beta(1 + c, 1 + w); a problem changes its pool only if `CONFIDENCE` of that is outside the band.
+is Beta(1 + c, 1 + w); a problem enters a pool that holds at least `CONFIDENCE` of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Pool(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PassCounts:
-    """Rollouts at one problem at one step, without those that the verifier failed on."""
+    """Judged and correct rollouts of a problem at one step."""
 
     step: int
     correct: int
@@ -43,7 +43,7 @@ class PassCounts:
 
 @dataclass(frozen=True, slots=True)
 class PassRateEstimate:
-    """A problem's current pass rate: weights of correct and wrong rollouts, the posterior's mean and tails."""
+    """Weights of correct and wrong rollouts, and the posterior's mean and tails."""
 
     correct: float
     wrong: float
@@ -53,13 +53,13 @@ class PassRateEstimate:
 
     @property
     def effective_rollouts(self) -> float:
-        """Return how many rollouts the estimate rests on, counting old ones less."""
+        """Return the number of rollouts, weighted by age."""
         return self.correct + self.wrong
 
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
-    """A problem that changes its pool, and why."""
+    """A problem's change of pool, and why."""
 
     problem: str
     old: Pool
@@ -68,7 +68,7 @@ class PoolChange:
 
 
 def weigh_counts(pass_counts: Iterable[PassCounts], now: int) -> tuple[float, float]:
-    """Return the weights of correct and of wrong rollouts at step ``now``."""
+    """Return the weights of correct and of wrong rollouts."""
     correct = wrong = 0.0
     for counts in pass_counts:
         weight = 0.5 ** (max(0, now - counts.step) / HALF_LIFE)
@@ -78,7 +78,7 @@ def weigh_counts(pass_counts: Iterable[PassCounts], now: int) -> tuple[float, fl
 
 
 def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int) -> PassRateEstimate:
-    """Estimate the pass rate at step ``now``; ``pass_rate`` is the posterior's mean."""
+    """Estimate the pass rate at step ``now``."""
     correct, wrong = weigh_counts(pass_counts, now)
     a, b = 1 + correct, 1 + wrong
     below = beta_cdf(BAND[0], a, b)
@@ -87,7 +87,7 @@ def estimate_pass_rate(pass_counts: Iterable[PassCounts], now: int) -> PassRateE
 
 
 def pool_change(problem: str, pool: Pool, now: PassRateEstimate) -> PoolChange | None:
-    """Return the problem's new pool with the reason, or None if it stays."""
+    """Return the problem's new pool and why, or None."""
     if now.effective_rollouts < MIN_EFFECTIVE_ROLLOUTS:
         return None
     inside = 1 - now.below_band - now.above_band
@@ -101,7 +101,7 @@ def pool_change(problem: str, pool: Pool, now: PassRateEstimate) -> PoolChange |
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
-    """Return the probability that a Beta(a, b) variable is at most x."""
+    """Return P(X <= x) of a Beta(a, b) variable."""
     import mpmath
 
     return float(mpmath.betainc(a, b, 0, x, regularized=True))

@@ -1,8 +1,6 @@
-"""Decide what to change when learning slows: harder problems, or the next stage (paper, section 5.2).
+"""Decide when to add harder problems or begin the next stage (paper, section 5.2).
 
-A curve is flat if the gain of its line over `PLATEAU_WINDOW` values is small and its slope has a t value under 2. A
-flat reward is a plateau only at a mean pass rate above the band's lower edge, a flat length only if `LIMITED_SHARE` of
-the responses reach the length limit.
+A curve is flat if a line through `PLATEAU_WINDOW` values gains little and its slope's t value is below 2.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ HARDER_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One change of the run, and why.
+    """A change of the run, and why.
 
     Example: ``SettingChange("active", 400, 500, "reward flat: +0.012 over 20 steps (t = 0.4)")``
     """
@@ -51,7 +49,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A straight line through the last ``window`` values: its gain, and its slope's t value."""
+    """A line through a curve's last values: its gain, and its slope's t value."""
 
     window: int
     mean: float
@@ -60,7 +58,7 @@ class Trend:
 
 
 def trend(values: Sequence[float], window: int) -> Trend | None:
-    """Fit a line by least squares through the last ``window`` values; None if there are fewer."""
+    """Fit a line by least squares; None for fewer than ``window`` values."""
     if len(values) < window:
         return None
     ys = values[-window:]
@@ -75,10 +73,7 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
 
 @dataclass(slots=True)
 class TrainingCurves:
-    """Recorded curves, one value a step: means of what was sampled since the last step.
-
-    ``limited`` is the share of responses that reached the length penalty or were cut.
-    """
+    """Means of what each step sampled; ``limited`` is the share of `is_limited` responses."""
 
     reward: list[float] = field(default_factory=list)
     length: list[float] = field(default_factory=list)
@@ -86,13 +81,13 @@ class TrainingCurves:
     limited: list[float] = field(default_factory=list)
 
     def add(self, reward: float, length: float, pass_rate: float, limited: float) -> None:
-        """Append the next step's values."""
+        """Append a step's values."""
         for curve, value in zip(self._all, (reward, length, pass_rate, limited), strict=True):
             curve.append(value)
             del curve[:-CURVE_STEPS]
 
     def last(self, steps: int) -> TrainingCurves:
-        """Return the curves of the last steps alone."""
+        """Return the curves of the last steps."""
         return TrainingCurves(*(curve[-steps:] for curve in self._all))
 
     @property
@@ -107,7 +102,7 @@ def reward_plateau(curves: TrainingCurves, floor: float) -> Trend | None:
 
 
 def length_plateau(curves: TrainingCurves) -> Trend | None:
-    """Return the trend of flat lengths if the limit is the cause."""
+    """Return the trend of flat lengths if the limit binds."""
     fit = trend(curves.length, PLATEAU_WINDOW)
     return _flat(fit, LENGTH_MIN_GAIN * fit.mean) if fit is not None and length_binds(curves) else None
 
@@ -125,12 +120,11 @@ def _flat(fit: Trend | None, min_gain: float) -> Trend | None:
 def activate_deferred(
     curves: TrainingCurves, floor: float, step: int, last_change: int | None, active: int, deferred: int
 ) -> SettingChange | None:
-    """Return, on a reward plateau, how many deferred problems become active.
+    """Return how many deferred problems become active, on a reward plateau.
 
     Args:
         floor: the pass rate below which a problem is deferred.
-        last_change: the step at which this last happened.
-        active, deferred: sizes of the pools.
+        last_change: the step of the last such change.
     """
     fit = reward_plateau(curves, floor)
     has_cooled_down = last_change is None or step - last_change >= PLATEAU_WINDOW + PATIENCE
@@ -145,10 +139,10 @@ def stage_end(stage: StageSettings, taken: int, curves: TrainingCurves, floor: f
     """Return why the stage ends now, or None.
 
     Args:
-        taken: steps taken in this stage.
+        taken: steps of this stage.
         curves: since it began.
-        floor: the pass rate that a plateau of the reward must exceed.
-        grows: whether the next stage allows longer responses; a plateau then counts only if the limit binds.
+        floor: the pass rate that a reward plateau must exceed.
+        grows: the next stage allows longer responses, so plateaus count only if the limit binds.
     """
     if stage.steps is not None and taken >= stage.steps:
         return f"{taken} steps"
