@@ -67,7 +67,7 @@ def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[st
     if not (row["statement"] or "").strip():
         return DropReason.MISSING_STATEMENT.value, ""
     if not is_first:
-        return DropReason.DUPLICATE.value, f"stands before: {row['id']}"
+        return DropReason.DUPLICATE.value, f"the same as {row['id']}"
     meta = json.loads(row["meta"] or "{}")
     if (window := bench.window) is not None:
         day = str(meta.get(window.column) or "")[:10]

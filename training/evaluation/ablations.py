@@ -71,7 +71,7 @@ class Ablation(NamedModels):
                     earlier = ", ".join(names[:place]) or "none"
                     raise ValueError(f"axis {axis.name}: after = {value.after} is no earlier value of it ({earlier})")
         if sum(any(value.after for value in axis.values) for axis in self.axes) > 1:
-            raise ValueError("`after` stands in two axes; a run starts from one other")
+            raise ValueError("`after` is in two axes; a run starts from one other run")
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds = {list(self.seeds)}: each must stand there once")
         return self
@@ -191,6 +191,6 @@ def ablation_lines(ablation: Ablation, results: Sequence[ArmResult]) -> list[str
         lines += [f"| {' | '.join(_cells(result))} |" for result in results if result.bench == bench]
     lines += [
         "",
-        "A verdict stands only where the 95 % interval excludes 0. Tokens are those sampled for training, a seed.",
+        "There is a verdict only if the 95 % interval excludes 0. Tokens are those sampled for training, a seed.",
     ]
     return lines

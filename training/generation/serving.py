@@ -91,7 +91,7 @@ def _require_closed(words: Sequence[str]) -> None:
     host = options.parse_known_args(words)[0].host
     if host not in LOCAL and not os.environ.get(KEY):
         raise PolicyError(
-            f"--host {host}: whoever reaches this port may change the weights; set {KEY} to a key here, and "
+            f"--host {host}: anyone who reaches this port may change the weights; set {KEY} to a key here, and "
             "api_key_env of its model in the training recipe to the variable."
         )
 

@@ -76,7 +76,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     tasks: dict[str, TrainingTask] = {}
     for task in source:
         if task.id in tasks:
-            raise SourceError(f"problem {task.id} stands twice in the data; leave one of the sets out")
+            raise SourceError(f"problem {task.id} is in the data twice; leave one of the sets out")
         tasks[task.id] = task
     if not tasks:
         raise SourceError("the data hold no problem; give another set")
@@ -118,7 +118,7 @@ def _refuse_prefixes(files: Sequence[Path]) -> None:
         if "prefix" in frame.columns and (count := frame["prefix"].drop_nulls().len()):
             raise SourceError(
                 f"{file}: problems were measured with the begin of a solution, their `prefix` ({count:,}), and no "
-                "trainer gives it any more; without it they are harder than the set says: publish the set anew."
+                "trainer gives it any more; without it they are harder than the set states: publish the set anew."
             )
 
 
@@ -173,7 +173,7 @@ def _language(row: Mapping[str, Any]) -> str:
 def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Path) -> TrainingTask:
     is_code = row["domain"] == Domain.CODE
     if is_code and program is None:
-        raise SourceError(f"{file}: problem {row['id']} has no tests beside the data; publish its tests")
+        raise SourceError(f"{file}: problem {row['id']} has no tests next to the data; publish its tests")
     if not is_code and row["answer"] is None:
         raise SourceError(f"{file}: problem {row['id']} has no reference answer; leave it out")
     details = {FENCE: _language(row)} if is_code else {}

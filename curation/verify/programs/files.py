@@ -94,7 +94,7 @@ def read_problems(path: Path) -> dict[str, CodeProblem]:
         where = f"{path}, line {number}"
         problem = problem_of_row(row, where)
         if problem.id in problems:
-            raise SourceError(f"{where}: the id {problem.id!r} stands twice; give each problem its own")
+            raise SourceError(f"{where}: the id {problem.id!r} is used twice; give each problem its own")
         problems[problem.id] = problem
     return problems
 

@@ -152,7 +152,7 @@ def test_an_arm_may_start_from_another_of_its_axis() -> None:
     later = {"name": "start", "values": [{"name": "both", "after": "sft"}, {"name": "sft"}]}
     with pytest.raises(ValidationError, match=r"after = sft is no earlier value of it \(none\)"):
         Ablation.model_validate(to_plain({**BASE, "axes": [later]}))
-    with pytest.raises(ValidationError, match="`after` stands in two axes"):
+    with pytest.raises(ValidationError, match="`after` is in two axes"):
         Ablation.model_validate(to_plain({**BASE, "axes": [start, {**start, "name": "again"}]}))
 
 

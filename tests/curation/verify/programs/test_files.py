@@ -85,7 +85,7 @@ def test_bad_lines_are_named_and_nothing_is_left(tmp_path: Path) -> None:
             verify_code_file(problems, write(tmp_path / "s.jsonl", [row]), out, workers=1)
         assert said in str(caught.value)
         assert not out.exists()
-    with pytest.raises(SourceError, match="stands twice"):
+    with pytest.raises(SourceError, match="is used twice"):
         read_problems(write(tmp_path / "twice.jsonl", [PROBLEMS[0], PROBLEMS[0]]))
     with pytest.raises(SourceError, match="there is no such file"):
         read_problems(tmp_path / "missing.jsonl")
