@@ -149,7 +149,7 @@ def restore_trainer(checkpoint: Checkpoint, trainer: Trainer) -> None:
     if recorded is not None and current is not None and recorded != current:
         raise StoreError(
             f"{checkpoint.folder}: the reference model of the KL term was {recorded}, the one given now is {current}; "
-            "put it back, or set objective.reference to its folder"
+            "put it back, or set `reference` to a model of that revision"
         )
     taught_by = trainer.teacher.revision if trainer.teacher is not None else None
     if checkpoint.state["teacher"] != taught_by:
