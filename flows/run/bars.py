@@ -1,4 +1,4 @@
-"""Progress bars of one line of 80 columns, with a note below."""
+"""One-line progress bars with a note below."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def refuse_offline(needs: str) -> None:
     """Refuse work that needs a model.
 
     Args:
-        needs: the work, as in `the model small answers 40 questions`.
+        needs: such as `the model small answers 40 questions`.
 
     Raises:
         ConfigError: no model may be asked.
