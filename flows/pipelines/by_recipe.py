@@ -19,7 +19,7 @@ PIPELINES = {pipeline.name: pipeline for pipeline in (CURATE_MATH, CURATE_CODE)}
 
 
 def pipeline_of(recipe: Recipe) -> Pipeline:
-    """Return a recipe's pipeline, with its own questions after `OVERLAPS`."""
+    """Return a recipe's pipeline, with its own questions added."""
     pipeline = PIPELINES[recipe.flow]
     questions, place = row_questions(recipe), pipeline.items.index(OVERLAPS) + 1
     if taken := {stage.name for stage in questions} & {item.name for item in pipeline.items}:

@@ -90,10 +90,10 @@ def evaluate(
     """Evaluate a policy on a bench, or resume; write the figures and the page.
 
     Args:
-        bench_folder, policy_folder: base of relative paths in their settings.
+        bench_folder, policy_folder: bases of relative paths.
         against: folder of another evaluation to compare with.
         trained_on: further sets that the policy was trained on.
-        own_problems: whether the policy may know the bench.
+        own_problems: the policy may know the bench.
 
     Raises:
         ConfigError: the policy was trained on the bench, or k exceeds its attempts.
@@ -223,7 +223,7 @@ def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
-    """Return each k: the bench's, or the smallest number of attempts per problem.
+    """Return each k: the bench's, or the smallest number of attempts.
 
     Raises:
         ConfigError: no problem has that many attempts.

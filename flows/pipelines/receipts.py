@@ -1,6 +1,6 @@
 """Verify a set's receipt (`goldilocks verify receipt`), or measure it (`goldilocks publish DIR --receipt`).
 
-Verification recomputes each figure that needs no GPU; measuring plants defects and takes an ablation's figures.
+Verification recomputes each figure that needs no GPU.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
 
 
 def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
-    """Check figures that need no run, and list the others."""
+    """Check figures that need no run; list others."""
     rules = [figure for figure in stated.figures if figure.section == "precision"]
     if stated.goldilocks == package_version("goldilocks-rl"):
         computed = replace(own, figures=tuple(precision_figures()))

@@ -187,7 +187,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshPa
 
 
 def _cancel_retries(published: _PublishedRun) -> None:
-    """Cancel the pipeline's pending retries, as the refreshed set replaces its own."""
+    """Cancel pending retries, as the refreshed set replaces the pipeline's."""
     run, verifier = published.run, published.results.decisions[-1].folder.name
     verdicts = [attempts_of(part).folder_in(run, verifier) for part in run.parts]
     for folder in (*(result.folder for result in published.results.filters), *verdicts):
@@ -244,7 +244,7 @@ OfShard = Callable[[int, pl.Series], pl.DataFrame]
 def _select(
     run: RefreshedRun, published: _PublishedRun, folder: StageFolder, chosen: OfShard, priors: OfShard | None
 ) -> StageResult:
-    """Keep the selected problems in a stage of their own, with the pipeline's shards.
+    """Keep the selected problems in a stage with the pipeline's shards.
 
     Args:
         chosen: returns `curation.difficulty.refresh.REFRESH_CHOICE` rows.

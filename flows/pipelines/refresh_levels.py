@@ -1,7 +1,7 @@
 """Choose the levels of procedural sources from which a refresh draws new rows.
 
-Levels in the band get new rows, lowest seeds first; easier levels are retired, and harder ones wait. Invariant: the
-choice depends only on the version's inputs.
+Easier levels than the band are retired, and harder ones wait. Invariant: the choice depends only on the version's
+inputs.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class StageStatus:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether the funnel shows it; measuring stages appear while unfinished."""
+        """Return whether the funnel shows it; finished measuring stages are hidden."""
         return self.stage.kind is not Kind.MEASURE or not self.finished
 
 

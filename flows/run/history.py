@@ -1,4 +1,4 @@
-"""Record when each command and stage ran and how it ended, in `DIR/history.jsonl`.
+"""Record each command's and stage's time and end, in `DIR/history.jsonl`.
 
 A command without an end line was killed, or still runs. ``at`` is a Unix time; ``cpu_s`` includes ended child
 processes, ``peak_mb`` does not.

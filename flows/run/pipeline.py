@@ -21,7 +21,7 @@ class Pipeline:
     """A flow's stages and steps, in order.
 
     Raises:
-        ValueError: names or folders repeat, or an item is of another domain.
+        ValueError: names or folders repeat, or an item's domain differs.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Pipeline:
 
 
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
-    """Run enabled, unfinished items in order.
+    """Run enabled items in order, and return all results.
 
     A shared model ends after its last item, unless a caller keeps it open.
 
@@ -89,12 +89,12 @@ def _work_of(item: Item, run: Run, results: Results) -> Work:
 
 
 def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
-    """Run one stage, given the results it reads."""
+    """Run one stage with the results it reads."""
     return stage.work(StageRun(stage, run, results))
 
 
 def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
-    """Return a finished stage's result, or None; settings are not compared."""
+    """Return a finished stage's result, made with any settings, or None."""
     folder = stage.folder_in(run, verifier)
     manifest = read_manifest(folder)
     return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None

@@ -33,7 +33,7 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
     """Return a model's policy, which starts when entered.
 
     Args:
-        recipe_folder: base of relative paths; ``model = "embedded"`` is the shipped model.
+        recipe_folder: base of relative paths.
         prompt: replaces the settings', except for recorded attempts.
 
     Raises:
@@ -47,12 +47,12 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
 
 
 def check_models(run: Run, models: Collection[str] | None = None) -> None:
-    """Refuse models that cannot be asked, before a run.
+    """Refuse models that cannot be asked.
 
     Servers' failures are warnings if the run has attempts.
 
     Args:
-        models: names, checked without exception; all of the run by default.
+        models: names, whose failures are all errors; by default the run's.
 
     Raises:
         ConfigError: a name is not in the recipe.

@@ -1,7 +1,7 @@
 """Start each model once per run, in one event loop, within a `keep_open` block.
 
-Invariants: at most one model runs on this machine at a time, as two may not fit on a GPU; remote servers do not
-count. Models end after their last stage, or with the block. Equal tables are one model.
+Invariants: one local model runs at a time, as two may not fit on a GPU. Models end after their last stage, or with
+the block. Equal tables are one model.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OpenModels:
         self._running[name] = policy
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return work's result, from the models' event loop."""
+        """Run work in the models' event loop."""
         if self._runner is None:
             self._runner = asyncio.Runner()
         return self._runner.run(work)
@@ -93,7 +93,7 @@ class ModelSession:
 
     @property
     def is_open(self) -> bool:
-        """Return whether this session's model runs."""
+        """Return whether the session's model runs."""
         return self._started is not None and self._models.running(self._name) is self._started
 
     def open(self) -> None:
@@ -112,14 +112,14 @@ class ModelSession:
         self._started = self.policy
 
     def _join(self) -> bool:
-        """Use the running model, if any, with this session's prompt; return whether it runs."""
+        """Use the running model, if any; return whether it runs."""
         running: Any = self._models.running(self._name)
         if running is not None:
             self._started, self.policy = running, running.asking(self._opens[2])
         return running is not None
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return work's result, from the model's event loop."""
+        """Run work in the model's event loop."""
         return self._models.run(work)
 
 
@@ -154,7 +154,7 @@ def kept_models() -> OpenModels | None:
 
 @contextmanager
 def model_session(settings: ModelSettings, folder: Path, prompt: Prompt | None = None) -> Iterator[ModelSession]:
-    """Yield a model's session, which ends it outside of `keep_open`.
+    """Yield a model's session; outside of `keep_open`, the model ends with it.
 
     Args:
         folder: base of relative paths.

@@ -104,7 +104,7 @@ def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = Fal
     """Show a bar over ``total`` rows, ``finished`` of them earlier; yield ``advance(rows)``.
 
     Args:
-        is_part: the work is within another bar's; without a terminal it prints no line.
+        is_part: it is within another bar's work.
     """
     if _verbosity is Verbosity.QUIET or (_notes and not is_part):  # the outer bar is shown
         yield lambda _more: None

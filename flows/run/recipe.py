@@ -61,8 +61,8 @@ def unused_lines(recipe: Recipe) -> list[str]:
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
     """Return the recipe as TOML for publication.
 
-    Absolute paths become relative to the recipe's folder or `RUN/`, or keep only their name (`…/name`). Server URLs,
-    names of keys, mirrors and monitors are left out.
+    Absolute paths become relative to the recipe's folder or `RUN/`, or keep only their name. Server URLs, names of
+    keys, mirrors and monitors are left out.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 

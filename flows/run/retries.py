@@ -1,10 +1,9 @@
 """Retry a stage's failures in later runs, in rounds with higher verifier limits.
 
-`STAGE/retries.json` has the number of the last planned round. `plan_round` plans one after publication; `retry_failed`
-carries it out.
+`STAGE/retries.json` has the last planned round; `plan_round` plans one after publication.
 
 Invariants: other shards keep their bytes, and an unchanged stage its digest. A killed round continues with the same
-limits. A remade stage has the pending round, or none. A refresh cancels the pending rounds.
+limits. A remade stage has the pending round, or none. A refresh cancels pending rounds.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def last_round(folder: Path) -> int:
 def plan_round(folder: Path, limit: int) -> int:
     """Plan the next round if failures are left and ``limit`` allows; return it, or 0.
 
-    A pending round is returned unchanged.
+    A pending round is kept.
     """
     pending, done = pending_round(folder), last_round(folder)
     if pending or done >= limit or not failures_left(folder):

@@ -1,9 +1,9 @@
 """A run and its folder.
 
 - `DIR/run.json`: the recipe, and the base of its relative paths
-- `DIR/stages/01-sources` … `10-export`: the stages' tables (`flows.run.stage.Stage.folder_in`)
+- `DIR/stages/01-sources` … `10-export`: tables (`flows.run.stage.Stage.folder_in`)
 - `DIR/attempts/`: the append-only attempt store
-- `DIR/verdicts/stage1/<verifier>/`, `DIR/decisions/stage1/<verifier>/`: by verifier version
+- `DIR/verdicts/stage1/<verifier>/`, `DIR/decisions/stage1/<verifier>/`
 - `DIR/curated/`: the curated set
 - `DIR/review.jsonl`: people's verdicts; append-only
 """
@@ -61,7 +61,7 @@ class Run:
         return problems.filter(~made_meta(self.made_sources).struct.field("reserved").fill_null(False))
 
     def check_owner(self) -> None:
-        """Refuse another recipe's folder, by the recipe's name.
+        """Refuse the folder of a recipe with another name.
 
         Raises:
             StoreError: it is another recipe's, or damaged.
@@ -83,7 +83,7 @@ class Run:
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
     """Return a difficulty stage's table.
 
-    Unused vote rules are off, and so is early stopping for recorded attempts.
+    Votes are off if they cannot decide, as is early stopping for recorded attempts.
     """
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part
@@ -142,14 +142,14 @@ def open_run(folder: Path) -> Run:
 
     Raises:
         StoreError: there is none, or it is damaged.
-        ConfigError: its recipe is invalid, such as after renamed settings.
+        ConfigError: its recipe is invalid.
     """
     table, recipe_folder = _read_run_file(folder)
     return Run(folder, with_grader(parse_recipe(table, str(folder / "run.json")), folder), recipe_folder)
 
 
 def code_folder(run: Run) -> Path:
-    """Return the folder of user code, the recipe's even in a refresh."""
+    """Return the folder of user code, also in a refresh."""
     return run.recipe_folder if run.version_folder is None else _read_run_file(run.folder)[1]
 
 

@@ -1,7 +1,7 @@
 """Compute a stage's shards on this machine or a Ray cluster.
 
 Invariant: the caller alone writes shards, in order, so files are the same on every runner. Only independent shards
-(`Stage.runs_anywhere`) and slow verdicts (`spread_judge`) are distributed.
+(`Stage.runs_anywhere`) and slow verdicts are distributed.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Invariants: every node has the run folder and this package. Shards of a dead worker are computed again; errors of the
 work are raised here.
 
-Workers keep this process's priority, as Ray's niceness makes programs exceed wall time; start clusters with
-RAY_worker_niceness=0.
+Ray's niceness makes programs exceed wall time, so start clusters with RAY_worker_niceness=0.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def runner_of(recipe: Recipe) -> Iterator[None]:
 
 @contextmanager
 def ray_runner() -> Iterator[RayRunner]:
-    """Connect to RAY_ADDRESS's cluster, or start a local one, within the block.
+    """Use RAY_ADDRESS's cluster or a local one within the block.
 
     Raises:
         ConfigError: Ray is not installed, or does not answer.

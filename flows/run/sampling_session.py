@@ -53,10 +53,7 @@ def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
 
 
 class SamplingSession:
-    """A stage's sampling, within its context.
-
-    With a ``limit`` of 0 no model is asked, and undecided problems stay open.
-    """
+    """A stage's sampling, within its context; with a ``limit`` of 0 no model is asked."""
 
     def __init__(
         self,
@@ -148,7 +145,7 @@ class SamplingSession:
         return self._run.without_reserve(read_shard(self._problems.folder, "kept", index))
 
     def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
-        """Prepare to sample refused problems of shards again."""
+        """Prepare to sample these shards' refused problems again."""
         self._round = round_number
         if self._sampled is not None:
             self._session.run(self._end())
@@ -219,7 +216,7 @@ class SamplingSession:
         self._sampled = sampler.run(self._feed(shards))
 
     def _expected(self, shards: Sequence[int]) -> float:
-        """Return the expected number of attempts for these shards."""
+        """Return these shards' expected number of attempts."""
         expected, rows = 0.0, shard_counts(self._problems.folder)
         for index in shards:
             priors = self._priors_of(index)
@@ -306,7 +303,7 @@ class SamplingSession:
 
 
 def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
-    """Return which setting to check if most responses are cut off or unreadable.
+    """Return which setting to check if most responses are useless.
 
     Args:
         name: the model's in the recipe.

@@ -1,6 +1,6 @@
-"""Define a stage, which reads earlier stages' tables and writes its own shard by shard.
+"""Define a stage, which reads earlier stages' tables and writes its own by shard.
 
-Invariants: a `curation.storage.stages.StageFolder`'s fingerprint states its inputs; shards keep their numbers from
+Invariants: a `curation.storage.stages.StageFolder`'s fingerprint covers its inputs; shards keep their numbers from
 the sources on.
 """
 
@@ -135,7 +135,7 @@ class Stage:
     """Its task's name in Prefect, where that is not the title."""
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
-        """Return the stage's folder in a run or, if a refresh remakes it, in its version."""
+        """Return the stage's folder in a run, or in a refreshed version."""
         place = run.folder / self.folder
         is_refreshed = self.kind in (Kind.ADDITION, Kind.EXPORT) or self.part == run.parts[-1]
         if run.version_folder is not None and is_refreshed:
@@ -259,7 +259,7 @@ class StageRun:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result with the current problems, for an addition the last decision."""
+        """Return the result with the problems; for an addition the last decision."""
         return self.results.decisions[-1] if self.stage.kind is Kind.ADDITION else self.results.problems
 
     def open(
@@ -276,7 +276,7 @@ class StageRun:
             version: of the deciding code.
             settings: all that it depends on.
             read: the stages that it reads.
-            verifier: version, if there is a folder for each.
+            verifier: version, if folders differ by it.
             digests: of other inputs, by name.
         """
         made_from = {**{result.name: result.manifest.digest for result in read}, **(digests or {})}
@@ -288,7 +288,7 @@ class StageRun:
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
     def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard], title: str = "") -> StageResult:
-        """Compute a stage with the problems' shards, keeping their total.
+        """Compute a stage with the problems' shards, checking their total.
 
         Args:
             title: of the progress bar; by default the stage's.
@@ -304,12 +304,10 @@ class StageRun:
         rows: int,
         rows_in: int | None = None,
     ) -> StageResult:
-        """Do as `shard_by_shard`, with about ``rows`` problems per call, for costly calls.
-
-        Shards must be independent; a killed run loses one group.
+        """Do as `shard_by_shard`, with about ``rows`` problems per call; a killed run loses one group.
 
         Args:
-            rows_in: rows of all shards, if not all problems.
+            rows_in: expected rows, if not all problems.
         """
         if (result := self.finished(folder)) is not None:
             return result
@@ -343,7 +341,7 @@ class StageRun:
             shards: (rows, work) per shard.
             total: rows for the progress bar.
             rows_in: expected rows, checked at the end.
-            title: of the progress bar; by default the stage's.
+            title: by default the stage's.
         """
         if (result := self.finished(folder)) is not None:
             return result

@@ -1,4 +1,4 @@
-"""Learn a difficulty stage's priors from earlier policies' attempts and an anchor, sampled first and in full.
+"""Learn a difficulty stage's priors from earlier policies and an anchor, which is sampled first and in full.
 
 A problem's prior never uses its own attempts.
 """
@@ -48,7 +48,7 @@ class PriorLearner:
         problems: the stage's ids; ``anchor``: those sampled first.
         counts: others' attempts: problem, policy, correct, judged.
         rates: others' `RATES`.
-        doubtful_is_open: whether a doubtful verdict counts as missing.
+        doubtful_is_open: doubtful verdicts count as missing.
         domains: problem, domain, if distinguished.
     """
 
@@ -113,7 +113,7 @@ def prior_learner(
     """Return a stage's learner; None if unwanted or the anchor would exceed half.
 
     Args:
-        counts, rates, domains: as in `PriorLearner`; the policy's own are ignored.
+        counts, rates, domains: as in `PriorLearner`.
     """
     if not wants_learner(rule):
         return None

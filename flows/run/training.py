@@ -1,7 +1,4 @@
-"""Run a training stage, from a recipe or a run's folder, with either engine.
-
-Prefect is not imported, so torchrun's processes start quickly.
-"""
+"""Run a training stage with either engine, without importing Prefect, so torchrun's processes start quickly."""
 
 from __future__ import annotations
 
@@ -72,8 +69,8 @@ def train_apart(
 
     Raises:
         ConfigError, StoreError: as `train`.
-        PolicyError: generator servers cannot be started.
-        EngineError: a process failed; with its last lines.
+        PolicyError: generator servers do not start.
+        EngineError: a process failed.
     """
     from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.ranks import train_in_ranks
@@ -112,7 +109,7 @@ def placed(
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return warnings about a recipe.
+    """Return warnings about a recipe's collector sizes.
 
     Raises:
         ConfigError: it is invalid.
@@ -124,7 +121,7 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
-    """Return whether to start child processes for several local GPUs."""
+    """Return whether a recipe needs several processes, unless torchrun started them."""
     from curation.policies.vllm.placement import visible_gpus
 
     settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
@@ -139,7 +136,7 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
 
     Raises:
         ConfigError, StoreError: as `train`.
-        ModelCheckError: a check failed; with the table.
+        ModelCheckError: a check failed.
     """
     from training.checks.results import ModelCheckError, format_results
     from training.engines.embedded import run
@@ -155,7 +152,7 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
 
 
 def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
-    """Check the recipe with verl; return a table of what verl does otherwise."""
+    """Check the recipe with verl; return its differences from the embedded engine."""
     import tempfile
 
     from training.engines.verl.differences import refuse_what_differs, replacements
@@ -205,7 +202,7 @@ def default_folder(recipe: Path | None, overrides: Sequence[str] = ()) -> Path:
 def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str = "attempts") -> list[str]:
     """Return the overrides to start from stored attempts.
 
-    The recipe's own `[stored]` stays; an objective that needs log probabilities becomes `soft`.
+    An objective that needs log probabilities becomes `soft`.
 
     Raises:
         ConfigError: there is no recipe, or ``data`` is not `attempts`.
@@ -254,7 +251,7 @@ def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, 
     """Return a training run's recipe, and the base of its paths.
 
     Raises:
-        ConfigError: the recipe is invalid, perhaps by these settings.
+        ConfigError: the recipe is invalid.
         StoreError: the folder holds no training run, or a damaged one.
     """
     from training.recipe import TrainRecipe
