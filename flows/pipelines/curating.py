@@ -1,4 +1,4 @@
-"""Curate without Prefect, for `goldilocks run` and the flows."""
+"""Curate without Prefect, for commands and flows."""
 
 from __future__ import annotations
 

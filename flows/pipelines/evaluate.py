@@ -137,7 +137,7 @@ def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.Data
 
 
 def _at_home(policy: ModelSettings, folder: Path) -> ModelSettings:
-    """Return a policy with absolute paths, as a run's base is the bench's folder."""
+    """Return a policy with absolute paths, as the run's are the bench's."""
     if isinstance(policy, RecordedModel):
         return policy.model_copy(update={"path": str((folder / Path(policy.path).expanduser()).absolute())})
     local = folder / Path(policy.model).expanduser()

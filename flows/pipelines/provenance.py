@@ -43,7 +43,6 @@ def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ())
     """Return the sets a policy was trained on, as its folder and the user name them.
 
     Args:
-        folder: base of the model's path.
         more: folders of curated sets or runs.
     """
     sets = [found for path in more for found in _named(path)]

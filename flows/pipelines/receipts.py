@@ -232,7 +232,7 @@ def _compare(
 
 
 def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
-    """Yield each difference between the set and the run's export."""
+    """Yield each difference of the set from the run's export."""
     files = sorted((folder / "data").glob("train-*.parquet"))
     rows, wanted = pl.scan_parquet(files, glob=False), scan_table(exported, "kept")
     if not wanted.collect_schema().names():

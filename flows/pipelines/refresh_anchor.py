@@ -1,4 +1,4 @@
-"""Fit all attempts, including the anchor's, and plan the refresh's attempts."""
+"""Fit all attempts with the anchor's, and plan the refresh's."""
 
 from __future__ import annotations
 

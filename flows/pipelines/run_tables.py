@@ -70,7 +70,7 @@ def _stage(stage: StageStatus) -> dict[str, Any]:
 
 
 def explain_table(folder: Path, problem: str) -> dict[str, Any]:
-    """Return a problem's rows in each stage, with evidence, decisions and verdicts."""
+    """Return a problem's rows in each stage."""
     if is_training(folder):
         raise ConfigError(f"{folder} holds a training run, of which `explain` has no --json; leave it out.")
     run = open_run(folder.absolute())

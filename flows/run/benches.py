@@ -52,7 +52,7 @@ def bench_path(name: str, folder: Path = Path()) -> Path:
 
 
 def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) -> tuple[Bench, Path]:
-    """Read a bench, and return it with the base of its paths.
+    """Return a bench, and the base of its paths.
 
     Raises:
         ConfigError: it is missing or invalid.
@@ -92,7 +92,7 @@ def as_benchmarks(name: str, folder: Path) -> list[tuple[Source, Path]]:
     """Return a bench's sources for decontamination, each with its folder.
 
     Raises:
-        ConfigError: there is no such bench, or no column of statements.
+        ConfigError: the bench or its statements' column is missing.
     """
     bench, home = load_bench(name, folder=folder)
     benchmarks = []

@@ -15,7 +15,7 @@ from flows.run.stage import Kind, Stage, StageResult
 
 @dataclass(frozen=True, slots=True)
 class StageStatus:
-    """A stage's progress in shards; ``total`` is None while unknown."""
+    """A stage's progress; ``total`` shards are None while unknown."""
 
     stage: Stage
     row: FunnelRow
@@ -52,7 +52,7 @@ def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
     """Return whether a folder's inputs are current.
 
     Args:
-        digests: by stage; empty for unfinished ones.
+        digests: by stage, if finished.
     """
     return all(digests.get(name, digest) == digest for name, digest in stage_inputs(folder).items())
 

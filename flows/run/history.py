@@ -1,7 +1,7 @@
 """Record each command's and stage's time and end, in `DIR/history.jsonl`.
 
-A command without an end line was killed, or still runs. ``at`` is a Unix time; ``cpu_s`` includes ended child
-processes, ``peak_mb`` does not.
+A command without an end line was killed, or still runs. ``at`` is a Unix time; ``cpu_s`` includes child processes,
+``peak_mb`` does not.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
 
 
 def timed(folder: Path, item: Item, work: Work) -> Work:
-    """Return an item's work that also records its time within `recorded`."""
+    """Return an item's work, timed within `recorded`."""
 
     def run() -> StageResult | None:
         counts, begun, busy = _reused.get(), time.monotonic(), _cpu_s()

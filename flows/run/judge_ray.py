@@ -23,11 +23,7 @@ from curation.verify.math_judge import (
 
 
 class SpreadJudge:
-    """A verifier whose `submit` sends slow verdicts to the cluster.
-
-    Args:
-        judge: computes the verdicts.
-    """
+    """A verifier whose `submit` sends slow verdicts to the cluster."""
 
     def __init__(self, judge: Judge, ray: Any) -> None:
         self._judge, self._ray = judge, ray
@@ -61,7 +57,7 @@ class SpreadJudge:
         return self._judge.compare_pairs(pairs)
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a future with verdicts on a task's responses or final answers."""
+        """Return a future with a task's verdicts, on responses or final answers."""
         found = [self.final_answer(one) for one in task.responses] if final_answers is None else list(final_answers)
         quick = self._judge.at_once(task, found) if isinstance(self._judge, MathJudge) else None
         if quick is not None or all(answer is None for answer in found):

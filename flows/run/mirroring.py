@@ -37,7 +37,7 @@ def claim(run: Run) -> None:
 
 
 def copy(run: Run) -> None:
-    """Copy what is new; a failure is only reported."""
+    """Copy what is new; only report a failure."""
     try:
         _copy(run)
     except StoreError as error:
@@ -78,5 +78,5 @@ def _mirror_of(run: Run) -> Mirror | None:
 
 @lru_cache(maxsize=8)
 def _opened(url: str, name: str, _folder: Path) -> Mirror:
-    """Return a run's mirror, which remembers its copies."""
+    """Return a run's mirror, opened once."""
     return Mirror(url, name)

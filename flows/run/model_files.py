@@ -16,7 +16,7 @@ def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSetting
     """Return an option's model, and the base of its paths.
 
     Raises:
-        ConfigError: the file or model is missing, or several are unnamed.
+        ConfigError: file or model is missing, or none of several is named.
     """
     subject = f"{option} {spec}"
     path, name = Path(spec).expanduser(), ""

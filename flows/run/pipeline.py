@@ -1,4 +1,4 @@
-"""Run a pipeline's stages in order, and read their results."""
+"""Run a pipeline's stages, and read their results."""
 
 from __future__ import annotations
 
@@ -54,12 +54,9 @@ class Pipeline:
 
 
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
-    """Run enabled items in order, and return all results.
+    """Run enabled items in order; return earlier and new results.
 
     A shared model ends after its last item, unless a caller keeps it open.
-
-    Args:
-        results: of earlier stages.
     """
     results = results or Results()
     enabled, is_outermost = [item for item in items if item.enabled(run)], kept_models() is None
@@ -94,7 +91,7 @@ def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
 
 
 def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
-    """Return a finished stage's result, made with any settings, or None."""
+    """Return a finished stage's result, with any settings, or None."""
     folder = stage.folder_in(run, verifier)
     manifest = read_manifest(folder)
     return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None

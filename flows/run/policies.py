@@ -1,4 +1,4 @@
-"""Open a recipe's models, and check them before a run. `POLICIES` lists their kinds."""
+"""Open and check a recipe's models; `POLICIES` lists their kinds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
     """Return a model's policy, which starts when entered.
 
     Args:
-        recipe_folder: base of relative paths.
+        recipe_folder: base of relative paths; `embedded` is the shipped model.
         prompt: replaces the settings', except for recorded attempts.
 
     Raises:
@@ -89,5 +89,5 @@ def model_title(recipe: Recipe, name: str | None) -> str:
 
 
 def policy_name(settings: ModelSettings) -> str:
-    """Return a policy's name in the recipe, without a live one's revision."""
+    """Return a policy's name in the recipe, without revision."""
     return settings.name if isinstance(settings, RecordedModel) else settings.model

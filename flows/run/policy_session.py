@@ -1,7 +1,7 @@
 """Start each model once per run, in one event loop, within a `keep_open` block.
 
-Invariants: one local model runs at a time, as two may not fit on a GPU. Models end after their last stage, or with
-the block. Equal tables are one model.
+Invariants: one local model runs at a time, as two may not fit on a GPU. Models end after their last stage. Equal
+tables are one model.
 """
 
 from __future__ import annotations
@@ -76,11 +76,7 @@ async def _leave(policy: Policy) -> None:
 
 
 class ModelSession:
-    """A model with one prompt, in an event loop.
-
-    Attributes:
-        policy: usable once open; `open` may replace it.
-    """
+    """A model with one prompt; `open` may replace ``policy``."""
 
     def __init__(self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None) -> None:
         self._models, self._is_local = models, isinstance(settings, VllmModel | TorchModel)
@@ -158,7 +154,6 @@ def model_session(settings: ModelSettings, folder: Path, prompt: Prompt | None =
 
     Args:
         folder: base of relative paths.
-        prompt: replaces the settings'.
     """
     with keep_open() as models:
         yield ModelSession(models, settings, folder, prompt)

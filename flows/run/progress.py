@@ -1,4 +1,4 @@
-"""Show progress on standard error: bars, or lines without a terminal."""
+"""Show progress on standard error, as bars or lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _verbosity = Verbosity.NORMAL
 
 
 def set_verbosity(verbosity: Verbosity) -> None:
-    """Set how much is printed from here on."""
+    """Set how much is printed."""
     global _verbosity
     _verbosity = verbosity
 

@@ -35,7 +35,7 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 
 
 def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
-    """Return a sentence for each hub set without a pinned commit.
+    """Return a sentence for each unpinned hub set.
 
     Args:
         folder: base of local sets' paths.
@@ -61,8 +61,8 @@ def unused_lines(recipe: Recipe) -> list[str]:
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
     """Return the recipe as TOML for publication.
 
-    Absolute paths become relative to the recipe's folder or `RUN/`, or keep only their name. Server URLs, names of
-    keys, mirrors and monitors are left out.
+    Absolute paths become relative to the recipe's folder or `RUN/`, or only a name. Server URLs, names of keys, mirrors
+    and monitors are left out.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 

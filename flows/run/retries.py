@@ -1,6 +1,6 @@
 """Retry a stage's failures in later runs, in rounds with higher verifier limits.
 
-`STAGE/retries.json` has the last planned round; `plan_round` plans one after publication.
+`STAGE/retries.json` has the last planned round.
 
 Invariants: other shards keep their bytes, and an unchanged stage its digest. A killed round continues with the same
 limits. A remade stage has the pending round, or none. A refresh cancels pending rounds.
@@ -30,7 +30,7 @@ def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> d
 
 
 def failures_left(folder: Path) -> int:
-    """Return the number of failures in a stage's shards."""
+    """Return the number of failures in a stage."""
     return sum(_failures(mark["notes"]) for mark in finished_shards(folder))
 
 
@@ -69,7 +69,7 @@ def retry_failed(job: StageRun, folder: StageFolder, first: Callable[[], StageRe
 
     Args:
         first: makes or reads the stage.
-        again: makes its shards again, with `failure_notes`.
+        again: remakes shards, with `failure_notes`.
     """
     pending = pending_round(folder.folder)
     result = first()

@@ -54,7 +54,7 @@ class Run:
         return [source.name for source in self.recipe.read_sources if source.made is not None]
 
     def without_reserve(self, problems: pl.DataFrame) -> pl.DataFrame:
-        """Return `PROBLEM` rows without the reserve; a refresh gets all."""
+        """Return `PROBLEM` rows without the reserve; in a refresh all."""
         has_reserve = any(made.reserve_per_level for one in self.recipe.read_sources if (made := one.made) is not None)
         if not has_reserve or self.version_folder is not None:
             return problems
@@ -81,9 +81,9 @@ class Run:
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
-    """Return a difficulty stage's table.
+    """Return a difficulty stage's table, with unused votes off.
 
-    Votes are off if they cannot decide, as is early stopping for recorded attempts.
+    Recorded attempts have no early stopping.
     """
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part
@@ -154,7 +154,7 @@ def code_folder(run: Run) -> Path:
 
 
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Return run.json's recipe table, and the base of its paths."""
+    """Return run.json's recipe, and the base of its paths."""
     path = folder / "run.json"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))

@@ -1,9 +1,9 @@
 """Compute shards on a Ray cluster (the extra `ray`), RAY_ADDRESS's or a local one.
 
-Invariants: every node has the run folder and this package. Shards of a dead worker are computed again; errors of the
-work are raised here.
+Invariants: every node has the run folder and this package. Shards of a dead worker are repeated; errors of the work
+are raised here.
 
-Ray's niceness makes programs exceed wall time, so start clusters with RAY_worker_niceness=0.
+Ray's niceness makes programs exceed wall time; start clusters with RAY_worker_niceness=0.
 """
 
 from __future__ import annotations

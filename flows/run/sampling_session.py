@@ -53,7 +53,7 @@ def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
 
 
 class SamplingSession:
-    """A stage's sampling, within its context; with a ``limit`` of 0 no model is asked."""
+    """A stage's sampling; with a ``limit`` of 0 no model is asked."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class SamplingSession:
         self._store_learnt(learnt)
 
     def _store_learnt(self, learnt: LearntPriors) -> None:
-        """Print the learnt priors' summary and store it."""
+        """Print and store the learnt priors' summary."""
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)
@@ -271,10 +271,7 @@ class SamplingSession:
             await self._sampled.aclose()
 
     def _feed(self, shards: Sequence[int]) -> Iterator[SamplingRequest]:
-        """Yield requests shard by shard.
-
-        With priors, a shard's most expensive problems come first.
-        """
+        """Yield requests by shard, with priors the most expensive problems first."""
         for index in shards:
             frame, rule = self._read(index), self._rule
             priors = self._priors_of(index)
@@ -303,11 +300,7 @@ class SamplingSession:
 
 
 def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
-    """Return which setting to check if most responses are useless.
-
-    Args:
-        name: the model's in the recipe.
-    """
+    """Return which setting to check if most responses are useless."""
     if policy_kind == "recorded":
         return f"look at `models.{name}.columns`, which name where the file has text and answer"
     if response_kind == CUT_OFF:

@@ -213,7 +213,7 @@ class Results:
         return result
 
     def get(self, stage: Stage) -> StageResult | None:
-        """Return a stage's result, or None so far."""
+        """Return a stage's result, or None."""
         return next((result for result in self.stage_results if result.name == stage.name), None)
 
     def plus(self, *results: StageResult) -> Results:
@@ -232,7 +232,7 @@ class Results:
 
     @property
     def decisions(self) -> tuple[StageResult, ...]:
-        """Return the results of the difficulty stages' decisions."""
+        """Return the difficulty stages' decisions."""
         return self._of(Kind.DECISION)
 
     @property
@@ -259,7 +259,7 @@ class StageRun:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result with the problems; for an addition the last decision."""
+        """Return the result with the problems, for an addition the last decision's."""
         return self.results.decisions[-1] if self.stage.kind is Kind.ADDITION else self.results.problems
 
     def open(
@@ -288,11 +288,7 @@ class StageRun:
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
     def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard], title: str = "") -> StageResult:
-        """Compute a stage with the problems' shards, checking their total.
-
-        Args:
-            title: of the progress bar; by default the stage's.
-        """
+        """Compute a stage with the problems' shards, checking their total."""
         counts = shard_counts(self.problems.folder)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
         return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept, title=title)
@@ -304,7 +300,9 @@ class StageRun:
         rows: int,
         rows_in: int | None = None,
     ) -> StageResult:
-        """Do as `shard_by_shard`, with about ``rows`` problems per call; a killed run loses one group.
+        """Do as `shard_by_shard` for independent shards, with about ``rows`` problems per call.
+
+        A killed run loses one group.
 
         Args:
             rows_in: expected rows, if not all problems.
@@ -340,8 +338,7 @@ class StageRun:
         Args:
             shards: (rows, work) per shard.
             total: rows for the progress bar.
-            rows_in: expected rows, checked at the end.
-            title: by default the stage's.
+            rows_in: expected rows.
         """
         if (result := self.finished(folder)) is not None:
             return result
@@ -366,11 +363,7 @@ class StageRun:
         return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
 
     def remake(self, folder: StageFolder, shards: Iterable[tuple[int, Work]]) -> StageResult:
-        """Rewrite some shards of a finished stage.
-
-        Args:
-            shards: (number, work) of each.
-        """
+        """Rewrite (number, work) shards of a finished stage."""
         count, rows_in = len(list(finished_shards(folder.folder))), self.problems.manifest.kept
         folder.reopen()
         for index, shard in current_runner(self.stage.runs_anywhere).map(shards):

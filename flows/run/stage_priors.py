@@ -1,4 +1,4 @@
-"""Learn a difficulty stage's priors from earlier policies and an anchor, which is sampled first and in full.
+"""Learn a difficulty stage's priors from earlier policies and an anchor, sampled first and in full.
 
 A problem's prior never uses its own attempts.
 """
@@ -43,8 +43,6 @@ class PriorLearner:
     """Learns a stage's priors.
 
     Args:
-        rule: without priors.
-        policy: whose attempts are sampled.
         problems: the stage's ids; ``anchor``: those sampled first.
         counts: others' attempts: problem, policy, correct, judged.
         rates: others' `RATES`.
@@ -63,7 +61,7 @@ class PriorLearner:
 
     @property
     def exact(self) -> StoppingRule:
-        """Return the anchor's rule, which stops when the decision is certain."""
+        """Return the anchor's rule, which stops at a certain decision."""
         return StoppingRule(self.rule.band)
 
     def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
@@ -78,7 +76,7 @@ class PriorLearner:
         return learn_priors(counts, rates, self.policy, self.problems, attempts, self.exact, self.rule.error_rate)
 
     def table(self, learnt: LearntPriors) -> pl.DataFrame:
-        """Return the stage's `PRIOR` rows; the anchor's are empty."""
+        """Return the stage's `PRIOR` rows; the anchor's foresee nothing."""
         of_anchor = exact_priors(self.anchor)
         return pl.concat([of_anchor, learnt.table]) if learnt.hold else of_anchor
 
@@ -110,11 +108,7 @@ def prior_learner(
     doubtful_is_open: bool,
     domains: pl.DataFrame | None = None,
 ) -> PriorLearner | None:
-    """Return a stage's learner; None if unwanted or the anchor would exceed half.
-
-    Args:
-        counts, rates, domains: as in `PriorLearner`.
-    """
+    """Return a stage's learner; None if unwanted or the anchor would exceed half."""
     if not wants_learner(rule):
         return None
     size = max(ceil(ANCHOR_SHARE * len(problems)), ANCHOR_LEAST)

@@ -1,4 +1,4 @@
-"""Run items as Prefect tasks within a flow run, without importing Prefect elsewhere."""
+"""Run items as Prefect tasks within a flow run, else without Prefect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a training stage with either engine, without importing Prefect, so torchrun's processes start quickly."""
+"""Run a training stage with either engine, without importing Prefect, which would slow torchrun's processes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def train_apart(
     They and their servers end with this process.
 
     Args:
-        gpus: usable GPUs; by default all visible ones.
+        gpus: by default all visible ones.
         trainers: how many of them train.
         placement: replaces the two.
 
@@ -152,7 +152,7 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
 
 
 def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
-    """Check the recipe with verl; return its differences from the embedded engine."""
+    """Check the recipe with verl; return verl's differences."""
     import tempfile
 
     from training.engines.verl.differences import refuse_what_differs, replacements
@@ -180,7 +180,7 @@ def _say(line: str) -> None:
 def _recipe_of(
     recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool
 ) -> tuple[TrainRecipe, Path]:
-    """Return the recipe, or the resumed run's, and the base of its paths."""
+    """Return the recipe or resumed run's, and the base of its paths."""
     if resume:
         if out is None:
             raise ConfigError("to resume a run, say which: give its folder")

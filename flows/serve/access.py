@@ -86,7 +86,7 @@ def write_key(folder: Path, key: str) -> Path:
     """Write the page key's file for its owner only.
 
     Raises:
-        StoreError: it cannot be written so.
+        StoreError: this fails.
     """
     path = folder / KEY_FILE
     try:
@@ -151,7 +151,7 @@ class Guard:
             await self._app(request.scope, request.receive if body is None else _replayed(request, body), send)
 
     def _translated(self, path: str, receive: Receive) -> Receive:
-        """Return messages with the service key for the page key, on sockets that only listen."""
+        """Return messages with the page key exchanged, on sockets that only listen."""
 
         async def translated() -> Message:
             message = await receive()
@@ -190,7 +190,7 @@ def _settable(state: object) -> bool:
 
 
 def _refusal(why: str, status: int, headers: Headers) -> Response:
-    """Return a refusal that the page may read under either local name."""
+    """Return a refusal, readable by the page under either local name."""
     origin = headers.get("origin")
     return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
 

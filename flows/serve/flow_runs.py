@@ -1,7 +1,7 @@
 """Name flow runs, hold GPUs, and emit the events that start the next flow.
 
-Invariants: a version is announced once (`goldilocks.curated`), also after a kill. Locks that end with their holder
-limit runs; Prefect's limits do not.
+Invariants: a version is announced once (`goldilocks.curated`), also after a kill. Only locks limit runs, as they end
+with their holder, unlike Prefect's limits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PATIENT = 40
 
 
 def run_name() -> str:
-    """Return the flow run's name: recipe and newest version."""
+    """Return the flow run's name and version."""
     given: dict[str, Any] = flow_run.get_parameters()
     try:
         folder, path = given.get("folder"), given.get("recipe")
@@ -57,7 +57,7 @@ def version_name(name: str, folder: Path) -> str:
 
 @contextmanager
 def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) -> Iterator[Run | None]:
-    """Open a run within the block; a deployment gets None if its folder is in use."""
+    """Open a run within the block; None if a deployment's folder is in use."""
     run = new_run(recipe, overrides or [], out)
     if deployment.id is not None and is_in_use(run.folder):
         yield None
@@ -83,7 +83,7 @@ def is_in_use(folder: Path) -> bool:
 
 
 def gpus(run: Run) -> AbstractContextManager[int]:
-    """Hold a GPU slot of the machine, waiting if needed."""
+    """Hold a GPU slot, waiting if needed."""
     return gpu_slot(run.recipe.schedule.gpus, get_run_logger().info)
 
 
@@ -103,10 +103,10 @@ def announce_version(run: Run, version: Version) -> bool:
 
 
 def announce_exhausted(run: Run, version: int, rows: int | None = None) -> bool:
-    """Emit an event if too few rows are left in the band; return whether it did.
+    """Emit an event if few rows are left in the band; return whether it did.
 
     Args:
-        rows: in the band; by default the version's.
+        rows: by default the version's.
     """
     first = published_rows(run.folder, stored_versions(run.folder)[0].number)
     now = published_rows(run.folder, version) if rows is None else rows

@@ -1,4 +1,4 @@
-"""Share the machine's GPUs by lock files, which are free when their holder ends."""
+"""Share the machine's GPUs by lock files that end with their holder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
 
     Args:
         slots: max runs on GPUs.
-        say: called once with the holders, if it must wait.
+        say: called once with the holders, before waiting.
     """
     folder = slots_folder()
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Find and end all processes of a service by a token in their environment, as children outlive killed ones."""
+"""Find and end a service's processes by a token in their environment, as children outlive a killed parent."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *
     """Wait until the server answers.
 
     Raises:
-        GoldilocksError: it ended, or is silent for `START_S`, with the advice ``ended`` or ``silent``.
+        GoldilocksError: it ended or stays silent, with advice ``ended`` or ``silent``.
     """
     end = time.monotonic() + START_S
     while time.monotonic() < end:
@@ -109,7 +109,7 @@ class ServerWithPage:
     """Prefect's server with the page below `PAGE`, as an ASGI application.
 
     Args:
-        token: required of the page's visitors.
+        token: the page's key.
     """
 
     def __init__(self, server: ASGIApp, folders: Sequence[Path], token: str) -> None:

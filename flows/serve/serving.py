@@ -3,8 +3,8 @@
 PREFECT_API_URL names a server to use instead. A local one stores records as SQLite in PREFECT_HOME, or in
 PREFECT_API_DATABASE_CONNECTION_URL (``postgresql+asyncpg://user:password@host:5432/name``).
 
-Invariants: the service is crash-only; its children end with this process, and a set's next service ends what is left.
-A lock allows one service per set.
+Invariants: the service is crash-only; children end with this process, and a set's next service ends what is left. A
+lock allows one service per set.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ WATCH_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service's recipes, single run folder if given, and port."""
+    """A service's recipes, run folder if given, and port."""
 
     paths: tuple[Path, ...]
     out: Path | None
@@ -114,7 +114,7 @@ def _access_lines(service: Service) -> list[str]:
 
 @contextmanager
 def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
-    """Lock a set's service, end an earlier one's processes, and write the page key."""
+    """Lock a set's service, end an earlier one, and write the page key."""
     mark = folder / "service.json"
     with ExitStack() as stack:
         try:
@@ -167,7 +167,7 @@ def _keep_serving(service: Service) -> None:
 
 
 def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
-    """Run the children until one ends; return whether they served, and why it ended."""
+    """Run the children until one ends; return whether they served, and its end."""
     serves = False
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
@@ -221,7 +221,7 @@ def serving_api(
     """Yield a Prefect API's address, and its server process if local.
 
     Args:
-        keys: required by the local server.
+        keys: of the local server.
         token: of the service.
         folders: run folders on the page, in one folder.
 

@@ -63,11 +63,7 @@ def checkpoint(folder: Path, version: int) -> dict[str, Any]:
 
 
 def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
-    """Return the newest announced version's missing work, unless in progress.
-
-    Args:
-        folder: the set's run folder.
-    """
+    """Return the newest announced version's missing work, unless in progress."""
     version = announced_version(folder)
     if schedule.train is None or version <= _number(folder / FIRST):
         return None
