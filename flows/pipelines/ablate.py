@@ -67,7 +67,7 @@ def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -
     """Train and evaluate an ablation's arms, or resume it, and write the report.
 
     Raises:
-        ConfigError: the file, a recipe or a bench is invalid.
+        ConfigError: the file, a recipe or a bench is invalid; nothing was trained.
         StoreError: the folder holds another ablation.
     """
     ablation = load_settings(Ablation, path, overrides)
@@ -99,7 +99,7 @@ def _benches(ablation: Ablation, folder: Path) -> dict[str, tuple[Bench, Path]]:
 
 
 def _claim(folder: Path, ablation: Ablation) -> None:
-    """Record the ablation, without seeds, which may be added later."""
+    """Record the ablation without seeds, as more may be added."""
     mark = folder / "ablation.toml.json"
     content = json.dumps(ablation.model_dump(mode="json", exclude={"seeds", "description"}), indent=1) + "\n"
     if mark.exists() and mark.read_text(encoding="utf-8") != content:
@@ -108,7 +108,7 @@ def _claim(folder: Path, ablation: Ablation) -> None:
 
 
 def _trained(ablation: Ablation, arm: Arm, seed: int, home: Path, folder: Path) -> Path:
-    """Train an arm with a seed unless finished, and return its run folder."""
+    """Train an unfinished arm with a seed, and return its run folder."""
     out = _run_folder(folder, arm.name, seed)
     if (out / "model" / "DONE.json").exists() and (out / "summary.json").exists():
         return out

@@ -123,7 +123,7 @@ def _claim(place: Path, figures: dict[str, int]) -> None:
 
 
 def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts: int) -> Bench:
-    """Write the problems to ask, and return them as a bench."""
+    """Write the problems to ask as a bench, and return it."""
     tasks = list(islice(load_tasks(recipe.data, Split.TRAIN, home).values(), problems))
     if any(task.request.domain is Domain.CODE for task in tasks):
         raise ConfigError("the run was trained on programs; only sets of math problems are analysed so far")
@@ -155,7 +155,7 @@ def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts
 def _measure(
     recipe: TrainRecipe, directions: Directions, wanted: Sequence[tuple[float, float]], bench: Bench, place: Path
 ) -> list[Point]:
-    """Return reward and length at each point, asking only new points."""
+    """Return reward and length at each point; only new points are asked."""
     log = place / "points.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     points = {(point.first, point.second): point for line in lines for point in (Point(**json.loads(line)),)}
@@ -188,7 +188,7 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
 
 
 def _asking(recipe: TrainRecipe) -> LiveModel:
-    """Return the run's prompt settings for models on the plane, with torch if it used torch."""
+    """Return the run's prompt settings for these models, with torch if it used torch."""
     own = recipe.trained
     shared: dict[str, Any] = {name: getattr(own, name) for name in ("prompt", "thinking", "examples")}
     if isinstance(own, TorchModel):

@@ -223,7 +223,7 @@ def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
-    """Return each k: the bench's, or the smallest number of attempts.
+    """Return each k: the bench's, or the smallest number of attempts above 1.
 
     Raises:
         ConfigError: no problem has that many attempts.

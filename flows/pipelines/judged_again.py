@@ -49,7 +49,7 @@ class JudgedAgain:
 
     Args:
         digests: of new verdicts and decisions.
-        results: of the run's stages, with new decisions and export.
+        results: of stages, with new decisions and export.
         verdicts: number compared, without ``failed`` ones.
         differing: a sentence per changed verdict and decision.
     """
@@ -98,7 +98,7 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
 
 
 def _linked(run: Run, folder: Path) -> Path:
-    """Fill a folder with links to a run's unchanged files, and return it."""
+    """Link a run's unchanged files into a folder, and return it."""
     for entry in run.folder.iterdir():
         if entry.name not in _MADE_ANEW:
             (folder / entry.name).symlink_to(entry)

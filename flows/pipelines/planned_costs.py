@@ -1,4 +1,4 @@
-"""Read a run's plan, and compare it with actual costs."""
+"""Read a run's plan, and compare it with actual attempts."""
 
 from __future__ import annotations
 

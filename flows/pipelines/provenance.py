@@ -75,7 +75,7 @@ def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[Trained
 
 
 def _shared(problems: pl.DataFrame, trained: TrainedSet) -> dict[int, str]:
-    """Return the bench's row numbers that the set contains, with the method."""
+    """Return the bench's rows that the set contains, with the method."""
     known = set(trained.problems["id"])
     hits = {row: "the same text" for row, name in enumerate(problems["id"]) if name in known}
     if trained.drawn or trained.problems.is_empty():

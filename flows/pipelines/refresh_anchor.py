@@ -49,7 +49,7 @@ class AnchorResult:
         return self.forecast.replay.holds
 
     def sides(self, shard: int, problems: pl.Series) -> pl.DataFrame:
-        """Return the probabilities of each side of the band, for a shard's problems."""
+        """Return each side of the band's probability, for a shard's problems."""
         return self.forecast.shared.sides_of(shard, problems)
 
     def priors(self, shard: int, problems: pl.Series) -> pl.DataFrame:

@@ -51,8 +51,8 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
 def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     """Return a checkpoint's folder as a model's table.
 
-    Prompt, tags and examples are those of its `asked.json`, else of a live ``previous`` policy. The engine is vLLM if
-    installed, unless ``previous`` uses torch.
+    Prompt, tags and examples are those of its `asked.json`, else of a live ``previous`` policy, whose decoding is kept.
+    The engine is vLLM if installed, unless ``previous`` uses torch.
     """
     home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
     if home is None:

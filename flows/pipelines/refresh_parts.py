@@ -113,7 +113,7 @@ class RefreshParts:
 
 
 def join_counts(decided: Sequence[pl.DataFrame], further: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return counts of decisions, only the largest per problem and policy, and all further counts.
+    """Return the largest counts of decisions per problem and policy, and all further counts.
 
     Args:
         decided, further: with problem, policy, correct, judged.

@@ -16,7 +16,7 @@ from training.optimisation.distributed import end_process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train as the command line asks, print the model's folder, and return the exit status."""
+    """Train as the command line asks, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m flows.pipelines.train", description="Train by a recipe.")
     parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE.toml")
     parser.add_argument("--out", type=Path, metavar="DIR")

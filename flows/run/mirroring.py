@@ -1,6 +1,6 @@
 """Copy a run's logs and set to its mirror after each stage and publication.
 
-Only a failure of the last copy fails the run.
+Only the last copy's failure fails the run.
 """
 
 from __future__ import annotations
@@ -78,5 +78,5 @@ def _mirror_of(run: Run) -> Mirror | None:
 
 @lru_cache(maxsize=8)
 def _opened(url: str, name: str, _folder: Path) -> Mirror:
-    """Return a run's mirror, opened once."""
+    """Return a run's mirror, cached to remember its copies."""
     return Mirror(url, name)

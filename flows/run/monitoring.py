@@ -1,4 +1,4 @@
-"""Show a run in Weights & Biases, where a resumed run continues its steps."""
+"""Show a run in Weights & Biases; a resumed run continues its steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _shown: ContextVar[_Shown | None] = ContextVar("monitors", default=None)
 
 @contextmanager
 def monitored(run: Run) -> Iterator[None]:
-    """Show the block's run if its recipe asks for it.
+    """Show the block's run if its recipe asks.
 
     Raises:
         ConfigError: a package is not installed.

@@ -129,7 +129,7 @@ _KEPT: ContextVar[OpenModels | None] = ContextVar("kept_models", default=None)
 
 @contextmanager
 def keep_open() -> Iterator[OpenModels]:
-    """Keep models open to the end of the outermost such block."""
+    """Keep models open through the outermost such block."""
     outer = _KEPT.get()
     if outer is not None:
         yield outer
@@ -144,7 +144,7 @@ def keep_open() -> Iterator[OpenModels]:
 
 
 def kept_models() -> OpenModels | None:
-    """Return the current `keep_open` block's models, or None."""
+    """Return the current `keep_open` models, or None."""
     return _KEPT.get()
 
 

@@ -1,7 +1,7 @@
 """Compute a stage's shards on this machine or a Ray cluster.
 
-Invariant: the caller alone writes shards, in order, so files are the same on every runner. Only independent shards
-(`Stage.runs_anywhere`) and slow verdicts are distributed.
+Invariant: the caller alone writes shards, in order, so files are the same on every runner. Only independent shards and
+slow verdicts are distributed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ShardRunner(Protocol):
         ...
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
-        """Yield (number, result) in order; work may be copied and repeated."""
+        """Yield (number, result) in order; work may run repeatedly, as a copy."""
         ...
 
 

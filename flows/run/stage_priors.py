@@ -65,7 +65,7 @@ class PriorLearner:
         return StoppingRule(self.rule.band)
 
     def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
-        """Return all priors outside the anchor, from its attempts."""
+        """Return all priors outside the anchor."""
         attempts = {item.problem: self.outcomes(item.verdicts) for item in sampled}
         own = pl.DataFrame(
             [(name, self.policy, *_counts(rows)) for name, rows in attempts.items()], _RATES, orient="row"

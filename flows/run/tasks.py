@@ -12,7 +12,7 @@ Work = Callable[[], StageResult | None]
 
 
 def in_flow_run() -> bool:
-    """Return whether a Prefect flow run is active."""
+    """Return whether a Prefect flow runs."""
     if "prefect" not in sys.modules:
         return False
     from prefect.context import FlowRunContext
@@ -21,7 +21,7 @@ def in_flow_run() -> bool:
 
 
 def as_task(item: Item, work: Work) -> Work:
-    """Return an item's work, as a task within a flow run."""
+    """Return an item's work, a task in a flow run."""
     if not in_flow_run():
         return work
     from prefect import task

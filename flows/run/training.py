@@ -99,7 +99,7 @@ def placed(
     """Return the embedded engine's placement on these GPUs.
 
     Raises:
-        ConfigError: there is none, or the model's sizes are unreadable.
+        ConfigError: there is none, or model sizes are unreadable.
     """
     from training.engines.placement import model_shape, place_embedded
 
@@ -109,10 +109,10 @@ def placed(
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return warnings about a recipe's collector sizes.
+    """Return warnings about collector sizes.
 
     Raises:
-        ConfigError: it is invalid.
+        ConfigError: the recipe is invalid.
     """
     settings = load_train_recipe(recipe, overrides)
     if settings.engine != "embedded":
@@ -121,7 +121,7 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
-    """Return whether a recipe needs several processes, unless torchrun started them."""
+    """Return whether several processes are needed, and torchrun started none."""
     from curation.policies.vllm.placement import visible_gpus
 
     settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)

@@ -50,7 +50,7 @@ def run_name() -> str:
 
 
 def version_name(name: str, folder: Path) -> str:
-    """Return a set's name and newest version, as in ``my-math v3``."""
+    """Return a set's name and version, as in ``my-math v3``."""
     newest = latest(folder)
     return f"{name} v{newest.number if newest is not None else 0}"
 
@@ -88,7 +88,7 @@ def gpus(run: Run) -> AbstractContextManager[int]:
 
 
 def needs_gpus(run: Run) -> bool:
-    """Return whether a difficulty stage's model runs locally with vLLM."""
+    """Return whether a difficulty stage uses local vLLM."""
     return any(stage_model(run.recipe, part).kind == "vllm" for part in run.parts)
 
 
@@ -130,7 +130,7 @@ def resource(kind: str, name: str) -> dict[str, str]:
 
 
 def _begin_announcing(run: Run) -> None:
-    """Mark versions before the first flow run as announced."""
+    """Mark earlier versions as announced at the first flow run."""
     if not (run.folder / ANNOUNCED).exists():
         newest = latest(run.folder)
         for mark in (FIRST, ANNOUNCED):

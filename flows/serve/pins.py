@@ -32,7 +32,7 @@ CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_
 class Pins:
     """A deployment's allowed parameters.
 
-    ``fixed`` have one value, ``inside`` are None or a path in a folder, and ``version`` must be one of run folder
+    ``fixed`` have one value, ``inside`` are None or a path in a folder, and ``version`` is a version in run folder
     ``version_of``.
     """
 
@@ -113,12 +113,12 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
 
 
 def foreign_code(deployment: DeploymentResponse) -> list[str]:
-    """Return the fields that name code or an environment, empty in registered deployments."""
+    """Return fields that name code or an environment, empty in registered deployments."""
     return [name for name in CODE if getattr(deployment, name, None)]
 
 
 def _changed_code(entrypoint: str) -> str | None:
-    """Return what changed in the API's deployment, or None."""
+    """Return which code fields of the deployment changed, or None."""
     from prefect.client.orchestration import get_client
     from prefect.runtime import deployment as current
 

@@ -1,4 +1,4 @@
-"""Find and end a service's processes by a token in their environment, as children outlive a killed parent."""
+"""Find and end a service's processes by a token in their environment, as children outlive parents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def processes_of(token: str) -> Iterator[int]:
 
 
 def end_processes(token: str) -> int:
-    """Kill a service's other processes, also new ones; return their number."""
+    """Kill a service's other processes; return their number."""
     ended: set[int] = set()
     while alive := [process for process in processes_of(token) if process not in ended]:
         for process in alive:

@@ -60,7 +60,7 @@ def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> in
 
 
 def start_unfinished(client: SyncPrefectClient, served: ServedSet, now: datetime) -> Work | None:
-    """Start a set's missing run, if any, and return it."""
+    """Start and return a set's missing run, if any."""
     work = unfinished(served.folder, served.schedule)
     if work is None:
         return None

@@ -1,6 +1,6 @@
 """Run a local Prefect server that ends with its parent, unless PREFECT_API_URL is set.
 
-Call `quiet` before importing Prefect, which reads its environment then.
+Call `quiet` before importing Prefect.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
 
 
 def _access_lines(service: Service) -> list[str]:
-    """Return the pages' addresses and who may open them."""
+    """Return pages' addresses and who may open them."""
     if os.environ.get("PREFECT_API_URL"):
         return [
             "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect it. "
@@ -114,7 +114,7 @@ def _access_lines(service: Service) -> list[str]:
 
 @contextmanager
 def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
-    """Lock a set's service, end an earlier one, and write the page key."""
+    """Lock a set's service, end an earlier one, and write the key."""
     mark = folder / "service.json"
     with ExitStack() as stack:
         try:
@@ -135,7 +135,7 @@ def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
 
 @contextmanager
 def _ends_on_sigterm() -> Iterator[None]:
-    """End on SIGTERM as on Ctrl-C, through open blocks."""
+    """End on SIGTERM as on Ctrl-C."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -206,7 +206,7 @@ def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[byte
 
 
 def _client_environment(service: Service) -> dict[str, str]:
-    """Return the runner's variables, with a local server's key."""
+    """Return the runner's variables."""
     closed = {**os.environ, "PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
     if os.environ.get("PREFECT_API_URL"):
         return closed

@@ -1,4 +1,4 @@
-"""Find a set's missing training stage or refresh from its folder, as events may be lost."""
+"""Find a set's missing training stage or refresh, as events may be lost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def announced_version(folder: Path) -> int:
 
 
 def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
-    """Return whether enough stages are trained, and this version's was not begun."""
+    """Return whether enough stages are trained, and this version's is not begun."""
     enough = rounds is not None and len(trained_stages(folder)) >= rounds
     return enough and not training_folder(folder, version).exists()
 

@@ -140,7 +140,7 @@ class _Measuring:
             self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
 
     def _work(self, again: int = 0) -> Callable[[int], Shard]:
-        """Return a function that measures a shard; refusals in ``again`` finished ones are not counted twice."""
+        """Return a function that measures a shard; without ``again`` (a number of shards), stored refusals count."""
         job, problems = self._job, self._job.problems
         before = 0 if again else self.folder.note("refused")
         budget = FailureBudget(

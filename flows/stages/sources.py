@@ -122,7 +122,7 @@ def require_source(source: Source, folder: Path) -> None:
 
 
 def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[int, Work]]:
-    """Yield rows and work per shard of a source.
+    """Yield rows and work per shard of a source, with bad rows found before any work.
 
     All shards have the same tables: those of bad rows are written if any source allows some.
     """
