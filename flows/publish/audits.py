@@ -19,7 +19,7 @@ FILE = "audit.json"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A draw: the set's version, strata, and each row's statement and reference."""
+    """A draw: the set's version, strata, and each row's statement and reference as drawn."""
 
     size: int
     version: int | None

@@ -61,7 +61,7 @@ class Restored:
 
 
 def make_public(run: Run, failing: Mapping[str, str]) -> Path:
-    """Write DIR/public anew from DIR/curated and return it.
+    """Write a new DIR/public from DIR/curated and return it.
 
     Args:
         failing: ids of left-out problems, with reasons.

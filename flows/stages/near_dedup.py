@@ -1,4 +1,4 @@
-"""Keep one of nearly identical problems: the first that a person accepted, else the first."""
+"""Keep a single row of near duplicates: the first that a person accepted, else the first."""
 
 from __future__ import annotations
 
