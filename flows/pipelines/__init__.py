@@ -1,1 +1,1 @@
-"""The flows of Prefect, read from top to bottom: curation of math and of code, training, the refresh."""
+"""Pipelines and commands over runs, without their Prefect flows."""

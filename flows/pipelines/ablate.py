@@ -1,8 +1,8 @@
-"""Ablations: every arm is trained for every seed, evaluated on every bench, and compared with the base, resumably.
+"""Train and evaluate the arms of an ablation, and compare them with its base.
 
-DIR/runs/ARM-seed-N        a training run; what is finished is not trained again, what is not goes on
-DIR/evaluations/BENCH/…    its evaluation (`flows.pipelines.evaluate`)
-DIR/ablation.json, report.md, rewritten whenever a model is finished
+- `DIR/runs/ARM-seed-N`: a training run, resumed if unfinished
+- `DIR/evaluations/BENCH/`: its evaluation (`flows.pipelines.evaluate`)
+- `DIR/ablation.json`, `report.md`: rewritten after each model
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AblationReport:
 
 
 def ablation_path(name: str) -> Path:
-    """Return the file of an ablation: a ready one by its name, or a file.
+    """Return an ablation's file, by its name or path.
 
     Raises:
         ConfigError: there is neither.
@@ -64,10 +64,10 @@ def ablation_path(name: str) -> Path:
 
 
 def ablate(path: Path, out: Path | None = None, overrides: Sequence[str] = ()) -> AblationReport:
-    """Train and evaluate all arms of an ablation, or go on with them, and write the report.
+    """Train and evaluate an ablation's arms, or resume it, and write the report.
 
     Raises:
-        ConfigError: the file, a recipe or a bench cannot be meant; nothing was trained.
+        ConfigError: the file, a recipe or a bench is invalid; nothing was trained.
         StoreError: the folder holds another ablation.
     """
     ablation = load_settings(Ablation, path, overrides)
@@ -99,7 +99,7 @@ def _benches(ablation: Ablation, folder: Path) -> dict[str, tuple[Bench, Path]]:
 
 
 def _claim(folder: Path, ablation: Ablation) -> None:
-    """Write what is ablated, but for seeds: more of them may be added later."""
+    """Record the ablation without seeds, as more may be added."""
     mark = folder / "ablation.toml.json"
     content = json.dumps(ablation.model_dump(mode="json", exclude={"seeds", "description"}), indent=1) + "\n"
     if mark.exists() and mark.read_text(encoding="utf-8") != content:
@@ -108,7 +108,7 @@ def _claim(folder: Path, ablation: Ablation) -> None:
 
 
 def _trained(ablation: Ablation, arm: Arm, seed: int, home: Path, folder: Path) -> Path:
-    """Train one arm of one seed, or finish it, and return its run folder."""
+    """Train an unfinished arm with a seed, and return its run folder."""
     out = _run_folder(folder, arm.name, seed)
     if (out / "model" / "DONE.json").exists() and (out / "summary.json").exists():
         return out
@@ -127,7 +127,7 @@ def _run_folder(folder: Path, arm: str, seed: int) -> Path:
 
 
 def _rates(ablation: Ablation, bench: Bench, home: Path, run: Path, folder: Path) -> dict[str, float]:
-    """Evaluate a trained model on a bench; return the pass rate of each problem that was judged."""
+    """Evaluate a trained model on a bench; return pass rates by problem."""
     policy = parse_model(checkpoint_table(run / "model", _asking(ablation, bench)), f"the model of {run}")
     place = folder / "evaluations" / bench.name / run.name
     evaluate(bench, policy, place, home, run)
@@ -144,7 +144,7 @@ def _asking(ablation: Ablation, bench: Bench) -> LiveModel | None:
 
 
 def _measured(run: Path, rates: Mapping[str, Mapping[str, float]], before: float) -> TrainedArm:
-    """Return an arm's rates and costs; ``before`` are the tokens that the run sampled from which it starts."""
+    """Return an arm's rates and costs; ``before``: tokens sampled by its starting run."""
     rows = read_metrics(run)
     tokens = sum(row.get("sampled/attempts", 0.0) * row.get("length/sampled_mean", 0.0) for row in rows)
     groups = sum(row.get("sampled/groups", 0.0) for row in rows)

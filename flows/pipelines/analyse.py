@@ -1,9 +1,9 @@
-"""Analysis of a training run: its weights' way on the plane of their two principal directions, point by point.
+"""Analyse a training run on the plane of its weights' two principal directions, in RUN/analysis.
 
-RUN/analysis/problems.jsonl    the problems that every point is asked
-RUN/analysis/points.jsonl      a line a point: what is there is not asked again
-RUN/analysis/analysis.json     directions, points, the regression
-RUN/analysis/plots/            reward.png, length.png, reward_by_length.png
+- `problems.jsonl`: the problems asked at every point
+- `points.jsonl`: a line per finished point
+- `analysis.json`: directions, points, the regression
+- `plots/`: reward.png, length.png, reward_by_length.png
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLACE = "analysis"
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A finished analysis. ``fit`` is None where lengths do not differ."""
+    """A finished analysis; ``fit`` is None if all lengths are equal."""
 
     folder: Path
     directions: Directions
@@ -74,11 +74,12 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
 
     Args:
         size: points along each direction.
-        problems, attempts: number of the run's first problems asked at every point, and attempts at each.
+        problems, attempts: number of problems asked at each point, and of attempts at each.
 
     Raises:
-        StoreError: the run kept no trajectory, or is not finished.
-        ConfigError: its problems are programs, or it was analysed with other figures.
+        StoreError: the folder holds no training run.
+        ConfigError: the run is unfinished, kept no trajectory or trained on programs,
+            or was analysed with other figures.
     """
     require_extra("plots", "`goldilocks ablate --analyse`")
     from training.evaluation.directions import principal_directions  # needs torch
@@ -101,7 +102,7 @@ def analyse(run: Path, size: int = 9, problems: int = 512, attempts: int = 16) -
 
 
 def _states(recipe: TrainRecipe, home: Path, run: Path) -> list[Path]:
-    """Return the folders of the weights' states: the model at the start, those kept on the way, and the trained one."""
+    """Return the folders of the initial, kept and trained weights, in order."""
     kept = sorted(path for path in (run / "trajectory").glob("v*") if (path / "DONE.json").exists())
     if not (run / "model" / "DONE.json").exists() or not kept:
         raise ConfigError(
@@ -122,7 +123,7 @@ def _claim(place: Path, figures: dict[str, int]) -> None:
 
 
 def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts: int) -> Bench:
-    """Write the problems that every point is asked, and return them as a bench."""
+    """Write the problems to ask as a bench, and return it."""
     tasks = list(islice(load_tasks(recipe.data, Split.TRAIN, home).values(), problems))
     if any(task.request.domain is Domain.CODE for task in tasks):
         raise ConfigError("the run was trained on programs; only sets of math problems are analysed so far")
@@ -154,7 +155,7 @@ def _bench(recipe: TrainRecipe, home: Path, place: Path, problems: int, attempts
 def _measure(
     recipe: TrainRecipe, directions: Directions, wanted: Sequence[tuple[float, float]], bench: Bench, place: Path
 ) -> list[Point]:
-    """Return reward and length at each point, those of earlier commands too."""
+    """Return reward and length at each point; only new points are asked."""
     log = place / "points.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     points = {(point.first, point.second): point for line in lines for point in (Point(**json.loads(line)),)}
@@ -169,7 +170,7 @@ def _measure(
 
 
 def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], bench: Bench, place: Path) -> Point:
-    """Write the model of a point, ask it, and remove it."""
+    """Write a point's model, evaluate it, and remove it."""
     from training.evaluation.directions import write_point  # needs torch
 
     work = place / "point"
@@ -187,7 +188,7 @@ def _ask(recipe: TrainRecipe, directions: Directions, at: tuple[float, float], b
 
 
 def _asking(recipe: TrainRecipe) -> LiveModel:
-    """Return how the run's generator asked, for the models on the plane: with torch where it did so too."""
+    """Return the run's prompt settings for these models, with torch if it used torch."""
     own = recipe.trained
     shared: dict[str, Any] = {name: getattr(own, name) for name in ("prompt", "thinking", "examples")}
     if isinstance(own, TorchModel):

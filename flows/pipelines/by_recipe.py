@@ -19,7 +19,7 @@ PIPELINES = {pipeline.name: pipeline for pipeline in (CURATE_MATH, CURATE_CODE)}
 
 
 def pipeline_of(recipe: Recipe) -> Pipeline:
-    """Return the pipeline of a recipe; further questions about rows come after that about overlaps."""
+    """Return a recipe's pipeline, with its own questions added."""
     pipeline = PIPELINES[recipe.flow]
     questions, place = row_questions(recipe), pipeline.items.index(OVERLAPS) + 1
     if taken := {stage.name for stage in questions} & {item.name for item in pipeline.items}:
@@ -29,7 +29,7 @@ def pipeline_of(recipe: Recipe) -> Pipeline:
 
 
 def check_inputs(run: Run) -> None:
-    """Refuse inputs that can be seen to be wrong before anything runs."""
+    """Refuse invalid inputs and models before a run."""
     pipeline = pipeline_of(run.recipe)
     for name in run.recipe.questions:
         if run.recipe.asks(name) and all(stage.asks != f"questions.{name}.model" for stage in pipeline.stages):

@@ -1,6 +1,6 @@
-"""The code pipeline: raw rows or problem packages to a curated set.
+"""The code pipeline, from raw rows or packages to a curated set.
 
-Stage 2 re-grades the entire original set, not the survivors of stage 1.
+Stage 2 judges all problems again, not only stage 1's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The math pipeline: raw rows to a curated set.
+"""The math pipeline, from raw rows to a curated set.
 
-Stage 2 re-grades the entire original set, not the survivors of stage 1.
+Stage 2 judges all problems again, not only stage 1's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Curation without Prefect: what `goldilocks run` calls, and of what the flows in `flows.curate_math` are made."""
+"""Curate without Prefect, for commands and flows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from flows.run.stage import Results
 
 
 def curate(recipe: Path, out: Path | None = None, overrides: Sequence[str] = ()) -> Path:
-    """Run a recipe's pipeline and return the folder of the published set.
+    """Run a recipe's pipeline and return the published set's folder.
 
     Args:
-        recipe: the recipe's TOML file.
-        out: the run folder, runs/NAME by default; what is finished there is not done again.
-        overrides: settings changed, as ``key=value``.
+        recipe: a TOML file.
+        out: the run folder, by default runs/NAME.
+        overrides: changed settings, as ``key=value``.
     """
     with open_curation(new_run(recipe, overrides, out)) as run:
         return publish_set(run, run_stages(run))
@@ -32,11 +32,11 @@ def curate(recipe: Path, out: Path | None = None, overrides: Sequence[str] = ())
 
 @contextmanager
 def open_curation(run: Run) -> Iterator[Run]:
-    """Check the inputs of a run and hold its folder, its runner and its mirror for the length of the block.
+    """Check a run's inputs and hold its folder, runner and mirror within the block.
 
     Raises:
-        ConfigError, SourceError: an input is seen to be wrong.
-        StoreError: the folder belongs to another recipe, or another process holds it.
+        ConfigError, SourceError: an input is invalid.
+        StoreError: the folder is another recipe's, or in use.
     """
     run.check_owner()
     check_inputs(run)
@@ -48,12 +48,12 @@ def open_curation(run: Run) -> Iterator[Run]:
 
 
 def run_stages(run: Run) -> Results:
-    """Run the stages of the recipe's pipeline in order; each is a task inside a Prefect flow run."""
+    """Run the recipe's pipeline; within a Prefect flow run, each stage is a task."""
     return run_pipeline(run, pipeline_of(run.recipe).items)
 
 
 def publish_set(run: Run, results: Results) -> Path:
-    """Publish the set, show a new one in Prefect's page if this is a flow run, and return its folder."""
+    """Publish the set, show a changed one in Prefect, and return its folder."""
     before = published_mark(run)
     curated = publish(run, results)
     if published_mark(run) != before:

@@ -1,10 +1,8 @@
-"""Evaluation: a bench asked of a policy, by the stages, the sampler, the attempt store and the verifier of a run.
+"""Evaluate a policy on a bench with a run's stages; resumable. In DIR/evaluation:
 
-What is sampled is kept; a killed evaluation goes on, and one that is finished samples and judges nothing again.
-
-    DIR/evaluation/problems.parquet   a row a problem (`training.evaluation.scores.SCORES`)
-    DIR/evaluation/evaluation.json    the figures
-    DIR/evaluation/report.html        the page
+- `problems.parquet`: a row per problem (`training.evaluation.scores.SCORES`)
+- `evaluation.json`: the figures
+- `report.html`: the page
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ COLUMNS = ("problem", "index", "text", "finish", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """A finished evaluation, and its differences to another one."""
+    """A finished evaluation, maybe compared with another."""
 
     folder: Path
     heading: Heading
@@ -72,7 +70,7 @@ class Evaluated:
 
 
 def default_folder(bench: Bench, policy: ModelSettings) -> Path:
-    """Return the folder of an evaluation where none is given."""
+    """Return an evaluation's folder if none is given."""
     name = policy_name(policy)
     parts = [part for part in re.split(r"[^A-Za-z0-9.-]+", name) if part not in ("", "model", "runs", "hf")]
     return Path("runs") / f"evaluate-{bench.name}-{'-'.join(parts[-3:])}"
@@ -89,16 +87,16 @@ def evaluate(
     trained_on: Sequence[Path] = (),
     own_problems: bool = False,
 ) -> Evaluated:
-    """Evaluate a policy on a bench, or resume, and write the figures and the page.
+    """Evaluate a policy on a bench, or resume; write the figures and the page.
 
     Args:
-        bench_folder, policy_folder: what paths in their settings are relative to.
-        against: the folder of another evaluation, to compare with problem by problem.
+        bench_folder, policy_folder: bases of relative paths.
+        against: folder of another evaluation to compare with.
         trained_on: further sets that the policy was trained on.
-        own_problems: whether the bench may hold problems that the policy was trained on.
+        own_problems: the policy may know the bench.
 
     Raises:
-        ConfigError: the policy was trained on the bench, or k is more than its attempts.
+        ConfigError: the policy was trained on the bench, or k exceeds its attempts.
         SourceError: the bench's rows cannot be read.
     """
     run = bench_run(bench, _at_home(policy, policy_folder), folder.absolute(), bench_folder)
@@ -117,7 +115,7 @@ def evaluate(
 
 
 def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.DataFrame) -> tuple[str, ...]:
-    """Return a line on recorded attempts that are of no problem of the bench, if there are any.
+    """Return a line on recorded attempts outside the bench, if any.
 
     Raises:
         ConfigError: all of them are.
@@ -139,7 +137,7 @@ def _unused(policy: ModelSettings, folder: Path, bench: Bench, problems: pl.Data
 
 
 def _at_home(policy: ModelSettings, folder: Path) -> ModelSettings:
-    """Return a policy whose paths are absolute, for those of the run are relative to the bench's folder."""
+    """Return a policy with absolute paths, as the run's are the bench's."""
     if isinstance(policy, RecordedModel):
         return policy.model_copy(update={"path": str((folder / Path(policy.path).expanduser()).absolute())})
     local = folder / Path(policy.model).expanduser()
@@ -167,7 +165,7 @@ def _problems(results: Results) -> pl.DataFrame:
 
 
 def _as_published(problems: pl.DataFrame) -> pl.DataFrame:
-    """Return the problems as the bench publishes them, without what was added to ask them."""
+    """Return problems with the bench's own ids and statements."""
     return problems.with_columns(
         pl.col("group").alias("id"), pl.coalesce("raw_statement", "statement").alias("statement")
     )
@@ -176,7 +174,7 @@ def _as_published(problems: pl.DataFrame) -> pl.DataFrame:
 def _write(
     run: BenchRun, results: Results, problems: pl.DataFrame, against: Path | None, unused: Sequence[str]
 ) -> Evaluated:
-    """Write the figures and the page of finished attempts."""
+    """Write the figures and the page."""
     bench, policy = run.bench, stage_model(run.recipe, PART)
     judged = results[attempts_of(PART)]
     store = attempt_store(run, judged)
@@ -225,10 +223,10 @@ def _pairs(frame: pl.DataFrame, bench: Bench) -> dict[str, str]:
 
 
 def _sizes(bench: Bench, scores: pl.DataFrame) -> list[int]:
-    """Return the k of the figures: the bench's, or as many attempts as every problem has.
+    """Return each k: the bench's, or the smallest number of attempts above 1.
 
     Raises:
-        ConfigError: the bench names a k that no problem has attempts for.
+        ConfigError: no problem has that many attempts.
     """
     fewest, most = int((scores["attempts"] + scores["failed"]).min() or 0), int(scores["attempts"].max() or 0)  # type: ignore[arg-type]
     if not bench.k:
@@ -257,7 +255,7 @@ def _about(run: BenchRun, results: Results) -> list[str]:
 
 
 def _left_out(results: Results) -> list[str]:
-    """Return a line for each stage that left out rows of the bench."""
+    """Return a line for each stage that dropped rows."""
     reasons = [result.manifest.reasons.items() for result in results.filters[1:] if result.manifest.reasons]
     return [
         "left out of the bench: " + ", ".join(f"{count:,} {reason}" for reason, count in found) for found in reasons
@@ -265,10 +263,10 @@ def _left_out(results: Results) -> list[str]:
 
 
 def _compared(heading: Heading, scores: pl.DataFrame, sizes: Sequence[int], against: Path) -> Comparison:
-    """Compare with another evaluation of the bench, problem by problem; mark it if that had another prompt.
+    """Compare with another evaluation; a remark mentions another prompt.
 
     Raises:
-        StoreError: the folder holds none, or that of another bench.
+        StoreError: there is none, or no problem is shared.
     """
     place = against / FOLDER
     try:

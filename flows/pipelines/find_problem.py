@@ -1,4 +1,4 @@
-"""Find a problem of a run by the beginning of its id."""
+"""Find a run's problem by the beginning of its id."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flows.run.stage import Kind, Stage
 
 
 def filters_of(run: Run) -> list[Stage]:
-    """Return the filter stages of a run, the sources first."""
+    """Return a run's filter stages, the sources first."""
     return [stage for stage in pipeline_of(run.recipe).stages_of(run) if stage.kind is Kind.FILTER]
 
 
@@ -21,11 +21,10 @@ def _additions(run: Run) -> list[Stage]:
 
 
 def find_id(run: Run, beginning: str) -> str:
-    """Return the one id of the run that begins so; a problem that is attempted under other ids, or translated, is found
-    by these too.
+    """Return the run's one id with this beginning; variants' and translations' ids find the original.
 
     Raises:
-        StoreError: none does, or several do.
+        StoreError: no id matches, or several do.
     """
     filters = filters_of(run)
     ids = _matching(run, filters[0], beginning, "id")
@@ -42,13 +41,13 @@ def find_id(run: Run, beginning: str) -> str:
 
 
 def attempt_ids_of(run: Run, name: str) -> list[str]:
-    """Return the ids under which a problem is attempted: those of its rows after the last filter, else its own."""
+    """Return the ids of a problem's variants after the last filter, else its own."""
     ids = rows_of(filters_of(run)[-1].folder_in(run), "kept", name, "group")
     return ids["id"].to_list() if ids.height else [name]
 
 
 def _matching(run: Run, stage: Stage, beginning: str, column: str) -> set[str]:
-    """Return the distinct values of a column, over the rows that a stage keeps and whose id begins so."""
+    """Return a column's values in a stage's kept rows whose id begins so."""
     values: set[str] = set()
     for file in sorted((stage.folder_in(run) / "kept").glob("*.parquet")):
         rows = pl.scan_parquet(file, glob=False).filter(pl.col("id").str.starts_with(beginning)).select(column)

@@ -1,6 +1,6 @@
-"""Judge a run's stored attempts again and compare verdicts, labels, decisions and the set.
+"""Judge a run's stored attempts again and compare the results.
 
-Invariants: nothing is written in the run's folder, and no model is asked. Failed verdicts are counted, not compared.
+Invariants: nothing is written in the run's folder, and no model is asked. Failed verdicts are only counted.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _ONE = ["problem", "index"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedAgain:
-    """What came of it.
+    """The results of judging again.
 
     Args:
-        digests: of verdicts and decisions as they come out.
-        results: of the run's stages, with decisions and export as they come out.
-        verdicts: how many were compared; ``failed`` of the others the verifier failed.
-        differing: a sentence for each verdict and decision that is stored otherwise.
+        digests: of new verdicts and decisions.
+        results: of stages, with new decisions and export.
+        verdicts: number compared, without ``failed`` ones.
+        differing: a sentence per changed verdict and decision.
     """
 
     digests: Digests
@@ -64,10 +64,10 @@ class JudgedAgain:
 
 @contextmanager
 def judged_again(run: Run, filters: Results, verifier: str, version: Version) -> Iterator[JudgedAgain]:
-    """Judge and decide again; the results are in a temporary folder until the block ends.
+    """Judge and decide again, in a temporary folder during the block.
 
     Args:
-        verifier: of the stored verdicts, which must be today's.
+        verifier: the stored verdicts' version, which must be current.
     """
     votes = [stage for part in run.parts if (stage := doubtful_verdicts_of(part)).enabled(run)]
     stored = read_results(run, [*(attempts_of(part) for part in run.parts), *votes], verifier)
@@ -98,7 +98,7 @@ def judged_again(run: Run, filters: Results, verifier: str, version: Version) ->
 
 
 def _linked(run: Run, folder: Path) -> Path:
-    """Fill a folder with links to all of a run's that is not made anew, and return it."""
+    """Link a run's unchanged files into a folder, and return it."""
     for entry in run.folder.iterdir():
         if entry.name not in _MADE_ANEW:
             (folder / entry.name).symlink_to(entry)
@@ -112,9 +112,9 @@ def _linked(run: Run, folder: Path) -> Path:
 def _verdicts_again(
     run: Run, filters: Results, stored: StageResult, place: Path
 ) -> Iterator[tuple[list[str], int, int]]:
-    """Write new verdicts as a stage's table, by shard.
+    """Write new verdicts as a stage's table.
 
-    Yields per shard the differing verdicts as sentences, the number of verdicts, and how many the verifier failed.
+    Yields per shard the changes as sentences, the number of comparable verdicts, and of failed ones.
     """
     store, problems = attempt_store(run, stored), filters.problems.folder
     with open_judge(run) as judge:
@@ -131,9 +131,9 @@ def _verdicts_again(
 
 
 def _differing_verdicts(before: pl.DataFrame, after: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
-    """Return a sentence for each verdict that differs, and problem and index of those that cannot be compared.
+    """Return a sentence per changed verdict, and the (problem, index) of incomparable ones.
 
-    Where the verifier failed on an attempt, the numbers of its problem's classes of answers show nothing.
+    A failed verdict excludes its problem, as answer classes are numbered otherwise.
     """
     both = before.join(after, on=_ONE, how="left", suffix="_now", maintain_order="left")
     failing = pl.concat([before.filter(has_failed()), after.filter(has_failed())])
@@ -155,7 +155,7 @@ def _verdict(row: dict[str, object], side: str) -> str:
 
 
 def _differing_decisions(stored: pl.LazyFrame, table: pl.LazyFrame) -> Iterator[str]:
-    """Yield a sentence for each problem that is decided on otherwise than in the version, sorted by problem."""
+    """Yield a sentence for each changed decision, sorted by problem."""
     columns = ("keep", "reason", "judged", "correct", "pass_rate", "policy", "published")
     for was, now in in_order(*(side.select("problem", *columns) for side in (stored, table))):
         both = was.join(now, on="problem", how="full", coalesce=True, suffix="_now").sort("problem")

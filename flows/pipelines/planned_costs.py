@@ -1,4 +1,4 @@
-"""The plan in a run folder, and what its stages took."""
+"""Read a run's plan, and compare it with actual attempts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLAN = "plan.json"
 
 
 def stored_plan(run: Run) -> dict[str, StagePlan]:
-    """Return the plan in a run folder, by stage; empty if there is none."""
+    """Return a run's plan by stage, if any."""
     path = run.folder / PLAN
     if not path.exists():
         return {}
@@ -26,7 +26,7 @@ def stored_plan(run: Run) -> dict[str, StagePlan]:
 
 
 def compare_with_plan(run: Run, verifier: str) -> list[str]:
-    """Return one line per planned stage that has run: the planned attempts, and those that count."""
+    """Return planned and actual attempts of each planned stage that has run."""
     lines = []
     for part, plan in stored_plan(run).items():
         manifest = read_manifest(attempts_of(part).folder_in(run, verifier))

@@ -1,7 +1,6 @@
-"""Measure how many planted defects a run's filters, tests and rule of labels find.
+"""Measure how many planted defects a run's filters, tests and label rule find, without asking models.
 
-Stages that ask a model are left out. Invariants: nothing is written in the run's folder; the same run gives the same
-figures.
+Invariants: nothing is written in the run's folder; the same run gives the same figures.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def planted_figures(run: Run, results: Results) -> list[Figure]:
 
 
 def without_models(recipe: Recipe) -> Recipe:
-    """Return the recipe with the filters that need no server: vectors of servers are left out, too."""
+    """Return the recipe without filters and overlap methods that need a model."""
     code = recipe.code.model_copy(update={"make_tests": False})
     overlap = recipe.decontamination
     if overlap.embedder is not None:
@@ -72,7 +71,7 @@ def without_models(recipe: Recipe) -> Recipe:
 
 
 def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
-    """Yield what the filters make of spoilt rows, kind by kind."""
+    """Yield how many defective rows the filters drop, by kind."""
     statements = benchmark_statements(run) if DECONTAMINATION.enabled(run) else []
     sample = plant_rows(_passed_rows(results), statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
     tables = {} if math else _copied_tables(results, sample)
@@ -95,9 +94,9 @@ def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
 
 
 def _passed_rows(results: Results) -> pl.DataFrame:
-    """Return up to `SAMPLE` of the sources' rows that passed all filters; of programs before their language variants.
+    """Return up to `SAMPLE` rows that passed all filters, before language variants.
 
-    Ids are digests, so the first of them in order are a random sample.
+    Ids are digests, so the first in order are random.
     """
     folder = [result for result in results.filters if result.name != LANGUAGE_VARIANTS.name][-1].folder
     first = pl.Series("id", [], pl.String)
@@ -107,7 +106,7 @@ def _passed_rows(results: Results) -> pl.DataFrame:
 
 
 def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFrame]:
-    """Return tests, solutions and limits of all rows of a sample; a planted copy has those of its original."""
+    """Return a sample's tests, solutions and limits, with the original's for planted copies."""
     names = pl.DataFrame(
         [*((name, name) for name in sample.rows["id"].unique()), *sample.copies.items()],
         schema={"id": pl.String, "problem": pl.String},
@@ -126,11 +125,11 @@ def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFr
 def _filtered(
     run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame], before: str = ""
 ) -> Iterator[list[StageResult]]:
-    """Run the filters of a run's pipeline over other rows, in a temporary folder, until the block ends.
+    """Run the pipeline's filters over other rows, in a temporary folder during the block.
 
     Args:
-        tables: what the sources' stage has next to its rows.
-        before: the stage at which it ends; the first difficulty stage if missing.
+        tables: further tables of the sources.
+        before: the first stage not run; by default the first difficulty stage.
     """
 
     def read(job: StageRun) -> StageResult:
@@ -190,7 +189,7 @@ def _test_figures(run: Run, results: Results) -> Iterator[Figure]:
 
 
 def _label_figure(run: Run, results: Results) -> Figure:
-    """Return how many wrong references the run's rule of labels finds that are planted in its votes."""
+    """Return how many planted wrong references the run's label rule finds."""
     name, title = "planted.wrong_reference", "Wrong references"
     found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
     if found is None:

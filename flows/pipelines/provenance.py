@@ -1,6 +1,6 @@
 """Check whether a policy was trained on a bench, by problem ids and overlapping texts.
 
-Training data is found through the model's folder, including that of the models it began from.
+A model's folder leads to its training data, and to that of earlier models.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BATCH = 5_000
 
 @dataclass(frozen=True, slots=True)
 class TrainedSet:
-    """Problems that a policy was trained on, and how they were found; ``drawn`` ones share their wordings."""
+    """Problems that a policy was trained on; ``drawn`` ones are compared by id only."""
 
     name: str
     problems: pl.DataFrame  # id, statement
@@ -40,11 +40,10 @@ class TrainedSet:
 
 
 def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ()) -> list[TrainedSet]:
-    """Return the sets that a policy was trained on, as far as its folder names them, and those that the user names.
+    """Return the sets a policy was trained on, as its folder and the user name them.
 
     Args:
-        folder: what the policy's model is relative to.
-        more: folders of curated sets, of runs that made one, or of training runs.
+        more: folders of curated sets or runs.
     """
     sets = [found for path in more for found in _named(path)]
     if isinstance(policy, LiveModel) and policy.loads_folder and policy.model != EMBEDDED:
@@ -55,13 +54,13 @@ def trained_sets(policy: ModelSettings, folder: Path, more: Sequence[Path] = ())
 
 
 def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[TrainedSet]) -> None:
-    """Refuse a bench of which a set holds problems.
+    """Refuse a bench that shares problems with a set.
 
     Args:
-        problems: `PROBLEM` rows of the bench.
+        problems: the bench's `PROBLEM` rows.
 
     Raises:
-        ConfigError: which problems, and in which set.
+        ConfigError: problems are shared.
     """
     for trained in sets:
         hits = _shared(problems, trained)
@@ -76,7 +75,7 @@ def refuse_trained_on(bench: str, problems: pl.DataFrame, sets: Sequence[Trained
 
 
 def _shared(problems: pl.DataFrame, trained: TrainedSet) -> dict[int, str]:
-    """Return the rows of the bench that the set holds, with how."""
+    """Return the bench's rows that the set contains, with the method."""
     known = set(trained.problems["id"])
     hits = {row: "the same text" for row, name in enumerate(problems["id"]) if name in known}
     if trained.drawn or trained.problems.is_empty():
@@ -104,7 +103,7 @@ def _named(path: Path) -> Iterator[TrainedSet]:
 
 
 def _of_model(model: Path) -> Iterator[TrainedSet]:
-    """Yield the sets of the training run whose folder holds a model, and of the runs before it."""
+    """Yield the training sets of a model's run and of earlier ones."""
     for folder in (model, *model.parents[:PARENTS]):
         mark = folder / "run.json"
         if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")).get("kind") == "training":

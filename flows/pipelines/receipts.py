@@ -1,7 +1,6 @@
-"""`goldilocks verify receipt` and `goldilocks publish DIR --receipt`.
+"""Verify a set's receipt (`goldilocks verify receipt`), or measure it (`goldilocks publish DIR --receipt`).
 
-The first computes again every figure that needs no GPU and names what differs or could not be computed. The second
-plants defects and takes an ablation's figures, which must have trained on this set.
+Verification recomputes each figure that needs no GPU.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from flows.stages.judging import verifier_version
 
 @dataclass(slots=True)
 class Verification:
-    """What a receipt was held against.
+    """The result of verifying a receipt.
 
     Args:
-        differing: a sentence for each thing that differs.
-        checked: what was computed again, in words.
-        unchecked: what could not be, each with why.
+        differing: a sentence per difference.
+        checked: what was recomputed, in words.
+        unchecked: what was not, with reasons.
     """
 
     folder: Path
@@ -63,7 +62,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRun:
-    """A finished run: its newest version, and the results of its filters, decisions and export."""
+    """A finished run's newest version, with its results."""
 
     run: Run
     version: Version
@@ -72,7 +71,7 @@ class PublishedRun:
 
 
 def read_published(folder: Path) -> PublishedRun:
-    """Read a finished run from disk.
+    """Read a finished run.
 
     Raises:
         StoreError: it has no published set.
@@ -88,14 +87,14 @@ def read_published(folder: Path) -> PublishedRun:
 
 
 def verify_receipt(place: Path, *, quick: bool) -> Verification:
-    """Compute the figures of a set's receipt again.
+    """Recompute the figures of a set's receipt.
 
     Args:
-        place: folder of a run, or of a set; next to `run.json` the run's folder is used too.
+        place: folder of a set or its run.
         quick: plant no defects again.
 
     Raises:
-        SourceError: there is no receipt, or it cannot be read.
+        SourceError: the receipt is missing or unreadable.
     """
     folder = published_folder(place)
     stated, digest = receipts.read_receipt(folder)
@@ -117,7 +116,7 @@ def verify_receipt(place: Path, *, quick: bool) -> Verification:
 
 
 def _check_itself(stated: Receipt, digest: str, folder: Path, found: Verification) -> None:
-    """Hold the receipt against its own digest, and its page against the figures."""
+    """Compare the receipt with its own digest and its page."""
     if stated.digest != digest:
         found.differing.append(f"{receipts.FILE}: its content does not have the digest that it states; it was edited.")
     try:
@@ -143,7 +142,7 @@ def _file_sentences(stated: Receipt, files: dict[str, str]) -> Iterator[str]:
 
 
 def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
-    """Hold files, columns, rows and licences against the receipt."""
+    """Compare the receipt with files, columns, rows and licences."""
     found.differing += _file_sentences(stated, dict(own.files))
     if own.rows != stated.rows:
         found.differing.append(f"data/: {stated.rows:,} problems are stated, {own.rows:,} are there.")
@@ -157,7 +156,7 @@ def _check_contents(stated: Receipt, own: Receipt, found: Verification) -> None:
 
 
 def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
-    """Hold what else the set alone allows against the receipt, and name what it does not."""
+    """Check figures that need no run; list others."""
     rules = [figure for figure in stated.figures if figure.section == "precision"]
     if stated.goldilocks == package_version("goldilocks-rl"):
         computed = replace(own, figures=tuple(precision_figures()))
@@ -175,7 +174,7 @@ def _check_alone(stated: Receipt, own: Receipt, found: Verification) -> None:
 
 
 def _check_run(stated: Receipt, published: PublishedRun, folder: Path, found: Verification, *, quick: bool) -> None:
-    """Hold all that the run's folder allows against the receipt."""
+    """Check all that the run's folder allows."""
     run, version, verifier = published.run, published.version, published.verifier
     today = verifier_version(run)
     mark = published_mark(run)
@@ -233,7 +232,7 @@ def _compare(
 
 
 def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
-    """Yield a sentence for each problem of the set that is not as the run exports it."""
+    """Yield each difference of the set from the run's export."""
     files = sorted((folder / "data").glob("train-*.parquet"))
     rows, wanted = pl.scan_parquet(files, glob=False), scan_table(exported, "kept")
     if not wanted.collect_schema().names():
@@ -257,7 +256,7 @@ def _differing_rows(folder: Path, exported: Path) -> Iterator[str]:
 
 
 def _same_rows(rows: pl.LazyFrame, exported: Path) -> bool:
-    """Return whether a set's rows are those of the shards of the export, in their order."""
+    """Return whether a set's rows equal the export's, in order."""
     counts, start = shard_counts(exported), 0
     if rows.select(pl.len()).collect().item() != sum(counts):
         return False
@@ -273,11 +272,11 @@ def _short(value: object) -> str:
 
 
 def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
-    """Plant defects where none were planted yet, take an ablation's figures, and return the receipt as written.
+    """Plant defects if needed, take an ablation's figures, and return the written receipt.
 
     Raises:
-        StoreError: there is no published set, or it is not as it was published.
-        ConfigError: the ablation did not train on this set.
+        StoreError: no set is published, or it has changed.
+        ConfigError: the ablation is not of this set.
     """
     with lock_folder(folder.absolute()):
         published = read_published(folder)
@@ -298,10 +297,10 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
 
 
 def ablation_figures(folder: Path, published: PublishedRun) -> list[Figure]:
-    """Return how a model trained on the set differs from one trained on other rows, bench by bench.
+    """Return how training on the set differs from training on other rows, by bench.
 
     Args:
-        folder: of a finished `goldilocks ablate` whose arm `curated` was trained on the set; `random` is its base.
+        folder: of a finished ablation with arms `curated`, trained on the set, and `random`, its base.
     """
     rows = {(row["bench"], row["arm"]): row for row in _read(folder)["results"]}
     curated, trained = (published.run.folder / "curated").resolve(), set[Path]()

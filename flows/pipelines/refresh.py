@@ -1,7 +1,6 @@
 """Judge uncertain problems again with a new checkpoint and make the set's next version.
 
-A far weaker checkpoint ends the refresh after its anchor. Problems not chosen keep their pass rate, policy and day. A
-killed refresh resumes in its version's folder.
+Other problems keep pass rate, policy and day. A killed refresh resumes in its version's folder.
 """
 
 from __future__ import annotations
@@ -67,10 +66,10 @@ ANCHOR = "anchor"
 
 @dataclass(frozen=True, slots=True)
 class RefreshResult:
-    """Hold the result of a refresh.
+    """The result of a refresh.
 
-    ``chosen`` counts the problems judged again by reason; ``is_repeated`` is true if this refresh had already made the
-    version; ``anchor`` estimates the policy's strength; ``levels`` is the choice of levels of made rows.
+    ``chosen`` counts problems judged again, by reason; ``is_repeated``: this refresh had already made the version;
+    ``levels``: the chosen levels of procedural sources.
     """
 
     version: Version
@@ -84,7 +83,7 @@ class RefreshResult:
 
 @dataclass(frozen=True, slots=True)
 class _PublishedRun:
-    """The finished pipeline that made a set; ``results`` are its filters and its decisions."""
+    """A set's finished pipeline, with filters and decisions."""
 
     run: Run
     results: Results
@@ -93,23 +92,23 @@ class _PublishedRun:
 
 
 class NotPublishedError(PolicyError):
-    """A new version of the set was not published, because of what the policy did; trying again changes nothing."""
+    """The policy's results forbid a new version; a retry would not help."""
 
 
 class EmptySetError(NotPublishedError):
-    """A refresh left no problem in the band of pass rates."""
+    """A refresh left no problem in the set."""
 
 
 def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept: bool = False) -> RefreshResult:
     """Judge uncertain problems again, publish the next version, and return its costs and changes.
 
     Args:
-        policy: a checkpoint's folder, or a TOML file with a table ``policy`` as in a recipe.
-        attempts: attempts by training since, in the columns of `curation.difficulty.refresh.ROLLOUT_COUNTS`.
-        accept: publish also by a far weaker policy, and an empty set.
+        policy: a checkpoint's folder, or a TOML file with a table [models.NAME].
+        attempts: training's attempts since then, as `curation.difficulty.refresh.ROLLOUT_COUNTS`.
+        accept: publish even with a far weaker policy or an empty set.
 
     Raises:
-        NotPublishedError: the policy is far weaker, or leaves nothing in the set; nothing was published.
+        NotPublishedError: the policy is far weaker, or the set would be empty.
     """
     folder = folder.absolute()
     with lock_folder(folder), recorded(folder, "refresh"), keep_labels():
@@ -144,7 +143,7 @@ def refresh(folder: Path, policy: Path, attempts: Path | None = None, *, accept:
 
 
 def _refusal(policy: str, why: str, anchor: AnchorResult | None) -> str:
-    """Return why a refresh ends before it publishes, with the anchor's figures."""
+    """Return why a refresh publishes nothing, with the anchor's figures."""
     figures = "".join(f"\n  {line}" for line in anchor.lines) if anchor is not None else ""
     return (
         f"{policy} {why}, so no version was published. See whether the checkpoint loads and is asked as it was "
@@ -153,7 +152,7 @@ def _refusal(policy: str, why: str, anchor: AnchorResult | None) -> str:
 
 
 def _judge(run: RefreshedRun, selected: StageResult) -> Results:
-    """Sample and judge the selected problems; what failed at once again, for there is no next run."""
+    """Sample and judge the selected problems, and retry failures at once."""
     attempts, votes = attempts_of(run.parts[-1]), doubtful_verdicts_of(run.parts[-1])
     results = run_pipeline(run, (attempts, votes), Results((selected,)))
     while retries.plan_round(results[attempts].folder, attempts.retries.rounds):
@@ -162,7 +161,7 @@ def _judge(run: RefreshedRun, selected: StageResult) -> Results:
 
 
 def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshParts) -> AnchorResult | None:
-    """Let the policy judge the anchor in full, and return what follows for all problems; None without an anchor.
+    """Sample the anchor in full, and return its results, or None without an anchor.
 
     Args:
         parts: of the newest version.
@@ -188,7 +187,7 @@ def measure_anchor(run: RefreshedRun, published: _PublishedRun, parts: RefreshPa
 
 
 def _cancel_retries(published: _PublishedRun) -> None:
-    """Take back what the next run of the pipeline would judge again: the set is the refresh's from here on."""
+    """Cancel pending retries, as the refreshed set replaces the pipeline's."""
     run, verifier = published.run, published.results.decisions[-1].folder.name
     verdicts = [attempts_of(part).folder_in(run, verifier) for part in run.parts]
     for folder in (*(result.folder for result in published.results.filters), *verdicts):
@@ -202,7 +201,7 @@ def choose_problems(
     attempts: Path | None,
     anchor: AnchorResult | None = None,
 ) -> StageResult:
-    """Choose the problems to judge again, as a stage in the pipeline's shards, with the reason for each."""
+    """Choose the problems to judge again, with reasons, as a stage."""
     stage, policy = difficulty_stage(run.recipe, run.parts[-1]), policy_of(run)
     number = published.newest.number + 1
     settings, judged = run.recipe.refresh, REFRESH_CHOICE.to_frame()
@@ -234,7 +233,7 @@ def choose_problems(
 
 
 def _priors_of(names: pl.Series, priors: pl.DataFrame) -> pl.DataFrame:
-    """Return those of some `curation.difficulty.priors.PRIOR` rows that are of these problems."""
+    """Return these problems' `curation.difficulty.priors.PRIOR` rows."""
     return priors.join(names.alias("problem").to_frame(), on="problem", how="semi")
 
 
@@ -245,11 +244,11 @@ OfShard = Callable[[int, pl.Series], pl.DataFrame]
 def _select(
     run: RefreshedRun, published: _PublishedRun, folder: StageFolder, chosen: OfShard, priors: OfShard | None
 ) -> StageResult:
-    """Keep the selected problems of the pipeline's shards, in a stage of its own.
+    """Keep the selected problems in a stage with the pipeline's shards.
 
     Args:
         chosen: returns `curation.difficulty.refresh.REFRESH_CHOICE` rows.
-        priors: returns `curation.difficulty.priors.PRIOR` rows by which their attempts end, where there are any.
+        priors: returns `curation.difficulty.priors.PRIOR` rows.
     """
 
     def choose(job: StageRun) -> StageResult:
@@ -278,7 +277,7 @@ def _select(
 def _selection_folder(
     run: RefreshedRun, published: _PublishedRun, before: Version, attempts: Path | None
 ) -> StageFolder:
-    """Return the folder of the problems chosen for the version after ``before``, keyed by all that a refresh reads."""
+    """Return the folder of the chosen problems, keyed by a refresh's inputs."""
     band = difficulty_stage(run.recipe, run.parts[-1]).band
     attempts_digest = file_digest(attempts) if attempts is not None else ""
     made_by = f"{run.recipe.refresh.digest()} {band.digest()} {policy_of(run)} {attempts_digest}"
@@ -288,10 +287,7 @@ def _selection_folder(
 
 
 def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | None) -> bool:
-    """Return whether this very refresh made the newest version: same policy, settings and attempts of training.
-
-    Without this, the next share of the probed and retried would be judged by a policy without new training.
-    """
+    """Return whether the same policy, settings and attempts made the newest version."""
     if published.newest.origin != "refresh" or published.before is None:
         return False
     if attempts is not None and not attempts.is_file():
@@ -300,12 +296,12 @@ def _is_repeated(run: RefreshedRun, published: _PublishedRun, attempts: Path | N
 
 
 def policy_of(run: RefreshedRun) -> str:
-    """Return the policy whose attempts are judged, as they are filed: ``model@revision``."""
+    """Return the judged policy, as ``model@revision``."""
     return open_policy(stage_model(run.recipe, run.parts[-1]), run.recipe_folder).key.policy
 
 
 def _publish(run: RefreshedRun, published: _PublishedRun, results: Results, merged: MergedDecisions) -> RefreshResult:
-    """Make the next version of old and new decisions, and publish it."""
+    """Merge old and new decisions into the next version, and publish it."""
     policy, selected = policy_of(run), results.problems
     verifier = results[final_verdicts(run, run.parts[-1])].folder.name
     version = settle_version(run, merged.table, verifier, Cause("refresh", policy, published.newest.root, merged.cost))
@@ -315,7 +311,7 @@ def _publish(run: RefreshedRun, published: _PublishedRun, results: Results, merg
 
 
 def _show(published: _PublishedRun, version: Version) -> RefreshResult:
-    """Publish a refreshed version, show it on Prefect's page, and return the result."""
+    """Publish a refreshed version, show it in Prefect, and return the result."""
     run = refreshed_run(published.run, version)
     curated = curated_set.republish(published.run, version, published.results)
     stages = status(run, pipeline_of(run.recipe), version.verifier)
@@ -332,10 +328,10 @@ def _count_reasons(folder: Path) -> dict[str, int]:
 
 
 def _read_published_run(run: Run) -> _PublishedRun:
-    """Read the filters and decisions of a finished run from disk.
+    """Read a finished run's filters and decisions.
 
     Raises:
-        StoreError: the run is not finished, or its recipe has changed since.
+        StoreError: it is unfinished, or its recipe has changed.
     """
     curated_set.restore(run.folder)
     stored = stored_versions(run.folder)
@@ -349,7 +345,7 @@ def _read_published_run(run: Run) -> _PublishedRun:
 
 
 def summarise_refresh(result: RefreshResult) -> list[str]:
-    """Return the result of a refresh, in lines of text."""
+    """Return a refresh's result as lines of text."""
     if result.is_repeated:
         return [f"judged already with this policy, so nothing was done: {summary(result.version)}"]
     shown = result.anchor.lines if result.anchor is not None else []

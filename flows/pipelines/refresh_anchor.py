@@ -1,4 +1,4 @@
-"""Fit all attempts so far, including the anchor's, and plan how the refresh spends its attempts."""
+"""Fit all attempts with the anchor's, and plan the refresh's."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ class AnchorResult:
 
     @property
     def is_far_weaker(self) -> bool:
-        """Return whether the policy is so weak that its answers speak neither of the problems nor of their labels."""
+        """Return whether the policy is too weak to judge problems or labels."""
         return self.anchor.shift is not None and self.anchor.shift < -FAR_WEAKER
 
     @property
     def gives_priors(self) -> bool:
-        """Return whether the anchor bears the priors out by which attempts end."""
+        """Return whether the anchor confirms the priors."""
         return self.forecast.replay.holds
 
     def sides(self, shard: int, problems: pl.Series) -> pl.DataFrame:
-        """Return the chances of each side of the band for the policy, of a shard's problems."""
+        """Return each side of the band's probability, for a shard's problems."""
         return self.forecast.shared.sides_of(shard, problems)
 
     def priors(self, shard: int, problems: pl.Series) -> pl.DataFrame:
-        """Return the priors by which attempts at a shard's problems end."""
+        """Return the stopping priors of a shard's problems."""
         return self.forecast.shared.priors_of(shard, problems, self.forecast.threshold)
 
     def settings(self, settings: RefreshSettings) -> RefreshSettings:
-        """Return the settings of a refresh with the probability of another decision from which a problem is judged."""
+        """Return the refresh settings, with the forecast's `change_probability` if priors hold."""
         if not self.gives_priors:
             return settings
         return settings.model_copy(update={"change_probability": self.forecast.threshold})
@@ -72,11 +72,11 @@ def anchor_result(
     rule: StoppingRule,
     settings: RefreshSettings,
 ) -> AnchorResult | None:
-    """Return what the anchor shows; None where the verifier failed on all of it.
+    """Return the anchor's results; None if the verifier failed on all of it.
 
     Args:
-        own: problem, policy, correct and judged of the policy on the anchor.
-        attempts: the anchor's, in the order of the index, up to their stop by ``rule``.
+        own: the policy's counts on the anchor.
+        attempts: the anchor's, by index, up to their stop by ``rule``.
     """
     anchor = anchored(_met_counts(parts, own.select(COUNTS), policy), policy, before.policy)
     if anchor is None:
@@ -87,7 +87,7 @@ def anchor_result(
 
 @dataclass(frozen=True, slots=True)
 class _ForecastParts:
-    """All shards as a forecast reads them, each time anew."""
+    """All shards for a forecast, read again each time."""
 
     parts: RefreshParts
     own: pl.DataFrame
@@ -97,7 +97,7 @@ class _ForecastParts:
 
 
 def _met_counts(parts: RefreshParts, own: pl.DataFrame, policy: str) -> pl.DataFrame:
-    """Return everyone's counts at the problems that the policy has tried; at all problems where these are few."""
+    """Return counts on problems that the policy tried; on all if fewer than `FEW`."""
     met, tried = [], 0
     for index in range(len(parts)):
         counts = parts.counts_of_shard(index, own)

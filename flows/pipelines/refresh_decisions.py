@@ -1,4 +1,4 @@
-"""Combine a refresh's decisions with the old ones into a version, one shard at a time."""
+"""Combine a refresh's decisions with the old ones, shard by shard."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _STORED = [name for name in versions.KEPT.names() if name != "published"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedShard:
-    """What a refresh judged of a shard.
+    """A shard's results in a refresh.
 
     Args:
         rates: `curation.difficulty.pass_rates.PASS_RATE` rows. verdicts: `VERDICT` rows.
-        rule: by which its attempts ended, with its priors.
+        rule: its stopping rule, with priors.
     """
 
     index: int
@@ -47,17 +47,17 @@ class JudgedShard:
 
 @dataclass(frozen=True, slots=True)
 class MergedDecisions:
-    """The decisions of the next version, as `curation.publish.versions.KEPT` rows in files, and what they cost."""
+    """The next version's decisions as `curation.publish.versions.KEPT` rows, and their cost."""
 
     table: pl.LazyFrame
     cost: Mapping[str, int]
 
 
 def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[JudgedShard]:
-    """Yield what the policy judged, shard by shard.
+    """Yield what the policy judged, by shard.
 
     Args:
-        results: of the refresh: chosen problems, attempts, verdicts.
+        results: of chosen problems, attempts and verdicts.
     """
     part = run.parts[-1]
     folder, sampled = results[final_verdicts(run, part)].folder, results[attempts_of(part)].folder
@@ -74,12 +74,12 @@ def judged_shards(run: RefreshedRun, results: Results, policy: str) -> Iterator[
 def merged_decisions(
     run: RefreshedRun, parts: RefreshParts, results: Results, policy: str, *, accuses: bool = True
 ) -> Iterator[MergedDecisions]:
-    """Open the decisions of the next version: new ones in place of old; they are there until this closes.
+    """Yield the next version's decisions, in a temporary folder during the block.
 
     Args:
         parts: of the version before.
-        results: of the refresh: chosen problems, attempts, verdicts.
-        accuses: whether labels are suspected by the policy's answers; else those suspected before stay so.
+        results: of chosen problems, attempts and verdicts.
+        accuses: whether suspected labels may change.
     """
     scratch = ScratchFolder("decisions")
     try:
@@ -97,7 +97,7 @@ def merged_decisions(
 def _write_merged(
     place: Path, run: RefreshedRun, parts: RefreshParts, results: Results, policy: str, *, accuses: bool
 ) -> dict[str, int]:
-    """Write old and new decisions shard by shard, and return what the new ones cost."""
+    """Write merged decisions by shard, and return the cost of new ones."""
     part = run.parts[-1]
     verifier = results[final_verdicts(run, part)].folder.name
     store, day = attempt_store(run, results[attempts_of(part)]), measured_on(run, part, verifier)
@@ -121,10 +121,10 @@ def _write_merged(
 
 
 def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None, *, accuses: bool) -> pl.DataFrame:
-    """Return the `DECISION` rows of a shard.
+    """Return a shard's `DECISION` rows.
 
     Args:
-        trust: `curation.difficulty.label_trust.LABEL_TRUST` rows of the shard's problems, where they decide.
+        trust: `curation.difficulty.label_trust.LABEL_TRUST` rows, if they decide.
     """
     part = run.parts[-1]
     settings, rule = difficulty_stage(run.recipe, part), judged.rule
@@ -138,10 +138,10 @@ def _decided(run: RefreshedRun, judged: JudgedShard, trust: pl.DataFrame | None,
 
 
 def merge_decisions(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return decisions with new ones in place of old.
+    """Replace old decisions by new ones.
 
     Args:
-        old: `curation.publish.versions.KEPT` rows without ``published``; new: the same, of problems that are in it.
+        old, new: `curation.publish.versions.KEPT` rows without ``published``; ``new`` of some of their problems.
     """
     renamed = new.select(pl.all().name.prefix("new_"), is_new=pl.lit(True))
     joined = old.join(renamed, left_on="problem", right_on="new_problem", how="left", maintain_order="left")
@@ -154,7 +154,7 @@ def merge_decisions(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
 
 
 def _over_quota(decisions: pl.LazyFrame, filtered: Results, run: RefreshedRun) -> list[str]:
-    """Return the problems that are kept and that the set's size does not admit."""
+    """Return the kept problems that exceed the set's size."""
     index = read_table(filtered.problems.folder, "kept", ["id", "group", "source", "weight"])
     kept = decisions.filter("keep").select("problem").collect()
     index = index.join(kept, left_on="id", right_on="problem", how="semi", maintain_order="left")

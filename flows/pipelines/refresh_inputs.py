@@ -1,4 +1,4 @@
-"""The inputs of a refresh: another policy for the last difficulty stage, and attempts that training made since."""
+"""Read a refresh's inputs: the new policy, and training's attempts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MODELS = ("", "model", "hf")
 
 
 def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
-    """Return the run's recipe as a refresh judges by it, and the folder that the policy's paths refer to.
+    """Return the recipe of a refresh, and the base of the policy's paths.
 
-    Its last stage has another policy, and its band reaches up to the refresh's own highest pass rate.
+    The last stage gets the policy, and its band the refresh's `max_pass_rate` if higher.
 
     Raises:
-        ConfigError, PolicyError: there is no such policy, or it cannot be meant.
+        ConfigError, PolicyError: the policy is missing or invalid.
     """
     part = run.parts[-1]
     table = run.recipe.model_dump()
@@ -51,8 +51,8 @@ def with_policy(run: Run, path: Path) -> tuple[Recipe, Path]:
 def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
     """Return a checkpoint's folder as a model's table.
 
-    Prompt, tags and examples come from its `asked.json`, or else from a live ``previous`` policy, which also gives
-    decoding. Its kind is vLLM if that is installed and ``previous`` is not torch.
+    Prompt, tags and examples are those of its `asked.json`, else of a live ``previous`` policy, whose decoding is kept.
+    The engine is vLLM if installed, unless ``previous`` uses torch.
     """
     home = next((path / name for name in MODELS if (path / name / "config.json").is_file()), None)
     if home is None:
@@ -65,14 +65,14 @@ def checkpoint_table(path: Path, previous: object) -> dict[str, Any]:
 
 
 def read_trained(path: Path) -> pl.DataFrame:
-    """Read attempts that training made, in the `curation.difficulty.refresh.ROLLOUT_COUNTS` schema.
+    """Read training's attempts as `curation.difficulty.refresh.ROLLOUT_COUNTS`.
 
     Args:
-        path: .jsonl or .parquet, one row a problem and step, or one row an attempt with its ``outcome``, as in the
-            trainer's own ``attempts.jsonl``; an attempt that kept no form has none and counts as not correct.
+        path: .jsonl or .parquet, a row per problem and step, or per attempt with ``outcome``
+            (as in ``attempts.jsonl``); null counts as not correct.
 
     Raises:
-        SourceError: the file is not there, not readable, or lacks a column.
+        SourceError: the file is missing or unreadable, or lacks a column.
     """
     try:
         frame = pl.read_parquet(path, glob=False) if path.suffix == ".parquet" else pl.read_ndjson(path)

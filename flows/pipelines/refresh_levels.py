@@ -1,7 +1,7 @@
-"""Choose the levels of made rows from which a refresh measures new rows.
+"""Choose the levels of procedural sources from which a refresh draws new rows.
 
-Levels in the recipe's band get new rows, lowest seeds first; levels above it are retired, and levels below it wait.
-Invariant: the choice depends only on what the version is made from.
+Easier levels than the band are retired, and harder ones wait. Invariant: the choice depends only on the version's
+inputs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DRAWN, RETIRED, WAITS = "drawn", "retired", "waits"
 
 @dataclass(frozen=True, slots=True)
 class LevelChoice:
-    """What a refresh decided of a level. ``reserve`` counts its rows that are not measured yet, before this draw."""
+    """A refresh's choice for a level; ``reserve`` counts unmeasured rows before the draw."""
 
     source: str
     level: int
@@ -47,7 +47,7 @@ class LevelChoice:
 
 @dataclass(frozen=True, slots=True)
 class DrawnLevels:
-    """The choice of all levels, and the drawn rows as `curation.difficulty.refresh.REFRESH_CHOICE` rows."""
+    """All levels' choices, and drawn rows as `curation.difficulty.refresh.REFRESH_CHOICE`."""
 
     choices: tuple[LevelChoice, ...]
     rows: pl.DataFrame
@@ -59,7 +59,7 @@ class DrawnLevels:
 
 
 def stored_choices(place: Path) -> tuple[LevelChoice, ...]:
-    """Return the choices in a version's folder; none if it has no levels."""
+    """Return a version's choices of levels, if any."""
     return tuple(LevelChoice(**choice) for choice in (read_json(place / LEVELS) or {}).get("levels", ()))
 
 
@@ -68,8 +68,8 @@ def drawn_levels(run: Run, parts: RefreshParts, anchor: AnchorResult | None, ban
 
     Args:
         parts: of the newest version.
-        anchor: what the new policy's first attempts tell, if there are any.
-        band: of the recipe; a level's expected pass rate must be in it.
+        anchor: the new policy's, if any.
+        band: of the levels' expected pass rates.
     """
     made = {source.name: source.made for source in run.recipe.read_sources if source.made is not None}
     names = [name for name, how in made.items() if how.reserve_per_level]
@@ -96,10 +96,10 @@ def _status(expected: float, band: Band) -> str:
 
 
 def _rows_of_shard(parts: RefreshParts, index: int, made: list[str], anchor: AnchorResult | None) -> pl.DataFrame:
-    """Return the made rows of a shard: problem, source, level, seed, waits, rate and expected.
+    """Return a shard's procedural rows: problem, source, level, seed, waits, rate, expected.
 
-    ``rate`` is a measured pass rate, by the new policy if there is an anchor, else null; ``expected`` is that of a row
-    in reserve by the item response model, else null.
+    ``rate`` is measured, by the new policy if there is an anchor; ``expected`` is the item response model's, for
+    reserve.
     """
     problems = read_shard(parts.results.problems.folder, "kept", index, ["id", "source", "meta"])
     names = problems["id"]

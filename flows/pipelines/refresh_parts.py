@@ -1,4 +1,4 @@
-"""Read decisions and counts of a set, one shard of its problems at a time."""
+"""Read a set's decisions and counts, a shard at a time."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ COUNTS = ["problem", "policy", "correct", "judged"]
 
 @dataclass(frozen=True)
 class RefreshParts:
-    """The problems of a set whose newest version is ``number``, shard by shard.
+    """A set's problems by shard, with newest version ``number``.
 
     Args:
         results: of the finished pipeline.
-        all_trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows since that version, of any problems.
+        all_trained: `curation.difficulty.refresh.ROLLOUT_COUNTS` rows since that version.
     """
 
     run: Run
@@ -51,16 +51,13 @@ class RefreshParts:
         return (self.decisions_of_shard(index) for index in range(len(self)))
 
     def decisions_of_shard(self, index: int) -> pl.DataFrame:
-        """Return the decisions of the newest version on a shard's problems, in their order."""
+        """Return the newest version's decisions on a shard's problems, in order."""
         return self.version_of_shard(self.number, list(READ), index)
 
     def counts_of_shard(self, index: int, own: pl.DataFrame) -> pl.DataFrame:
-        """Return problem, policy, correct and judged of all stages and versions, of sources, of training since.
+        """Return counts of all stages and versions, of the anchor (``own``) and of training since.
 
-        With them comes the domain, where the run has several (`flows.stages.attempts`).
-
-        Args:
-            own: the same columns of the anchor's attempts.
+        Columns are problem, policy, correct and judged, and domain if there are several (`flows.stages.attempts`).
         """
         decided = [read_shard(result.folder, "decisions", index, COUNTS) for result in self.results.decisions]
         decided += [self.version_of_shard(number, COUNTS, index) for number in self._numbers]
@@ -105,7 +102,7 @@ class RefreshParts:
         return self._problems(index, ["id"])["id"]
 
     def version_of_shard(self, number: int, columns: list[str], index: int) -> pl.DataFrame:
-        """Return the decisions of a version on a shard's problems, in their order."""
+        """Return a version's decisions on a shard's problems, in order."""
         names, table = self._names(index), scan_decisions(self.run.folder, number).select(columns)
         own = table.slice(self._starts[index], len(names)).collect()
         if own["problem"].equals(names):
@@ -116,10 +113,10 @@ class RefreshParts:
 
 
 def join_counts(decided: Sequence[pl.DataFrame], further: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return problem, policy, correct and judged of decisions, of equal policies those with the most, and what else.
+    """Return the largest counts of decisions per problem and policy, and all further counts.
 
     Args:
-        decided: each with these columns; ``further`` likewise.
+        decided, further: with problem, policy, correct, judged.
     """
     rows = pl.concat([part.select(COUNTS) for part in decided])
     judged = rows.sort(COUNTS).unique(COUNTS[:2], keep="last", maintain_order=True)
@@ -127,7 +124,7 @@ def join_counts(decided: Sequence[pl.DataFrame], further: Sequence[pl.DataFrame]
 
 
 def known_counts(run: Run, results: Results) -> pl.DataFrame:
-    """Return the counts of a whole run at once, without domains: of all stages and versions, and of sources."""
+    """Return a whole run's counts of all stages and versions, without domains."""
     decided = [read_table(result.folder, "decisions", COUNTS) for result in results.decisions]
     decided += [decisions_of(run.folder, version.number, COUNTS) for version in stored_versions(run.folder)]
     return join_counts(decided, ())

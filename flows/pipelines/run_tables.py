@@ -1,4 +1,4 @@
-"""What a run folder holds, as tables: what `status` and `explain` print with ``--json``, and what the page shows."""
+"""A run's tables, for `status` and `explain` with ``--json`` and for the page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_VARIANTS = {"kept": "variant_of", "dropped": "id"}
 
 
 def status_table(folder: Path) -> dict[str, Any]:
-    """Return the funnel of a run folder, its newest version, its disputed labels and its last command."""
+    """Return a run's funnel, newest version, disputed labels and last command."""
     if is_training(folder):
         return {"kind": "training", "folder": str(folder.absolute()), "lines": list(training_lines(folder))}
     run = newest_run(folder.absolute())
@@ -70,7 +70,7 @@ def _stage(stage: StageStatus) -> dict[str, Any]:
 
 
 def explain_table(folder: Path, problem: str) -> dict[str, Any]:
-    """Return all rows of a problem, stage by stage: kept, dropped with their evidence, decisions, verdicts."""
+    """Return a problem's rows in each stage."""
     if is_training(folder):
         raise ConfigError(f"{folder} holds a training run, of which `explain` has no --json; leave it out.")
     run = open_run(folder.absolute())
@@ -85,5 +85,5 @@ def explain_table(folder: Path, problem: str) -> dict[str, Any]:
 
 
 def verifier_of(run: Run) -> str:
-    """Return the version of the verifier whose verdicts a run shows: the published one, else the recipe's."""
+    """Return the published set's verifier version, else the recipe's."""
     return published_verifier(run) or verifier_version(run)

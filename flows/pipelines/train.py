@@ -1,7 +1,6 @@
-"""Training by a recipe, without Prefect: what torchrun starts in every process.
+"""Train without Prefect, in each process that torchrun starts.
 
-``torchrun --nproc-per-node N -m flows.pipelines.train RECIPE.toml --out DIR`` trains with N processes; every process
-reads the recipe, rank 0 does the talking.
+``torchrun --nproc-per-node N -m flows.pipelines.train RECIPE.toml --out DIR``
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from training.optimisation.distributed import end_process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the command line, train, print the model's folder, and return the exit status."""
+    """Train as the command line asks, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m flows.pipelines.train", description="Train by a recipe.")
     parser.add_argument("recipe", nargs="?", type=Path, metavar="RECIPE.toml")
     parser.add_argument("--out", type=Path, metavar="DIR")

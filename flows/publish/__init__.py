@@ -1,1 +1,1 @@
-"""What a finished run publishes: the curated set, its versions, its disputed labels, its translations."""
+"""Publish a finished run's curated set, with its versions and disputed labels."""

@@ -1,4 +1,4 @@
-"""Show a run's funnel, data card, plots and changelog as Prefect artifacts."""
+"""Show a published set as Prefect artifacts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLOTS = ("funnel", "pass_rates")
 
 
 def show_in_prefect(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
-    """Create the artifacts of a published set if this is part of a Prefect flow run.
+    """Create a published set's artifacts, within a Prefect flow run.
 
     Args:
         curated: the published folder.
@@ -44,7 +44,7 @@ def _show_set(name: str, curated: Path, funnel: Sequence[FunnelRow]) -> None:
 
 
 def show_changelog(name: str, curated: Path) -> None:
-    """Create the artifact of the set's changelog, where it has one."""
+    """Create the changelog's artifact, if any."""
     path = curated / CHANGELOG
     if path.exists():
         from prefect.artifacts import create_markdown_artifact
@@ -54,11 +54,11 @@ def show_changelog(name: str, curated: Path) -> None:
 
 
 def for_a_page(card: str) -> str:
-    """Return the card without its YAML header and without pictures, whose folder the page cannot read."""
+    """Return the card without its YAML header and pictures."""
     text = card.split("\n---\n", 1)[-1]
     return "\n".join(line for line in text.splitlines() if not line.startswith("!["))
 
 
 def artifact_key(subject: str, name: str) -> str:
-    """Return an artifact's key, of lower-case letters, digits and dashes only."""
+    """Return an artifact's key, within Prefect's alphabet `a-z0-9-`."""
     return f"{subject}-{name}".lower().replace(".", "-").replace("_", "-")

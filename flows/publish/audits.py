@@ -1,6 +1,6 @@
-"""The draw of `goldilocks review --audit`, as it is in DIR/audit.json: which rows, from which version of the set.
+"""Read the rows that `goldilocks review --audit` drew, from DIR/audit.json.
 
-A rejected problem counts as one whose label is wrong, and so does one whose reference was corrected.
+Rejected problems and corrected references count as wrong labels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILE = "audit.json"
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A draw: of which version of the set, its strata, and each drawn row's statement and reference at that time."""
+    """A draw: the set's version, strata, and each row's statement and reference as drawn."""
 
     size: int
     version: int | None
@@ -27,7 +27,7 @@ class Audit:
     rows: dict[str, tuple[str, str]]
 
     def wrong_labels(self, verdicts: ReviewVerdicts) -> dict[str, bool]:
-        """Return whether the label was wrong, of each drawn row that people judged."""
+        """Return whether the label was wrong, of each drawn row with a verdict."""
         return {
             name: (answer := verdicts[name].answer) is None or answer != reference
             for name, (_, reference) in self.rows.items()
@@ -36,7 +36,7 @@ class Audit:
 
 
 def read_audit(folder: Path) -> Audit | None:
-    """Return the draw of a run's folder; None where there is none.
+    """Return the draw in a run's folder, or None.
 
     Raises:
         StoreError: it is damaged.
@@ -51,7 +51,7 @@ def read_audit(folder: Path) -> Audit | None:
 
 
 def as_audit(table: dict[str, Any]) -> Audit:
-    """Return the draw that a table holds."""
+    """Return a table's draw."""
     strata = tuple(AuditStratum(stratum["size"], tuple(stratum["drawn"])) for stratum in table["strata"])
     rows = {name: (row["statement"], row["reference"]) for name, row in table["rows"].items()}
     return Audit(table["size"], table["version"], strata, rows)

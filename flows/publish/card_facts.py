@@ -1,4 +1,4 @@
-"""The facts of the data card, gathered from the finished stages."""
+"""Gather the data card's facts from finished stages."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def card_facts(
     disputed: Mapping[str, int],
     recipe_toml: str,
 ) -> cards.CardFacts:
-    """Return the facts that the data card states.
+    """Return the data card's facts.
 
     Args:
-        disputed: labels in the queue, by kind.
-        recipe_toml: the recipe as the card prints it.
+        disputed: disputed labels by kind.
+        recipe_toml: the recipe as printed.
     """
     recipe, decided, exported = run.recipe, results.decisions, results[EXPORT]
     curated = scan_table(exported.folder, "kept")
@@ -95,7 +95,7 @@ def card_facts(
 
 
 def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFacts:
-    """Return the card's facts of a source without its rows: state, digest, selection, or that it was left out."""
+    """Return a source's facts, with row counts of 0."""
     held = read_states(results[SOURCES].folder).get(source.name, {})
     steps = [f"where `{source.where}`"] if source.where else []
     steps += ["drawn by a quota"] if source.quota is not None else []
@@ -119,7 +119,7 @@ def _source_facts(run: Run, results: Results, source: Source) -> cards.SourceFac
 
 
 def _made_words(source: Source, curated: pl.LazyFrame) -> str:
-    """Return generator, levels and rows of a procedural source, in the set by level; empty for other kinds."""
+    """Return a procedural source's generator and published rows by level; else an empty text."""
     if source.made is None:
         return ""
     level = pl.col("meta").str.json_path_match("$.level").cast(pl.Int64).alias("level")
@@ -140,7 +140,7 @@ def _rows_read(results: Results) -> Counter[str]:
 
 
 def _with_published(decided: StageResult, exported: StageResult) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
-    """Yield the decisions of a stage with the ids of the set among them, shard by shard: both have the same shards."""
+    """Yield a stage's decisions and the published ids, by shard."""
     for shard in range(len(shard_counts(exported.folder))):
         decisions = read_shard(decided.folder, "decisions", shard)
         yield decisions, read_shard(exported.folder, "kept", shard, ["id"])["id"]
@@ -156,7 +156,7 @@ def _stage_facts(
 
 
 def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
-    """Return the pass rates of a stage (`cards.RATES`), without what the verifier left undecided."""
+    """Return a stage's pass rates (`cards.RATES`), without verifier failures."""
     inside = pl.when(pl.col("skipped") > 0).then(pl.col("reason").is_null())
     is_told = pl.col("reason").ne_missing(DropReason.VERIFIER_FAILED.value)
     return cards.add_rates(
@@ -166,7 +166,7 @@ def _pass_rates(decided: StageResult, exported: StageResult) -> pl.DataFrame:
 
 
 def _compared(first: StageResult, last: StageResult, exported: StageResult) -> cards.StageComparison:
-    """Return what the last difficulty stage changed of what the first one decided."""
+    """Compare the last difficulty stage's decisions with the first's."""
     columns = ["problem", "keep", "reason"]
     return cards.add_comparisons(
         cards.compare_stages(read_shard(first.folder, "decisions", shard, columns), decisions, published)
@@ -175,12 +175,12 @@ def _compared(first: StageResult, last: StageResult, exported: StageResult) -> c
 
 
 def _policy(run: Run, part: str, verifier: str) -> str:
-    """Return the policy whose attempts were judged, as they are filed."""
+    """Return the policy whose stored attempts were judged."""
     return attempt_key(attempts_of(part).folder_in(run, verifier)).policy
 
 
 def _limits(recipe: Recipe) -> tuple[str, ...]:
-    """Return the sentences of the card's limits: what was looked for, and what was not."""
+    """Return the card's sentences on what was and was not looked for."""
     near = (
         "Near duplicates were found by shared words with the same figures; translations and paraphrases were not."
         if recipe.near_dedup.enabled
@@ -196,7 +196,7 @@ def _limits(recipe: Recipe) -> tuple[str, ...]:
 
 
 def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
-    """Return how often each rule of the format filter that is not switched off is right; empty without any."""
+    """Return a sentence on the precision of the enabled format rules, if any."""
     figures = []
     for rule, (fired, right) in MEASURED.items():
         if rule not in disabled:
@@ -207,7 +207,7 @@ def precision_sentence(disabled: tuple[str, ...] = ()) -> str:
 
 
 def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return when a label is suspected, as the card's field, and what came of it, in words; nothing by votes."""
+    """Return the card's `suspicion` field and its note; both empty if votes decide."""
     with deciding_shards(run, results) as labels:
         if labels is None:
             return {}, ()
@@ -217,7 +217,7 @@ def _suspicion(run: Run, results: Results) -> tuple[dict[str, str], tuple[str, .
 
 
 def _label_note(recipe: Recipe, results: Results, labels: LabelShards) -> str:
-    """Return what was dropped and queued by which probability, with the model's own estimates."""
+    """Return a sentence on dropped and queued labels, and on expected wrong ones."""
     settings, exported = recipe.labels, results[EXPORT]
     accused = queued = 0
     expected, left = list[float](), list[float]()
@@ -239,7 +239,7 @@ def _label_note(recipe: Recipe, results: Results, labels: LabelShards) -> str:
 
 
 def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...]:
-    """Return a sentence on pass rates of earlier policies, where a refresh left some as they were; else nothing."""
+    """Return a sentence on pass rates that a refresh left, if any."""
     older = int(curated.filter(pl.col("policy") != version.policy).select(pl.len()).collect().item())
     if not older:
         return ()
@@ -250,7 +250,7 @@ def _earlier_policies(curated: pl.LazyFrame, version: Version) -> tuple[str, ...
 
 
 def _decontamination(run: Run, results: Results) -> Section:
-    """Return, per benchmark of the recipe, how many problems overlap with it, in all and by method."""
+    """Return a section with each benchmark's overlapping problems, by method."""
     result = results.get(DECONTAMINATION)
     benchmarks = [benchmark for benchmark, _ in benchmarks_of(run)] if result is not None else []
     if result is None or not benchmarks:

@@ -1,4 +1,4 @@
-"""Publish the tests and judging rows of a curated set of code, and the card's figures on tests.
+"""Publish a code set's tests and judging rows, and the card's figures on tests.
 
 Rows have the language variant's own id and time limits.
 """
@@ -32,7 +32,7 @@ FILE_BYTES = 256 << 20
 
 
 def write_beside(run: Run, exported: StageResult, folder: Path) -> None:
-    """Write ``tests/`` and ``judging/`` of the exported problems into the folder of the set."""
+    """Write the exported problems' ``tests/`` and ``judging/`` into the set's folder."""
     _write(folder / TESTS_TABLE, TESTS_TABLE, (_tests(run, exported, index) for index in _shards(exported)), TEST)
     _write(
         folder / JUDGING_TABLE, JUDGING_TABLE, (_judging(run, exported, index) for index in _shards(exported)), JUDGING
@@ -44,7 +44,7 @@ def _shards(exported: StageResult) -> range:
 
 
 def _variants(exported: StageResult, index: int) -> pl.DataFrame:
-    """Return language variant, problem and language of a shard's exported rows."""
+    """Return variant, problem and language of a shard's exported rows."""
     rows = read_shard(exported.folder, "kept", index).select("id", "group", "meta").iter_rows()
     table = [(name, group, language_of(meta)) for name, group, meta in rows]
     return pl.DataFrame(table, schema={"variant": pl.String, "problem": pl.String, "language": pl.String}, orient="row")
@@ -69,7 +69,7 @@ def _judging(run: Run, exported: StageResult, index: int) -> pl.DataFrame:
 
 
 def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.Schema) -> None:
-    """Write frames as files of about `FILE_BYTES`; one empty file where there are no rows."""
+    """Write frames as files of about `FILE_BYTES`, at least one."""
     number = 0
     group: list[pl.DataFrame] = []
     for frame in frames:
@@ -83,7 +83,7 @@ def _write(folder: Path, name: str, frames: Iterator[pl.DataFrame], schema: pl.S
 
 
 def tests_section(run: Run) -> Section:
-    """Return the card's section on tests, from the notes of the finished stages."""
+    """Return the card's section on tests."""
     tested, matrix = read_manifest(TESTS.folder_in(run)), read_manifest(EXECUTION_MATRIX.folder_in(run))
     assert tested is not None
     assert matrix is not None
@@ -112,7 +112,7 @@ def tests_section(run: Run) -> Section:
 
 
 def how_tested(notes: Mapping[str, int]) -> str:
-    """Return how tests were kept, corrected and made, and what states which inputs are allowed."""
+    """Return the card's text on tests and validators."""
     sentences = [
         "Every solution was run on every test of its problem. A test on which the solutions do not agree, or whose "
         "input is not allowed, was discarded; if they agree on another output than the expected one, that output "
@@ -149,7 +149,7 @@ def _power(notes: Mapping[str, int]) -> str | None:
 
 
 def older_standards(runs: pl.DataFrame, problems: set[str]) -> dict[str, int]:
-    """Return how many solutions of these problems only an older standard of C++ accepts, by standard."""
+    """Count solutions that only an older C++ standard accepts, by standard."""
     if runs.is_empty():
         return {}
     older = runs.filter(pl.col("problem").is_in(list(problems)) & (pl.col("standard") != STANDARDS[0])).unique()

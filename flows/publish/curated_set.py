@@ -1,6 +1,6 @@
 """Publish a run: the curated set, dropped rows, disputed labels and the data card.
 
-Invariant: `DIR/curated` is replaced whole; if a kill leaves none, `restore` puts the previous one back.
+Invariant: `DIR/curated` is replaced whole; after a kill, `restore` brings one back.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ FILE_ROWS = 50_000
 def publish(run: Run, results: Results) -> Path:
     """Write `DIR/curated`, unless the set is unchanged.
 
-    A refreshed version is published if the pipeline's decisions are those before the refresh.
+    A refreshed version is published while the pipeline's decisions are those before the refresh.
 
     Raises:
-        StoreError: no problem is left, and no label waits for a person who could bring one back.
+        StoreError: no problem is left, and no label is disputed.
     """
     last = results.decisions[-1]
     table = versions.gather_decisions(last, results[EXPORT], measured_on(run, run.parts[-1], last.folder.name))
@@ -75,7 +75,7 @@ def _plan_retries(results: Results) -> None:
 
 
 def republish(run: Run, version: versions.Version, results: Results) -> Path:
-    """Write `DIR/curated` of a refreshed version, from the decisions that are kept of it."""
+    """Write `DIR/curated` of a refreshed version from its stored decisions."""
     refreshed = versions.refreshed_run(run, version)
     table = versions.scan_decisions(run.folder, version.number)
     filters = Results(results.filters)
@@ -141,7 +141,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
 
 
 def origins_of(run: Run, results: Results) -> list[cards.Origin]:
-    """Return where the sources' rows come from, each in the state that was read; a joined table under its source."""
+    """Return the path and state of each source and joined table."""
     states, origins = read_states(results[SOURCES].folder), []
     for source in run.recipe.sources:
         held = states.get(source.name, {})
@@ -154,16 +154,17 @@ def origins_of(run: Run, results: Results) -> list[cards.Origin]:
 
 
 def _finish(run: Run, version: versions.Version, results: Results, folder: Path, made_from: dict[str, Any]) -> None:
-    """Write the receipt of a set whose other files are there, then its mark."""
+    """Write the receipt of an otherwise complete set, then its mark."""
     receipts.write_receipt(receipts.make_receipt(run, results, version, folder), folder)
     write_mark(folder, made_from)
 
 
 def renew_receipt(run: Run, version: versions.Version, results: Results) -> None:
-    """Write the receipt of the published set anew, by what is in the run's folder now; all its other files stay.
+    """Update the published set's receipt from the run's folder.
 
     Raises:
-        StoreError: a file of the set is not the one that its receipt names. SourceError: it has no receipt.
+        StoreError: another file of the set has changed.
+        SourceError: it has no receipt.
     """
     target = run.folder / "curated"
     mark, others = _published(target), receipts.differing_files(target)
@@ -179,7 +180,7 @@ def renew_receipt(run: Run, version: versions.Version, results: Results) -> None
 
 
 def restore(folder: Path) -> None:
-    """Bring a publication that was killed between its renames to an end: one whole set, and nothing of another."""
+    """Finish a publication that was killed between its renames."""
     target, old = folder / CURATED, folder / OLD
     if target.exists():
         shutil.rmtree(old, ignore_errors=True)
@@ -188,7 +189,7 @@ def restore(folder: Path) -> None:
 
 
 def settled_digest(recipe: Recipe) -> str:
-    """Return the hash of what a recipe fixes before anything is judged: all but verifier and the bands' thresholds."""
+    """Return the hash of a recipe without verifier, labels, thresholds and what cannot change a row."""
     table = as_written(recipe).model_dump(
         mode="json",
         exclude={"verify", "labels", "workers", "runner", "refresh", "schedule", "monitor", "storage", "costs"},
@@ -201,46 +202,46 @@ def settled_digest(recipe: Recipe) -> str:
 
 
 def recipe_text(run: Run) -> str:
-    """Return the recipe's text as the card prints it: the same in every run folder."""
+    """Return the recipe as printed on the card."""
     return as_printed(as_written(run.recipe), run.recipe_folder, run.folder)
 
 
 def published_folder(place: Path) -> Path:
-    """Return the folder of a set: that of a run's set where the folder of a run is named."""
+    """Return the set's folder, given it or its run's."""
     return place / "curated" if (place / "curated" / "data").is_dir() else place
 
 
 def how_asked(run: Run) -> str | None:
-    """Return how the problems' last policy was asked, as the set keeps it; None where its attempts were recorded."""
+    """Return how the last stage's policy was asked; None for recorded attempts."""
     policy = stage_model(run.recipe, run.parts[-1])
     return asked_by(policy, run.recipe.verify.response_format) if isinstance(policy, LiveModel) else None
 
 
 def is_published(run: Run) -> bool:
-    """Return whether the published set was made by this recipe, thresholds and verifier aside."""
+    """Return whether this recipe made the published set, thresholds and verifier aside."""
     mark = _published(run.folder / "curated")
     return mark is not None and mark.get("settled") == settled_digest(run.recipe)
 
 
 def published_verifier(run: Run) -> str | None:
-    """Return the verifier of the published set; None if nothing is published."""
+    """Return the published set's verifier, or None."""
     mark = _published(run.folder / "curated")
     return str(mark["verifier"]) if mark is not None else None
 
 
 def published_mark(run: Run) -> dict[str, Any] | None:
-    """Return all that the published set was made from, with its files and their sizes; None where nothing is."""
+    """Return the published set's mark, or None."""
     return _published(run.folder / "curated")
 
 
 def published_version(run: Run) -> int | None:
-    """Return the number of the version that is published; None where nothing is."""
+    """Return the published version's number, or None."""
     mark = _published(run.folder / "curated")
     return mark.get("version") if mark is not None else None
 
 
 def _published(folder: Path) -> dict[str, Any] | None:
-    """Read the mark of the published set: what it was made from; None where there is none, or it is damaged."""
+    """Read a set's mark; None if missing or damaged."""
     try:
         mark = read_mark(folder)
     except StoreError:
@@ -249,7 +250,7 @@ def _published(folder: Path) -> dict[str, Any] | None:
 
 
 def _write_tables(folder: Path, name: str, stages: Sequence[StageResult], table: str) -> None:
-    """Write all shards of the stages' tables as files of up to `FILE_ROWS` rows; one empty file where all are empty."""
+    """Write stages' tables as files of up to `FILE_ROWS` rows, at least one."""
     files = list(_grouped([(result, i, n) for result in stages for i, n in enumerate(_rows_of(result, table))]))
     for number, members in enumerate(files):
         frame = pl.concat([read_shard(result.folder, table, index) for result, index in members])
@@ -263,7 +264,7 @@ def _rows_of(result: StageResult, table: str) -> list[int]:
 
 
 def _grouped(shards: Sequence[tuple[StageResult, int, int]]) -> Iterator[list[tuple[StageResult, int]]]:
-    """Yield shards in order, gathered into groups of up to `FILE_ROWS` rows; empty shards only where all are empty."""
+    """Yield consecutive shards in groups of up to `FILE_ROWS` rows, without empty ones unless all are."""
     filled = [shard for shard in shards if shard[2]] or list(shards[:1])
     group: list[tuple[StageResult, int]] = []
     rows = 0

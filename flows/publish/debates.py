@@ -1,7 +1,6 @@
 """Debate the disputed labels of a published set: one model argues, another judges.
 
-Invariants: an interrupted command asks nothing twice; scores become reviews only with a minimum score, and never
-replace a person's verdict.
+Invariants: an interrupted command asks nothing twice; scores never replace a person's verdict.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ REVIEWER = "debate"
 
 @dataclass(frozen=True, slots=True)
 class Debates:
-    """The `DEBATE` rows, and the answers that they settled by problem."""
+    """`DEBATE` rows, and the accepted answers by problem."""
 
     rows: pl.DataFrame
     settled: Mapping[str, str]
@@ -67,18 +66,18 @@ def hold_debates(
     limit: int | None = None,
     overrides: Sequence[str] = (),
 ) -> Debates:
-    """Debate and judge the disputed labels of a finished run.
+    """Debate and judge a finished run's disputed labels.
 
     Args:
-        judge: name of the recipe's model that judges.
-        debater: name of the model that argues.
-        min_score: probability from which an answer is accepted; None accepts none.
-        limit: max problems; None for all.
+        judge: the recipe's model that judges.
+        debater: the model that argues.
+        min_score: min probability of an accepted answer; None accepts none.
+        limit: max problems.
 
     Raises:
-        ConfigError: there is no such model, or an override concerns another table.
-        StoreError: the folder holds no published set, or a run works in it.
-        PolicyError: a model cannot be asked, or keeps refusing requests.
+        ConfigError: a model is not in the recipe, or an override is not allowed.
+        StoreError: no set is published, or a run works in the folder.
+        PolicyError: a model cannot be asked.
     """
     run = _open(folder.absolute(), (judge, debater), overrides)
     published = published_queue(run)
@@ -92,7 +91,7 @@ def hold_debates(
 
 
 def read_debates(run: Run) -> dict[str, list[dict[str, Any]]]:
-    """Return the `DEBATE` rows of a run by problem; none if there was no debate."""
+    """Return a run's `DEBATE` rows by problem, if any."""
     path, by_problem = run.folder / FILE, dict[str, list[dict[str, Any]]]()
     if path.exists() and path.stat().st_size:
         for row in pl.read_ndjson(path, schema=DEBATE).iter_rows(named=True):
@@ -153,9 +152,9 @@ def _held(run: Run, judge: str, debater: str, debates: Sequence[Debate]) -> list
 
 
 def _settle(run: Run, rows: pl.DataFrame, min_score: float) -> dict[str, str]:
-    """Write down the answers that the scores decide, and return them by problem.
+    """Record accepted answers, and return them by problem.
 
-    Left out are problems on which a person has given a verdict, and answers that the verifier cannot judge against.
+    Problems that a person has judged and answers that the verifier cannot read are skipped.
     """
     spoken = review.read_statements(run.folder)
     wanted = {name: text for name, text in accepted_answers(rows, min_score).items() if name not in spoken}

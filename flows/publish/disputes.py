@@ -1,7 +1,6 @@
-"""Gather the queue of a run's disputed labels when its set is published.
+"""Gather a run's disputed labels, in DIR/curated/disputed/.
 
-The queue is in DIR/curated/disputed/, people's verdicts are in DIR/review.jsonl; a problem with a verdict leaves the
-queue.
+A person's verdict in DIR/review.jsonl removes a problem from this queue.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ VERSION = "disputes@1"
 
 
 def find_disputes(run: Run, results: Results) -> pl.DataFrame:
-    """Return all disputed labels of a finished run, in the `review.DISPUTE` schema."""
+    """Return a finished run's disputed labels as `review.DISPUTE` rows."""
     in_conflict = pl.col("reason") == DropReason.CONFLICTING_ANSWERS
     parts = [review.exact_conflicts(_table(results[EXACT_DEDUP], "dropped", in_conflict))]
     if (near := results.get(NEAR_DEDUP)) is not None:
@@ -55,7 +54,7 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
 
 
 def _unreadable(run: Run, queue: pl.DataFrame) -> set[tuple[str, str]]:
-    """Return the offered references, with their language, that the verifier cannot judge against."""
+    """Return offered (reference, language) pairs that the verifier cannot judge against."""
     offered = review.offered_references(queue)
     with open_judge(run) as judge:
         checks = zip(offered, judge.check(offered), strict=True)
@@ -63,7 +62,7 @@ def _unreadable(run: Run, queue: pl.DataFrame) -> set[tuple[str, str]]:
 
 
 def made_from(run: Run, results: Results) -> Mapping[str, str]:
-    """Return digests of what the queue is made from apart from the filters and the decisions."""
+    """Return digests of the queue's inputs, without filters and decisions."""
     verdicts = _verdicts(run, results)
     verdicts_digest = review.digest(verdicts_of_people(run))
     return {
@@ -80,19 +79,19 @@ def _verdicts(run: Run, results: Results) -> StageResult | None:
 
 
 def write_disputes(queue: pl.DataFrame, folder: Path) -> None:
-    """Write the queue as parquet, and as JSON lines for readers."""
+    """Write the queue as Parquet and JSON lines."""
     write_parquet(folder / "disputed-00000-of-00001.parquet", queue)
     queue.write_ndjson(folder / "disputed.jsonl")
 
 
 def published_counts(run: Run) -> dict[str, int]:
-    """Return the number of disputes by kind in the published set; empty where nothing is published."""
+    """Count the published set's disputes by kind."""
     published = published_queue(run)
     return review.dispute_counts(published) if published is not None else {}
 
 
 def published_queue(run: Run) -> pl.DataFrame | None:
-    """Return the queue of the published set; None where nothing is published."""
+    """Return the published set's queue, or None."""
     files = sorted((run.folder / "curated" / "disputed").glob("*.parquet"))
     return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else None
 
@@ -102,7 +101,7 @@ def _table(result: StageResult, table: str, where: pl.Expr | None = None) -> pl.
 
 
 def _among_problems(folder: Path, finders: Sequence[Callable[[pl.DataFrame], pl.DataFrame]]) -> list[pl.DataFrame]:
-    """Return what each finder finds among the problems, in their order, of which one shard is in memory at a time."""
+    """Return each finder's rows, reading one shard of problems at a time."""
     found: list[list[pl.DataFrame]] = [[] for _ in finders]
     for shard in range(len(shard_counts(folder))):
         problems = read_shard(folder, "kept", shard)

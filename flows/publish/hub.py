@@ -1,6 +1,6 @@
 """Push a published set to a data set hub.
 
-Invariants: `plan_push` sends nothing; a push is one commit; a version's tag is never moved.
+Invariants: `plan_push` sends nothing; a push is one commit; tags never move.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class HubError(GoldilocksError):
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """What would be pushed: the set's folder, the data set's name on the hub, its tag, and its files with their sizes.
+    """A planned push; file sizes are in bytes.
 
     Example: ``Push(Path("runs/x/curated"), "me/x", "v2", (("README.md", 15392),), "apache-2.0")``
     """
@@ -50,7 +50,7 @@ def plan_push(place: Path, name: str) -> Push:
     """Return what a push would send.
 
     Raises:
-        SourceError: there is no published set, or the name is none of a hub.
+        SourceError: no set is published, or the name is not OWNER/NAME.
     """
     folder = published_folder(place)
     try:
@@ -68,15 +68,15 @@ def plan_push(place: Path, name: str) -> Push:
 
 
 def push(planned: Push, *, private: bool, endpoint: str | None = None, token: str | None = None) -> str:
-    """Push a set as one tagged commit, unless its tag exists; return the commit's address.
+    """Push a set as one tagged commit, unless its tag exists; return the commit's URL.
 
     Args:
-        private: whether a newly made data set is visible to its owners alone.
-        endpoint: the hub's address; `HF_ENDPOINT` or the usual one if missing.
-        token: of its user; `HF_TOKEN` or the one stored by `hf auth login` if missing.
+        private: whether a new data set is private.
+        endpoint: by default ``HF_ENDPOINT`` or the client's.
+        token: by default ``HF_TOKEN`` or that of `hf auth login`.
 
     Raises:
-        HubError: the hub cannot be reached or refuses, or has other files under this version's tag.
+        HubError: the hub fails or refuses, or has other files under this tag.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -105,7 +105,7 @@ def push(planned: Push, *, private: bool, endpoint: str | None = None, token: st
 
 
 def _is_there(api: HfApi, planned: Push) -> bool:
-    """Return whether the hub holds the files of a push, and no others, under its tag."""
+    """Return whether the hub has exactly these files under the tag."""
     from huggingface_hub import RepoFile
     from huggingface_hub.utils.sha import git_hash
 
@@ -123,7 +123,7 @@ def _is_there(api: HfApi, planned: Push) -> bool:
 
 @contextmanager
 def _told(name: str) -> Iterator[None]:
-    """Turn what the hub's client raises into a sentence."""
+    """Raise the hub client's errors as `HubError`."""
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     try:

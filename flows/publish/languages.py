@@ -1,4 +1,4 @@
-"""`goldilocks verify language`: the languages of the texts of a file."""
+"""Identify the languages of a file's texts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ BATCH = 20_000
 def detect_language_file(
     path: Path, out: Path, *, field: str = "text", among: tuple[str, ...] = (), model: str | None = None
 ) -> dict[str, int]:
-    """Write the rows of a file with ``lang`` and ``confidence``, and return the number of rows per language.
+    """Write a file's rows with ``lang`` and ``confidence``; return the number of rows per language.
 
     Args:
         path: .jsonl, .jsonl.gz, .jsonl.zst, .parquet or .csv, with texts in ``field``.
         out: JSON lines, in order; ``lang`` is an ISO 639-1 code or ``undetermined``.
-        among: the possible codes; empty for all that the model knows.
+        among: possible codes; empty for all.
         model: another fastText model's file.
 
     Raises:
-        SourceError: the file is missing, unreadable, or no row has the field.
+        SourceError: the file is missing or unreadable, or lacks the field.
     """
     require_other_place(out, path)
     settings = LanguageSettings(model=model)

@@ -1,4 +1,4 @@
-"""The mark of a published set: what it was made from, and the hash of each of its files; it has a hash of its own."""
+"""Mark a published set with its inputs and file hashes; the mark has its own hash."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flows.run.mirroring import MARK
 
 
 def read_mark(folder: Path) -> dict[str, Any] | None:
-    """Return the mark of a set; None if it has none.
+    """Return a set's mark, or None.
 
     Raises:
         StoreError: it is damaged.
@@ -21,27 +21,27 @@ def read_mark(folder: Path) -> dict[str, Any] | None:
 
 
 def write_mark(folder: Path, made_from: Mapping[str, Any]) -> None:
-    """Write the mark of a set with the files that are there."""
+    """Write a set's mark, with its current files."""
     write_json(folder / MARK, {**made_from, "files": _digests(folder)})
 
 
 def renew_mark(folder: Path) -> None:
-    """Write the files of a set into its mark anew, if it has one."""
+    """Update the files in a set's mark, if any."""
     if (mark := read_mark(folder)) is not None:
         write_mark(folder, mark)
 
 
 def altered_files(folder: Path, mark: Mapping[str, Any]) -> list[str]:
-    """Return the files of a set that are not those of its mark, by their paths."""
+    """Return the paths of added, removed and changed files."""
     stated, here = mark["files"], _digests(folder)
     return sorted(name for name in {*stated, *here} if stated.get(name) != here.get(name))
 
 
 def require_unaltered(folder: Path) -> None:
-    """Refuse a set that has a mark, and a file that is not what was published.
+    """Refuse a set with a mark whose files have changed.
 
     Raises:
-        StoreError: there is such a file, or the mark is damaged; the message names it.
+        StoreError: a file has changed, or the mark is damaged.
     """
     mark = read_mark(folder)
     if mark is not None and (others := altered_files(folder, mark)):

@@ -1,11 +1,10 @@
 """Publish a set without the texts that `export.withhold` names, and restore them.
 
-DIR/public is what `goldilocks publish` sends instead of DIR/curated, if they differ: problems that fail their proof
-(`curation.scoring.checking`) are left out, too, and named on its card.
+If this leaves anything out, or a problem fails its proof (`curation.scoring.checking`), DIR/public is sent instead of
+DIR/curated.
 
-Invariants: no withheld text is in DIR/public, whether a row is kept, dropped or disputed; a row whose text is not its
-source's, such as a translation, is left out; a restored text has the digest of the withheld one, or stays empty and is
-named.
+Invariants: no table of DIR/public has a withheld text; rows whose text is not their source's, such as translations,
+are left out; a restored text has the withheld one's digest, or stays empty and is reported.
 """
 
 from __future__ import annotations
@@ -55,17 +54,17 @@ _STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """How many texts there are, and the places of those that could not be restored, by source."""
+    """The number of withheld texts, and rows without theirs, by source."""
 
     texts: int
     missing: Mapping[str, tuple[int, ...]]
 
 
 def make_public(run: Run, failing: Mapping[str, str]) -> Path:
-    """Write DIR/public from DIR/curated and return it; it is made anew each time.
+    """Write a new DIR/public from DIR/curated and return it.
 
     Args:
-        failing: ids of problems that are left out, and why.
+        failing: ids of left-out problems, with reasons.
     """
     curated, target, aside = run.folder / "curated", run.folder / FOLDER, run.folder / f".aside-{FOLDER}"
     shutil.rmtree(aside, ignore_errors=True)
@@ -82,7 +81,7 @@ def make_public(run: Run, failing: Mapping[str, str]) -> Path:
 
 
 def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
-    """Take problems out of a set with their tests and disputes, and name them on its card."""
+    """Remove problems with their tests and disputes, and list them on the card."""
     for table, name in (("data", "id"), *((table, "problem") for table in BESIDE), ("disputed", "id")):
         for path in sorted((aside / table).glob("*.parquet")):
             rows = pl.read_parquet(path, glob=False).filter(~pl.col(name).is_in([*failing]))
@@ -99,7 +98,7 @@ def _leave_out(aside: Path, failing: Mapping[str, str]) -> None:
 
 
 def _other_state(card: str, failing: Mapping[str, str]) -> str:
-    """Return a card whose header names the state of the rows without the failing ones."""
+    """Return the card with a state hash that includes the failing ids."""
 
     def named(match: re.Match[str]) -> str:
         state = f"{match[2]} {sorted(failing)}"
@@ -109,7 +108,7 @@ def _other_state(card: str, failing: Mapping[str, str]) -> str:
 
 
 def _withhold(aside: Path, run: Run) -> None:
-    """Take the texts out of a copy of DIR/curated that `export.withhold` names."""
+    """Remove the texts that `export.withhold` names from a copied set."""
     sources = read_table(SOURCES.folder_in(run), "kept")
     hidden, is_code = _withheld_ids(aside, run.recipe.export.withhold), run.recipe.flow == "curate-code"
     notes, left_out = [WITHHELD.to_frame()], 0
@@ -134,14 +133,14 @@ def _withhold(aside: Path, run: Run) -> None:
 
 
 def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
-    """Restore the withheld texts of a set; the same command continues after a kill.
+    """Restore a set's withheld texts; may be repeated after a kill.
 
     Args:
-        home: what relative paths of its recipe are relative to.
-        places: paths or hub names that replace the recipe's sources, by the source's name.
+        home: base of the recipe's relative paths.
+        places: paths or hub names that replace sources, by name.
 
     Raises:
-        SourceError: nothing is withheld there, a source is not named in it, or cannot be read.
+        SourceError: nothing is withheld, or a source is unknown or unreadable.
     """
     if not (folder / POINTERS).is_file():
         raise SourceError(f"{folder}: nothing is withheld there ({POINTERS} is missing); the texts are in data/.")
@@ -174,7 +173,7 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
 
 
 def holds_withheld_texts(folder: Path) -> bool:
-    """Return whether a set holds texts that must be withheld: a run's set, or one that was restored."""
+    """Return whether a set still holds texts that `export.withhold` names."""
     named = (read_mark(folder) or {}).get("withhold")
     if not named:
         return False
@@ -184,20 +183,20 @@ def holds_withheld_texts(folder: Path) -> bool:
 
 
 def lacks_texts(folder: Path) -> bool:
-    """Return whether texts of a set's problems are withheld in this folder."""
+    """Return whether any statement is withheld in this folder."""
     files = (folder / "data").glob("*.parquet")
     return any(pl.read_parquet(file, columns=["statement"], glob=False)["statement"].has_nulls() for file in files)
 
 
 def sendable(place: Path, failing: Mapping[str, str]) -> Path:
-    """Return the folder of a set that may be published: its own, or DIR/public, which is made for it.
+    """Return the folder to publish: the set's own, or DIR/public, newly made.
 
     Args:
-        failing: ids of problems that are left out, and why.
+        failing: ids of left-out problems, with reasons.
 
     Raises:
-        SourceError: it holds texts or rows that must be left out, and no run's folder is next to it.
-        StoreError: a file of it is not what was published.
+        SourceError: rows or texts must be left out, without a run's folder.
+        StoreError: a file of the set has changed.
     """
     folder = published_folder(place)
     require_unaltered(folder)
@@ -220,7 +219,7 @@ def _first(failing: Mapping[str, str]) -> str:
 
 
 def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
-    """Return the ids of all problems that have a row under one of the licences, kept or dropped."""
+    """Return the ids and groups of all rows under these licences."""
     ids: set[str] = set()
     for table in TABLES:
         for path in sorted((curated / table).glob("*.parquet")):
@@ -233,7 +232,7 @@ def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
 
 
 def _withhold_beside(aside: Path, run: Run, hidden: list[str]) -> tuple[list[pl.DataFrame], int]:
-    """Take given tests and checkers of hidden problems out; return their pointers, and how many tests left."""
+    """Withhold hidden problems' tests and checkers; return pointers and the number of left-out tests."""
     names = [*KEY, "group"]
     frames = [pl.read_parquet(path, columns=names, glob=False) for path in (aside / "data").glob("*.parquet")]
     rows = pl.concat(frames).filter(pl.col("id").is_in(hidden))
@@ -251,7 +250,7 @@ def _withhold_beside(aside: Path, run: Run, hidden: list[str]) -> tuple[list[pl.
 
 
 def _given(run: Run, table: str, problems: list[str]) -> pl.DataFrame:
-    """Return the tests or the judging of some problems as the first stage read them."""
+    """Return the source's tests or judging rows of some problems."""
     folder = SOURCES.folder_in(run)
     wanted = pl.col("problem").is_in(problems)
     return pl.concat(read_shard(folder, table, index).filter(wanted) for index in range(len(shard_counts(folder))))
@@ -264,7 +263,7 @@ def _recipe_of(folder: Path) -> Recipe:
 def _sources_again(
     folder: Path, recipe: Recipe, home: Path, places: Mapping[str, str], notes: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
-    """Return the rows that texts are withheld of as their sources have them today; of code tests and judging, too."""
+    """Read the withheld rows again, for code with tests and judging rows."""
     named = [source.name for source in recipe.sources]
     if unknown := sorted(places.keys() - set(named)):
         raise SourceError(f"--source {unknown[0]}=…: the set has no such source; it has {', '.join(named)}.")
@@ -290,7 +289,7 @@ def _sources_again(
 
 
 def _add_section(folder: Path, notes: pl.DataFrame, left_out: int, tests_left_out: int | None) -> None:
-    """Add to the card how many rows lack their texts, and how to restore them; of code the tests, too."""
+    """Add the card's section on withheld texts and their restoration."""
     rows = notes.select("table", "source", "row").unique()
     counts = Counter(rows["table"])
     left = f" {left_out:,} more, whose statement or answer is not their source's, were left out." if left_out else ""

@@ -1,4 +1,4 @@
-"""Compute the figures of a receipt from a run's folder, for publishing and for verification."""
+"""Compute a receipt's figures from a run's folder."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _AUDIT = "goldilocks review DIR --audit 60"
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """What judging and deciding came to: hashes of the verdicts of each difficulty stage, and of the decisions."""
+    """Hashes of each difficulty stage's verdicts, and of the decisions."""
 
     verdicts: dict[str, str]
     decisions: str
 
 
 def figures_of(run: Run, results: Results, version: Version, digests: Digests, apart: Sequence[Figure]) -> list[Figure]:
-    """Return the figures of a run's newest version, without those that the set's files give.
+    """Return figures of a run's newest version, without those computed from its files.
 
     Args:
-        results: of the filters, the decisions and the export.
-        apart: figures of `MEASURED_APART`, those that were measured.
+        results: of filters, decisions and export.
+        apart: measured figures of `MEASURED_APART`.
     """
     measured = {figure.section for figure in apart}
     absent = [figure for figure in _not_measured() if figure.section not in measured]
@@ -66,14 +66,14 @@ def figures_of(run: Run, results: Results, version: Version, digests: Digests, a
 
 
 def stored_digests(run: Run, results: Results, version: Version) -> Digests:
-    """Return the digests of the verdicts and decisions in the run's folder."""
+    """Return the digests of a run folder's verdicts and decisions."""
     verifier = results.decisions[-1].folder.name
     tables = {part: scan_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts") for part in run.parts}
     return Digests({part: verdicts_digest(table) for part, table in tables.items()}, version.digest)
 
 
 def verdicts_digest(verdicts: pl.LazyFrame) -> str:
-    """Return the hash of `VERDICT` rows: which attempt of which problem came to what."""
+    """Return the hash of `VERDICT` rows, in any order."""
     if not verdicts.collect_schema().names():
         return hashlib.blake2b(digest_size=16).hexdigest()
     columns = ["problem", "index", "reference", "outcome", "answer", "answer_class"]
@@ -81,7 +81,7 @@ def verdicts_digest(verdicts: pl.LazyFrame) -> str:
 
 
 def made_from(run: Run, results: Results) -> str:
-    """Return the hash of what planted defects depend on: the recipe's filters and labels, and the run's own rows."""
+    """Return the hash of what planted defects depend on."""
     recipe = as_written(run.recipe).model_dump(
         mode="json",
         exclude={
@@ -117,7 +117,7 @@ def _not_measured() -> Iterator[Figure]:
 
 
 def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Figure]:
-    """Yield the share of wrong labels by an audit, where there was one, and what the answers of all policies expect."""
+    """Yield the share of wrong labels as audited, if any, and as the model expects."""
     if (audited := _audited(run, version, results)) is not None:
         yield audited
     count, share = _expected_wrong(run, results)
@@ -136,7 +136,7 @@ def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Fig
 
 
 def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
-    """Return of how many references of the set a probability is known, and its mean."""
+    """Return the number of published references with a probability, and its mean."""
     exported = results[EXPORT].folder
     count, total = 0, list[float]()
     with label_shards(run, Results(results.filters), results.decisions[-1].folder.name) as labels:
@@ -149,7 +149,7 @@ def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
 
 
 def _audited(run: Run, version: Version, results: Results) -> Figure | None:
-    """Return the share of wrong labels by people's verdicts on an audit's rows; None if there are too few."""
+    """Return the audited share of wrong labels; None with too few verdicts."""
     audit = read_audit(run.folder)
     if audit is None or audit.version is None:
         return None
@@ -184,7 +184,7 @@ def _audited(run: Run, version: Version, results: Results) -> Figure | None:
 
 
 def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> tuple[int, set[str]]:
-    """Return how many came into the set since the version that was audited, and who left it."""
+    """Return the number of problems added since the audited version, and removed ids."""
     assert audit.version is not None
     came, left = 0, set[str]()
     if audit.version != version.number:
@@ -197,7 +197,7 @@ def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> t
 
 
 def _test_figures(results: Results) -> list[Figure]:
-    """Return which solutions the tests of the set's problems distinguish."""
+    """Return which solutions the published tests distinguish."""
     exported = read_table(results[EXPORT].folder, "kept", ["group"])
     groups = exported["group"].unique().implode() if exported.height else pl.lit([], pl.List(pl.String))
     tables = {
@@ -210,7 +210,7 @@ def _test_figures(results: Results) -> list[Figure]:
 
 
 def precision_figures() -> Iterator[Figure]:
-    """Yield how often each rule of the format filter is right on labelled rows."""
+    """Yield each format rule's precision on labelled rows."""
     how = (
         f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and those of them that "
         "cannot be used as they are; of the project's sets, not of this one"

@@ -1,6 +1,6 @@
-"""Write the receipt of a published set, and renew it when its files change.
+"""Write and update a published set's receipt.
 
-Invariants: the same run gives the same bytes; the receipt is written last, as it holds the digest of every other file.
+Invariants: the same run gives the same bytes; the receipt is written last, as it has all other files' digests.
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ def make_receipt(
     """Return the receipt of a run's newest version.
 
     Args:
-        folder: of the set, with all its other files.
-        digests: of verdicts and decisions, where they were computed anew; else those in the run's folder.
-        planted: figures on planted defects, likewise.
+        folder: of the otherwise complete set.
+        digests, planted: recomputed; by default the stored ones.
     """
     found = planted_figures(run, results) if planted is None else list(planted)
     apart = [*counterfactual_figures(run, version), *found]
@@ -68,7 +67,7 @@ def make_receipt(
 
 
 def with_contents(receipt: Receipt, folder: Path) -> Receipt:
-    """Return a receipt with the rows, digests and licences of the set as it is in a folder."""
+    """Return a receipt with rows, digests and licences of a set's folder."""
     files = sorted((folder / "data").glob("train-*.parquet"))
     rows, columns = receipts.column_digests(files)
     tables = (pl.scan_parquet(file, glob=False).select(_LEDGER) for file in files)
@@ -80,13 +79,13 @@ def with_contents(receipt: Receipt, folder: Path) -> Receipt:
 
 
 def write_receipt(receipt: Receipt, folder: Path) -> None:
-    """Write receipt.json and RECEIPT.md into the folder of the set."""
+    """Write receipt.json and RECEIPT.md into the set's folder."""
     atomic_write(folder / receipts.FILE, receipt.as_json())
     atomic_write(folder / receipts.PAGE, receipts.page(receipt))
 
 
 def differing_files(folder: Path) -> list[str]:
-    """Return the files of a set that are not those its receipt names, by their paths.
+    """Return the paths of files that differ from the receipt.
 
     Raises:
         SourceError: it has no receipt.
@@ -97,14 +96,14 @@ def differing_files(folder: Path) -> list[str]:
 
 
 def renew_contents(folder: Path) -> None:
-    """Write the receipt of a set anew whose files have changed, where it has one; figures of its run stay."""
+    """Update a changed set's receipt, if any; its run's figures stay."""
     if (folder / receipts.FILE).is_file():
         receipt, _ = receipts.read_receipt(folder)
         write_receipt(with_contents(receipt, folder), folder)
 
 
 def made_from(run: Run, results: Results) -> str:
-    """Return the hash of what a receipt is made from apart from what the set is made from."""
+    """Return the hash of a receipt's inputs that are not the set's."""
     contents = [
         *(_digest(run.folder / name) for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")),
         review.digest(verdicts_of_people(run)),
@@ -115,7 +114,7 @@ def made_from(run: Run, results: Results) -> str:
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
-    """Return what came of planted defects; nothing where none were planted since recipe and rows are what they are."""
+    """Return figures on planted defects, unless recipe or rows have changed."""
     kept = _kept(run.folder, PLANTED)
     if kept is None or kept["made_from"] != receipt_figures.made_from(run, results):
         return []
@@ -123,7 +122,7 @@ def planted_figures(run: Run, results: Results) -> list[Figure]:
 
 
 def counterfactual_figures(run: Run, version: Version) -> list[Figure]:
-    """Return the figures of an ablation of the set; those of an earlier version name it."""
+    """Return the figures of an ablation; titles name an earlier version."""
     kept = _kept(run.folder, COUNTERFACTUAL)
     if kept is None:
         return []
@@ -134,7 +133,7 @@ def counterfactual_figures(run: Run, version: Version) -> list[Figure]:
 
 
 def keep_figures(folder: Path, name: str, figures: Iterable[Figure], **about: object) -> None:
-    """Write figures that were measured apart into a run's folder, with what they were measured on."""
+    """Store separately measured figures with their inputs in a run's folder."""
     table = {**about, "figures": [receipts.as_row(figure) for figure in figures]}
     atomic_write(folder / FOLDER / name, json.dumps(table, indent=1, ensure_ascii=False) + "\n")
 

@@ -1,4 +1,4 @@
-"""A person's verdict on a disputed label, checked and written down: by the command and by the page alike."""
+"""Check and record a person's verdict on a disputed label."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from flows.stages.sources import SOURCES
 
 
 def settle(run: Run, verdict: review.ReviewVerdict, judge: Judge | None) -> None:
-    """Write down a verdict; it is on disk when this returns, and the next run applies it.
+    """Record a verdict on disk, for the next run.
 
     Args:
-        judge: the run's, open; only a verdict with an answer needs it.
+        judge: the run's open verifier, needed for an answer.
 
     Raises:
         ConfigError: the verifier cannot judge against the answer.
@@ -34,7 +34,7 @@ def settle(run: Run, verdict: review.ReviewVerdict, judge: Judge | None) -> None
 
 
 def take_back(run: Run, problem: str, reviewer: str | None) -> None:
-    """Write down that a reviewer takes back the last word on a problem.
+    """Record that a reviewer withdraws the last verdict on a problem.
 
     Raises:
         StoreError: a run works in the folder.

@@ -1,7 +1,7 @@
 """Number, keep and compare the versions of a run's curated set.
 
-A version is made if decisions, pass rates or policies change; its day (UTC) is that of its first making. A refreshed
-version is valid while the pipeline's decisions are those that the refresh began with.
+Changed decisions, pass rates or policies make a version, dated (UTC) by its first making. A refreshed version is valid
+while the pipeline's decisions stay the same.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Origin = Literal["run", "refresh"]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a run's set. ``digest`` is of its decisions; ``root`` that of the pipeline's own decisions.
+    """A version of a run's set.
 
-    ``file`` is the hash of decisions.parquet.
+    ``digest`` is of its decisions, ``root`` of the pipeline's own, ``file`` of decisions.parquet.
 
     Example: ``Version(2, "2026-05-04", "refresh", "small@rl-300", "goldilocks@4", "9f…", "17…", {"promoted": 3}, {})``
     """
@@ -65,7 +65,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What made a version: the pipeline, or a refresh of an earlier version, and what that took."""
+    """What made a version, the pipeline or a refresh, and its cost."""
 
     origin: Origin = "run"
     policy: str | None = None
@@ -75,7 +75,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class RefreshedRun(Run):
-    """A run as a refresh sees it: its last stage's attempts, verdicts and decisions are in a folder of their own."""
+    """A run with its last difficulty stage and export in a version's folder."""
 
     place: Path = Path()
 
@@ -86,7 +86,7 @@ class RefreshedRun(Run):
 
 
 def stored_versions(folder: Path) -> list[Version]:
-    """Return the versions of a run folder, oldest first."""
+    """Return a run folder's versions, oldest first."""
     stored = []
     for path in sorted((folder / FOLDER).glob(f"[0-9]*/{ABOUT}")):
         try:
@@ -97,7 +97,7 @@ def stored_versions(folder: Path) -> list[Version]:
 
 
 def latest(folder: Path) -> Version | None:
-    """Return the newest version; None where nothing was published."""
+    """Return the newest version, or None."""
     return next(reversed(stored_versions(folder)), None)
 
 
@@ -107,10 +107,10 @@ def version_folder(folder: Path, number: int) -> Path:
 
 
 def decisions_of(folder: Path, number: int, columns: list[str] | None = None) -> pl.DataFrame:
-    """Return the decisions of a version, in the `curation.publish.versions.KEPT` schema; empty for version 0.
+    """Read a version's decisions as `curation.publish.versions.KEPT`; empty for version 0.
 
     Args:
-        columns: those that are wanted; all if missing.
+        columns: all by default.
     """
     return scan_decisions(folder, number).select(columns or pl.all()).collect()
 
@@ -121,10 +121,10 @@ def published_rows(folder: Path, number: int) -> int:
 
 
 def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyFrame:
-    """Return the decisions of a version unread, in the `curation.publish.versions.KEPT` schema; empty for version 0.
+    """Scan a version's decisions as `curation.publish.versions.KEPT`; empty for version 0.
 
     Args:
-        at: a column for the place of each row, where it is wanted.
+        at: name of an added column with row numbers.
     """
     if number == 0:
         nothing = versions.KEPT.to_frame().lazy()
@@ -139,7 +139,7 @@ def scan_decisions(folder: Path, number: int, at: str | None = None) -> pl.LazyF
 
 
 def _decisions_file(folder: Path, number: int) -> Path:
-    """Return the file of a version's decisions, whose content is what was written."""
+    """Return the path of a version's decisions, with checked hash."""
     path = version_folder(folder, number) / DECISIONS
     about = next((version for version in stored_versions(folder) if version.number == number), None)
     require_hash(path, about.file or None if about is not None else None)
@@ -147,10 +147,10 @@ def _decisions_file(folder: Path, number: int) -> Path:
 
 
 def gather_decisions(last: StageResult, exported: StageResult, measured: str) -> pl.LazyFrame:
-    """Return the decisions of a set, with whether each problem is in it; they are read where they are used.
+    """Scan a set's decisions, with whether each problem is published.
 
     Args:
-        measured: the day of the attempts, where the decisions do not name it themselves.
+        measured: the attempts' day, if decisions lack it.
     """
     decisions = scan_table(last.folder, "decisions")
     names = decisions.collect_schema().names()
@@ -165,11 +165,11 @@ def gather_decisions(last: StageResult, exported: StageResult, measured: str) ->
 
 
 def settle_version(run: Run, table: pl.LazyFrame, verifier: str, cause: Cause | None = None) -> Version:
-    """Return the version of these decisions: the newest one where they are its own, else a new one, which is stored.
+    """Return the newest version if it has these decisions, else store a new one.
 
     Args:
         table: `curation.publish.versions.KEPT` rows.
-        cause: what made them, where it was not the pipeline.
+        cause: by default the pipeline.
     """
     digest, cause = digest_of(table), cause or Cause()
     before = latest(run.folder)
@@ -199,7 +199,7 @@ def _has_decisions(run: Run, version: Version) -> bool:
 
 
 def _store(run: Run, version: Version, table: pl.LazyFrame) -> Version:
-    """Write a version's decisions and what is known of it."""
+    """Write a version's decisions and metadata."""
     place = version_folder(run.folder, version.number)
     write_scanned(place / DECISIONS, table)
     stored = replace(version, file=file_digest(place / DECISIONS))
@@ -208,7 +208,7 @@ def _store(run: Run, version: Version, table: pl.LazyFrame) -> Version:
 
 
 def standing_version(run: Run, table: pl.LazyFrame) -> Version | None:
-    """Return the refreshed version if the pipeline decides what it was refreshed from; else None."""
+    """Return the newest version if it is a refresh of these decisions."""
     newest = latest(run.folder)
     if newest is None or newest.origin != "refresh" or newest.root != digest_of(table):
         return None
@@ -216,24 +216,23 @@ def standing_version(run: Run, table: pl.LazyFrame) -> Version | None:
 
 
 def refreshed_run(run: Run, version: Version) -> RefreshedRun:
-    """Return the run as a refreshed version sees it."""
+    """Return the run with a refreshed version's folder."""
     place = version_folder(run.folder, version.number)
     return RefreshedRun(run.folder, run.recipe, run.recipe_folder, place)
 
 
 def newest_run(folder: Path) -> Run:
-    """Return the run of a folder, as its newest version sees it."""
+    """Return a folder's run, in the state of its newest version."""
     run = open_run(folder)
     newest = latest(folder)
     return refreshed_run(run, newest) if newest is not None and newest.origin == "refresh" else run
 
 
 def apply_version(run: RefreshedRun, filters: Results, decisions: pl.LazyFrame, verifier: str) -> StageResult:
-    """Return decisions that were made already, as a finished stage over all problems, in their shards.
+    """Return existing decisions as a finished stage.
 
     Args:
-        decisions: `curation.publish.versions.KEPT` rows, one for each problem; read a shard at a time if they are
-            in the order of the problems, as a version keeps them.
+        decisions: `curation.publish.versions.KEPT` rows; in the problems' order, a shard is read at a time.
     """
     job = StageRun(decisions_stage(run.parts[-1]), run, filters)
     problems, part = job.problems.folder, job.stage.part
@@ -253,12 +252,12 @@ def apply_version(run: RefreshedRun, filters: Results, decisions: pl.LazyFrame, 
 
 
 def changes_of(folder: Path, number: int) -> pl.DataFrame:
-    """Return what a version changed of what is published, as `curation.publish.versions.CHANGES` rows."""
+    """Return a version's changes as `curation.publish.versions.CHANGES` rows."""
     return _changes(decisions_of(folder, number - 1, COLUMNS), decisions_of(folder, number, COLUMNS))
 
 
 def changelog(folder: Path) -> str:
-    """Return CHANGELOG.md of the run's set: a section per version, the newest first."""
+    """Return CHANGELOG.md, the newest version first."""
     lines = ["# Changelog\n", "Each version of this set against the one before.\n"]
     for version in reversed(stored_versions(folder)):
         old, new = (
@@ -292,15 +291,12 @@ def summary(version: Version) -> str:
 
 
 def digest_of(table: pl.LazyFrame) -> str:
-    """Return the hash of decisions: what is in, what is not and why, and on whose attempts; the days are left out."""
+    """Return the hash of decisions, without their days."""
     return digest_in_order(table.drop("measured_on"))
 
 
 def _shown_changes(old: pl.LazyFrame, new: pl.LazyFrame) -> tuple[dict[str, int], pl.DataFrame]:
-    """Return the number of changes per class, and the first of each as `CHANGES` rows.
-
-    Rows are in the order of `versions.changes`: the new version's, then those that are gone.
-    """
+    """Return the number of changes per class, and the first of each in `versions.changes`' order."""
     counts, shown = versions.counts(versions.CHANGES.to_frame()), versions.CHANGES.to_frame()
     shown = shown.with_columns(gone=pl.lit(False), at=pl.lit(0, pl.UInt32))
     for before, after in in_order(old, new):
@@ -322,7 +318,7 @@ def _changes(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
 
 
 def as_published(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a version's decisions, where what is over the set's size counts as dropped."""
+    """Return a version's decisions, with problems over the set's size dropped."""
     over = pl.col("keep") & ~pl.col("published")
     reason = pl.when(over).then(pl.lit(DropReason.OVER_QUOTA.value)).otherwise("reason")
     return table.with_columns(reason=reason, keep=pl.col("published"))

@@ -1,4 +1,4 @@
-"""Progress bars of one line of 80 columns, with a note below."""
+"""One-line progress bars with a note below."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class _Count(TextColumn):
 
 
 class _Remaining(TimeRemainingColumn):
-    """The time left, by a note's estimate or else the speed so far."""
+    """The time left, by a note's estimate or the speed."""
 
     def render(self, task: Task) -> Text:
         return Text("") if task.fields["note"] else super().render(task)
 
 
 class Bars(Progress):
-    """A bar per task, with the task's field ``note`` below it."""
+    """A bar per task, with its field ``note`` below."""
 
     def __init__(self, console: Console) -> None:
         columns = (TextColumn("{task.description:<24}"), BarColumn(bar_width=16), _Count(), TimeElapsedColumn())

@@ -1,4 +1,4 @@
-"""Find and read benches, ready ones by name and others by file."""
+"""Find and read benches by name or file."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class BenchRun(Run):
 
 
 def ready_benches() -> list[str]:
-    """Return the names of the benches that come along."""
+    """Return the names of the shipped benches."""
     return sorted(path.stem for path in READY.glob("*.toml"))
 
 
 def bench_path(name: str, folder: Path = Path()) -> Path:
-    """Return a bench's file, by its name or its path relative to a folder.
+    """Return a bench's file, by name or path.
 
     Raises:
-        ConfigError: there is neither.
+        ConfigError: there is none.
     """
     ready = READY / f"{name}.toml"
     if "/" not in name and ready.is_file():
@@ -52,7 +52,7 @@ def bench_path(name: str, folder: Path = Path()) -> Path:
 
 
 def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) -> tuple[Bench, Path]:
-    """Read a bench, and the folder that its paths refer to.
+    """Return a bench, and the base of its paths.
 
     Raises:
         ConfigError: it is missing or invalid.
@@ -62,7 +62,7 @@ def load_bench(name: str, overrides: Sequence[str] = (), folder: Path = Path()) 
 
 
 def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: Path) -> BenchRun:
-    """Return the run of a bench: no problem is filtered, and programs run all tests."""
+    """Return a bench's run, which keeps problems of any pass rate."""
     asked = policy.model_copy(update={"decoding": bench.decoding}) if isinstance(policy, LiveModel) else policy
     dumped = {name: getattr(bench, name).model_dump() for name in ("verify", "code")}
     table: dict[str, Any] = {
@@ -89,10 +89,10 @@ def bench_run(bench: Bench, policy: ModelSettings, folder: Path, bench_folder: P
 
 
 def as_benchmarks(name: str, folder: Path) -> list[tuple[Source, Path]]:
-    """Return a bench's sources as benchmarks for decontamination, and the folder of their paths.
+    """Return a bench's sources for decontamination, each with its folder.
 
     Raises:
-        ConfigError: there is no such bench, or its statements are no column.
+        ConfigError: the bench or its statements' column is missing.
     """
     bench, home = load_bench(name, folder=folder)
     benchmarks = []

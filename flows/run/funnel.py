@@ -1,4 +1,4 @@
-"""Count a run's rows in, kept, and dropped by reason, stage by stage."""
+"""Count each stage's rows in, kept, and dropped by reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flows.run.stage import Kind, Stage, StageResult
 
 @dataclass(frozen=True, slots=True)
 class StageStatus:
-    """A stage's progress in finished shards; ``total`` is None while unknown."""
+    """A stage's progress; ``total`` shards are None while unknown."""
 
     stage: Stage
     row: FunnelRow
@@ -26,12 +26,12 @@ class StageStatus:
 
     @property
     def is_shown(self) -> bool:
-        """Return whether the funnel shows it: stages that only measure appear while they run."""
+        """Return whether the funnel shows it; finished measuring stages are hidden."""
         return self.stage.kind is not Kind.MEASURE or not self.finished
 
 
 def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
-    """Return the stored progress of every stage of the run, in order."""
+    """Return each stage's stored progress, in order."""
     statuses: list[StageStatus] = []
     digests = dict.fromkeys((stage.name for stage in pipeline.stages), "")
     total: int | None = None
@@ -49,10 +49,10 @@ def status(run: Run, pipeline: Pipeline, verifier: str) -> list[StageStatus]:
 
 
 def _is_current(folder: Path, digests: Mapping[str, str]) -> bool:
-    """Return whether the folder was made from the current results of earlier stages.
+    """Return whether a folder's inputs are current.
 
     Args:
-        digests: of each stage of the pipeline; empty if it is not finished.
+        digests: by stage, if finished.
     """
     return all(digests.get(name, digest) == digest for name, digest in stage_inputs(folder).items())
 

@@ -1,7 +1,7 @@
-"""Record in `DIR/history.jsonl` when each command and stage ran, how long, and how it ended.
+"""Record each command's and stage's time and end, in `DIR/history.jsonl`.
 
-A command without a last line was killed, or still runs. Times are seconds since 1970 and wall seconds; ``cpu_s``
-includes child processes that have ended, ``peak_mb`` is this process's.
+A command without an end line was killed, or still runs. ``at`` is a Unix time; ``cpu_s`` includes child processes,
+``peak_mb`` does not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _reused: ContextVar[dict[str, int] | None] = ContextVar("reused", default=None)
 
 @contextmanager
 def recorded(folder: Path, command: str) -> Iterator[None]:
-    """Record a command's begin and end in a run folder."""
+    """Record a command's begin and end."""
     begun = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder, {"command": command, "state": "begun"})
@@ -49,7 +49,7 @@ def recorded(folder: Path, command: str) -> Iterator[None]:
 
 
 def timed(folder: Path, item: Item, work: Work) -> Work:
-    """Return an item's work that also records its time, within `recorded`."""
+    """Return an item's work, timed within `recorded`."""
 
     def run() -> StageResult | None:
         counts, begun, busy = _reused.get(), time.monotonic(), _cpu_s()
@@ -73,7 +73,7 @@ def timed(folder: Path, item: Item, work: Work) -> Work:
 
 
 def last_command(folder: Path) -> str | None:
-    """Return a sentence on the folder's last command, or None."""
+    """Return a sentence on the last command, or None."""
     lines = last_lines(folder)
     if not lines:
         return None
@@ -94,12 +94,12 @@ def last_command(folder: Path) -> str | None:
 
 
 def stage_seconds(folder: Path) -> dict[str, float]:
-    """Return the wall seconds that each stage's last work took."""
+    """Return each stage's last wall seconds."""
     return {line["stage"]: line["seconds"] for line in _lines(folder) if "stage" in line}
 
 
 def last_lines(folder: Path) -> list[dict[str, Any]]:
-    """Return the lines of the folder's last command, in order."""
+    """Return the last command's lines."""
     lines = _lines(folder)
     first = next((at for at in reversed(range(len(lines))) if lines[at]["state"] == "begun"), None)
     return lines[first:] if first is not None else []

@@ -1,4 +1,4 @@
-"""Compute slow verdicts on a Ray cluster, which repeats them if a node dies."""
+"""Compute slow verdicts on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ from curation.verify.math_judge import (
 
 
 class SpreadJudge:
-    """A verifier whose `submit` sends slow verdicts to the cluster.
-
-    Args:
-        judge: gives the verdicts; `submit` does not use its workers here.
-    """
+    """A verifier whose `submit` sends slow verdicts to the cluster."""
 
     def __init__(self, judge: Judge, ray: Any) -> None:
         self._judge, self._ray = judge, ray
@@ -45,23 +41,23 @@ class SpreadJudge:
         self._judge.__exit__(kind, error, trace)
 
     def final_answer(self, response: Response) -> str | None:
-        """Return the final answer of a response."""
+        """Return a response's final answer."""
         return self._judge.final_answer(response)
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Yield the verdicts on each task's responses in order, computed locally."""
+        """Yield each task's verdicts in order, computed locally."""
         return self._judge.judge(tasks)
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
-        """Yield whether each (reference, language) can be verified against, computed locally."""
+        """Yield whether each (reference, language) is usable, computed locally."""
         return self._judge.check(references)
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield the outcome of each (reference, answer), computed locally."""
+        """Yield each (reference, answer)'s outcome, computed locally."""
         return self._judge.compare_pairs(pairs)
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a future with verdicts on one task's responses or final answers."""
+        """Return a future with a task's verdicts, on responses or final answers."""
         found = [self.final_answer(one) for one in task.responses] if final_answers is None else list(final_answers)
         quick = self._judge.at_once(task, found) if isinstance(self._judge, MathJudge) else None
         if quick is not None or all(answer is None for answer in found):
@@ -85,7 +81,7 @@ class SpreadJudge:
 
 
 class _Shared:
-    """A verifier in Ray's store, fetched once by each worker process."""
+    """A verifier in Ray's store, fetched once per worker."""
 
     def __init__(self, reference: Any) -> None:
         self.reference = reference
@@ -106,5 +102,5 @@ def _fetched(shared: _Shared) -> Judge:
 
 
 def _verdicts(shared: _Shared, task: JudgeTask, final_answers: list[str | None]) -> tuple[Verdict, ...]:
-    """Return verdicts on final answers by this worker process's verifier."""
+    """Return verdicts by this worker's verifier."""
     return _fetched(shared).submit(task, final_answers).result()

@@ -1,4 +1,4 @@
-"""Rows of one problem in the tables of a stage."""
+"""Find a problem's rows in stages' tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from curation.storage.stages import damaged, table_files
 
 
 def rows_of(folder: Path, table: str, problem: str, column: str = "id") -> pl.DataFrame:
-    """Return a problem's rows in a stage's table, by ``column``; none without the table."""
+    """Return a problem's rows in a table, by ``column``."""
     files = sorted((folder / table).glob("*.parquet"))
     try:
         parts = [pl.scan_parquet(file, glob=False).filter(pl.col(column) == problem).collect() for file in files]

@@ -1,6 +1,6 @@
-"""Copy a run's logs and set to its mirror after each stage and publication, and in the end.
+"""Copy a run's logs and set to its mirror after each stage and publication.
 
-Only the last copy's failure fails the run; earlier ones print a line.
+Only the last copy's failure fails the run.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ LOGS = ("run.json", "history.jsonl", METRICS, "plan.json", "review.jsonl")
 
 
 def claim(run: Run) -> None:
-    """Check that the mirror can be written and holds no other run.
+    """Claim the run's mirror.
 
     Raises:
-        StoreError: it cannot, or does.
+        StoreError: it cannot be written, or holds another run.
     """
     if (mirror := _mirror_of(run)) is not None:
         mirror.claim()
 
 
 def copy(run: Run) -> None:
-    """Copy what is new; report it if that cannot be done now."""
+    """Copy what is new; only report a failure."""
     try:
         _copy(run)
     except StoreError as error:
@@ -49,7 +49,7 @@ def completed(run: Run) -> Iterator[None]:
     """Complete the mirror when the block ends.
 
     Raises:
-        StoreError: this fails; not if the block itself fails.
+        StoreError: this fails after a successful block.
     """
     try:
         yield
@@ -78,5 +78,5 @@ def _mirror_of(run: Run) -> Mirror | None:
 
 @lru_cache(maxsize=8)
 def _opened(url: str, name: str, _folder: Path) -> Mirror:
-    """Return a run's mirror, which remembers what it has copied."""
+    """Return a run's mirror, cached to remember its copies."""
     return Mirror(url, name)

@@ -1,4 +1,4 @@
-"""Read models that a command names: `FILE.toml`, or `FILE.toml:NAME`, with tables `[models.NAME]`."""
+"""Read a command's model, `FILE.toml` or `FILE.toml:NAME`, from tables `[models.NAME]`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from curation.records import ConfigError
 
 
 def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSettings, Path]:
-    """Return an option's model, and the folder that its paths are relative to.
+    """Return an option's model, and the base of its paths.
 
     Raises:
-        ConfigError: there is no such file or model, or several and none is named.
+        ConfigError: file or model is missing, or none of several is named.
     """
     subject = f"{option} {spec}"
     path, name = Path(spec).expanduser(), ""
@@ -38,9 +38,9 @@ def load_model(spec: str | Path, option: str = "--policy") -> tuple[ModelSetting
 
 
 def parse_model(table: Mapping[str, Any], subject: str, folder: Path = Path()) -> ModelSettings:
-    """Return the model of one table; ``subject`` begins the error.
+    """Return a table's model; ``subject`` begins error messages.
 
     Raises:
-        ConfigError: it is not valid.
+        ConfigError: it is invalid.
     """
     return parse_settings(ModelFile, {"models": {"model": table}}, subject, folder=folder).models["model"]

@@ -1,4 +1,4 @@
-"""Show a run's metrics and funnel in Weights & Biases; a resumed run continues its steps."""
+"""Show a run in Weights & Biases; a resumed run continues its steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Shown:
-    """The monitors of a run, and the next step there."""
+    """A run's monitors and next step."""
 
     def __init__(self, monitors: list[Monitor], step: int) -> None:
         self.monitors, self.step = monitors, step
@@ -31,7 +31,7 @@ _shown: ContextVar[_Shown | None] = ContextVar("monitors", default=None)
 
 @contextmanager
 def monitored(run: Run) -> Iterator[None]:
-    """Show the run of the block if its recipe asks for it.
+    """Show the block's run if its recipe asks.
 
     Raises:
         ConfigError: a package is not installed.
@@ -56,7 +56,7 @@ def monitored(run: Run) -> Iterator[None]:
 
 
 def show(group: str, numbers: Mapping[str, Any]) -> None:
-    """Show a table's numbers under the group's name, without other values."""
+    """Show a table's numbers under the group's name."""
     if (shown := _shown.get()) is not None:
         shown.show(
             {

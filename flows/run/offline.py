@@ -27,10 +27,7 @@ def is_offline() -> bool:
 
 
 def refuse_offline(needs: str) -> None:
-    """Refuse work that needs a model.
-
-    Args:
-        needs: the work, as in `the model small answers 40 questions`.
+    """Refuse work that needs a model, as in `the model small answers 40 questions`.
 
     Raises:
         ConfigError: no model may be asked.

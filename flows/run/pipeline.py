@@ -1,4 +1,4 @@
-"""Run a pipeline's stages in order, and read their results."""
+"""Run a pipeline's stages, and read their results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from flows.run.tasks import Item, Work, as_task
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The stages and steps of a pipeline, in order; ``name`` is its flow's, as recipes have it.
+    """A flow's stages and steps, in order.
 
     Raises:
-        ValueError: names or folders are not unique, or an item is not made for the domain.
+        ValueError: names or folders repeat, or an item's domain differs.
     """
 
     name: str
@@ -40,26 +40,23 @@ class Pipeline:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Return the stages, without the steps between them."""
+        """Return the stages, without steps."""
         return tuple(item for item in self.items if isinstance(item, Stage))
 
     def stages_of(self, run: Run) -> tuple[Stage, ...]:
-        """Return the stages that are enabled for a run."""
+        """Return a run's enabled stages."""
         return tuple(stage for stage in self.stages if stage.enabled(run))
 
     def before_attempts(self, run: Run) -> tuple[Stage, ...]:
-        """Return a run's enabled stages that come before any attempt."""
+        """Return a run's enabled stages before any attempt."""
         first = next(number for number, stage in enumerate(self.stages) if stage.part)
         return tuple(stage for stage in self.stages[:first] if stage.enabled(run))
 
 
 def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None) -> Results:
-    """Run the enabled items in order, without those that are finished.
+    """Run enabled items in order; return earlier and new results.
 
-    A shared model is started once and ends after its last item, unless a caller keeps it open.
-
-    Args:
-        results: of earlier stages.
+    A shared model ends after its last item, unless a caller keeps it open.
     """
     results = results or Results()
     enabled, is_outermost = [item for item in items if item.enabled(run)], kept_models() is None
@@ -77,7 +74,7 @@ def run_pipeline(run: Run, items: Iterable[Item], results: Results | None = None
 
 
 def _models_of(run: Run, items: Iterable[Item]) -> set[str]:
-    """Return the keys of the models that items ask."""
+    """Return the keys of the items' models."""
     names = {run.recipe.asked.get(item.asks) for item in items if isinstance(item, Stage)}
     return {model_key(run.recipe.models[name], run.recipe_folder) for name in names if name is not None}
 
@@ -89,22 +86,22 @@ def _work_of(item: Item, run: Run, results: Results) -> Work:
 
 
 def run_stage(stage: Stage, run: Run, results: Results) -> StageResult:
-    """Run one stage to its end, after those that it reads."""
+    """Run one stage with the results it reads."""
     return stage.work(StageRun(stage, run, results))
 
 
 def read_result(stage: Stage, run: Run, verifier: str = "") -> StageResult | None:
-    """Read a finished stage's result, made with any settings, or return None."""
+    """Return a finished stage's result, with any settings, or None."""
     folder = stage.folder_in(run, verifier)
     manifest = read_manifest(folder)
     return StageResult(stage, folder, manifest, reused=True) if manifest is not None else None
 
 
 def read_results(run: Run, stages: Iterable[Stage], verifier: str = "") -> Results:
-    """Read the results of finished stages; one added after the run may be missing.
+    """Return finished stages' results, without missing ones that `comes_later`.
 
     Raises:
-        StoreError: another one is not finished.
+        StoreError: another stage is not finished.
     """
 
     def read() -> Iterator[StageResult]:

@@ -1,4 +1,4 @@
-"""Open a recipe's models, and check them before a run. Each kind is a class, its settings, and a line in `POLICIES`."""
+"""Open and check a recipe's models; `POLICIES` lists their kinds."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ POLICIES = {
 
 
 def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | None = None) -> Policy:
-    """Return the policy that a recipe names; entering it starts it.
+    """Return a model's policy, which starts when entered.
 
     Args:
-        recipe_folder: base of relative paths; ``model = "embedded"`` is the shipped model.
-        prompt: replaces that of the settings, except for recorded attempts.
+        recipe_folder: base of relative paths; `embedded` is the shipped model.
+        prompt: replaces the settings', except for recorded attempts.
 
     Raises:
-        SourceError, PolicyError: what the settings name is missing.
+        SourceError, PolicyError: a file or model is missing.
     """
     if settings.kind != "recorded" and settings.loads_folder and settings.model == EMBEDDED:
         settings, recipe_folder = settings.model_copy(update={"model": WEIGHTS.name}), WEIGHTS.parent
@@ -47,16 +47,16 @@ def open_policy(settings: ModelSettings, recipe_folder: Path, prompt: Prompt | N
 
 
 def check_models(run: Run, models: Collection[str] | None = None) -> None:
-    """Refuse a model that cannot be asked, before anything runs.
+    """Refuse models that cannot be asked.
 
-    If the run has attempts already, a server's failure is a warning.
+    Servers' failures are warnings if the run has attempts.
 
     Args:
-        models: names, of which every failure is an error; all that a run asks if None.
+        models: names, whose failures are all errors; by default the run's.
 
     Raises:
-        ConfigError: there is no table of such a name.
-        GoldilocksError: the first model that cannot be asked.
+        ConfigError: a name is not in the recipe.
+        GoldilocksError: a model cannot be asked.
     """
     may_ask_nothing = models is None and any((run.folder / "attempts").glob("*"))
     names = dict.fromkeys(run.recipe.asked.values() if models is None else models)
@@ -84,10 +84,10 @@ async def _greet(policy: Policy) -> None:
 
 
 def model_title(recipe: Recipe, name: str | None) -> str:
-    """Return what a recipe's model is called on the terminal."""
+    """Return a model's name for the terminal."""
     return policy_name(recipe.models[name]) if name is not None else "no model"
 
 
 def policy_name(settings: ModelSettings) -> str:
-    """Return a policy's name as in the recipe; a live one's revision is known after its first answer."""
+    """Return a policy's name in the recipe, without revision."""
     return settings.name if isinstance(settings, RecordedModel) else settings.model

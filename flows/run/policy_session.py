@@ -1,7 +1,6 @@
-"""Start each model once per run, in one event loop, for all stages in a `keep_open` block.
+"""Start each model once per run, in one event loop, within a `keep_open` block.
 
-Invariants: at most one model runs on this machine at a time, as two may not fit on a GPU; remote servers do not
-count. A model ends after its last stage (`OpenModels.end_except`), and all end with the block. Names of equal
+Invariants: one local model runs at a time, as two may not fit on a GPU. Models end after their last stage. Equal
 tables are one model.
 """
 
@@ -24,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class OpenModels:
-    """The models that run, and the event loop that they live in."""
+    """The running models and their event loop."""
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
@@ -32,11 +31,11 @@ class OpenModels:
         self._local: set[str] = set()
 
     def running(self, name: str) -> Policy | None:
-        """Return the running policy that started a model, or None."""
+        """Return a model's running policy, or None."""
         return self._running.get(name)
 
     def start(self, name: str, policy: Policy, *, is_local: bool) -> None:
-        """Start a model; a local one ends the other local ones."""
+        """Start a model; a local one ends other local ones."""
         if is_local:
             self.end_local()
             self._local.add(name)
@@ -44,18 +43,18 @@ class OpenModels:
         self._running[name] = policy
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return the result of work in the models' event loop."""
+        """Run work in the models' event loop."""
         if self._runner is None:
             self._runner = asyncio.Runner()
         return self._runner.run(work)
 
     def end_except(self, names: Collection[str]) -> None:
-        """End the models of all names but these."""
+        """End all models but these."""
         for name in [name for name in self._running if name not in names]:
             self.run(_leave(self._running.pop(name)))
 
     def end_local(self) -> None:
-        """End the models on this machine, to free its GPUs."""
+        """End this machine's models, to free its GPUs."""
         self.end_except([name for name in self._running if name not in self._local])
 
     def close(self) -> None:
@@ -77,11 +76,7 @@ async def _leave(policy: Policy) -> None:
 
 
 class ModelSession:
-    """A model that is asked one prompt, in an event loop.
-
-    Attributes:
-        policy: answers once the session is open; `open` may replace it.
-    """
+    """A model with one prompt; `open` may replace ``policy``."""
 
     def __init__(self, models: OpenModels, settings: ModelSettings, folder: Path, prompt: Prompt | None) -> None:
         self._models, self._is_local = models, isinstance(settings, VllmModel | TorchModel)
@@ -94,11 +89,11 @@ class ModelSession:
 
     @property
     def is_open(self) -> bool:
-        """Return whether this session's policy asks a running model."""
+        """Return whether the session's model runs."""
         return self._started is not None and self._models.running(self._name) is self._started
 
     def open(self) -> None:
-        """Start the model unless it runs; another local model may have ended it.
+        """Start the model unless it runs.
 
         Raises:
             ConfigError: no model may be asked.
@@ -113,19 +108,19 @@ class ModelSession:
         self._started = self.policy
 
     def _join(self) -> bool:
-        """Ask the running model with this session's prompt; return whether it runs."""
+        """Use the running model, if any; return whether it runs."""
         running: Any = self._models.running(self._name)
         if running is not None:
             self._started, self.policy = running, running.asking(self._opens[2])
         return running is not None
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return the result of work in the model's event loop."""
+        """Run work in the model's event loop."""
         return self._models.run(work)
 
 
 def model_key(settings: ModelSettings, folder: Path) -> str:
-    """Return what distinguishes models: what is in their tables, not their names."""
+    """Return a model's key: its table, without its name."""
     return f"{settings.digest()} {folder}"
 
 
@@ -134,7 +129,7 @@ _KEPT: ContextVar[OpenModels | None] = ContextVar("kept_models", default=None)
 
 @contextmanager
 def keep_open() -> Iterator[OpenModels]:
-    """Keep models open to the end of this block, or of an outer one."""
+    """Keep models open through the outermost such block."""
     outer = _KEPT.get()
     if outer is not None:
         yield outer
@@ -149,17 +144,16 @@ def keep_open() -> Iterator[OpenModels]:
 
 
 def kept_models() -> OpenModels | None:
-    """Return the models of the current `keep_open` block, or None."""
+    """Return the current `keep_open` models, or None."""
     return _KEPT.get()
 
 
 @contextmanager
 def model_session(settings: ModelSettings, folder: Path, prompt: Prompt | None = None) -> Iterator[ModelSession]:
-    """Yield a session of a model, which ends with it outside of `keep_open`.
+    """Yield a model's session; outside of `keep_open`, the model ends with it.
 
     Args:
-        folder: base of relative paths in the settings.
-        prompt: replaces that of the settings.
+        folder: base of relative paths.
     """
     with keep_open() as models:
         yield ModelSession(models, settings, folder, prompt)

@@ -1,4 +1,4 @@
-"""Show progress on standard error: bars, or a plain line per stage without a terminal."""
+"""Show progress on standard error, as bars or lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _verbosity = Verbosity.NORMAL
 
 
 def set_verbosity(verbosity: Verbosity) -> None:
-    """Set how much is printed from here on."""
+    """Set how much is printed."""
     global _verbosity
     _verbosity = verbosity
 
@@ -40,13 +40,13 @@ def _print(line: str) -> None:
 
 
 def print_detail(text: str) -> None:
-    """Print a line if everything is to be shown."""
+    """Print a line if verbose."""
     if _verbosity is Verbosity.VERBOSE:
         _print(text)
 
 
 def print_line(text: str) -> None:
-    """Print a line unless only warnings are to be shown."""
+    """Print a line unless quiet."""
     if _verbosity is not Verbosity.QUIET:
         _print(text)
 
@@ -65,7 +65,7 @@ _printers: list[Callable[[str], None]] = []
 
 
 def read_metrics(run: Path) -> list[dict[str, Any]]:
-    """Read a run's `METRICS`, also while it is written."""
+    """Read a run's `METRICS`, even while written."""
     path = run / METRICS
     rows: list[dict[str, Any]] = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
@@ -77,7 +77,7 @@ def read_metrics(run: Path) -> list[dict[str, Any]]:
 
 
 def warn(run: Path, stage: str, text: str) -> None:
-    """Print a warning above the bar and log it in the run's `METRICS`, without secrets in URLs."""
+    """Print a warning and log it in the run's `METRICS`, without secrets in URLs."""
     text = public_text(text)
     row = {"at": round(time.time(), 2), "stage": stage, "warning": text}
     with (run / METRICS).open("a", encoding="utf-8") as out:
@@ -90,10 +90,10 @@ def warn(run: Path, stage: str, text: str) -> None:
 
 
 def note(text: str, left: int | None = None) -> None:
-    """Show a text below the bar, if there is one.
+    """Show a text below the bar, if any.
 
     Args:
-        left: undecided rows; the bar shows the others as done.
+        left: undecided rows; the bar counts the others as done.
     """
     if _notes:
         _notes[-1](text, left)
@@ -101,10 +101,10 @@ def note(text: str, left: int | None = None) -> None:
 
 @contextmanager
 def bar(title: str, total: int | None, finished: int = 0, *, is_part: bool = False) -> Iterator[Advance]:
-    """Show a bar over ``total`` rows, ``finished`` of them in an earlier run; yield ``advance(rows)``.
+    """Show a bar over ``total`` rows, ``finished`` of them earlier; yield ``advance(rows)``.
 
     Args:
-        is_part: the work is part of a stage with its own bar; no line is printed without a terminal.
+        is_part: it is within another bar's work.
     """
     if _verbosity is Verbosity.QUIET or (_notes and not is_part):  # the outer bar is shown
         yield lambda _more: None

@@ -20,12 +20,12 @@ SERVER = "http://your-server/v1"
 
 
 def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
-    """Read and check a recipe, with some settings changed (``stage1.band.attempts=8``)."""
+    """Read and check a recipe, with changed settings (``stage1.band.attempts=8``)."""
     return load_settings(Recipe, path, overrides)
 
 
 def parse_recipe(table: Mapping[str, Any], where: str) -> Recipe:
-    """Check a recipe that is a table; errors name its origin, ``where``."""
+    """Check a recipe's table; errors name its origin, ``where``."""
     return parse_settings(Recipe, table, f"recipe {where}")
 
 
@@ -35,7 +35,7 @@ def override_recipe(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
 
 
 def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
-    """Return a sentence for each hub set of the recipe that no commit pins.
+    """Return a sentence for each unpinned hub set.
 
     Args:
         folder: base of local sets' paths.
@@ -54,15 +54,15 @@ def unpinned_lines(recipe: Recipe, folder: Path) -> list[str]:
 
 
 def unused_lines(recipe: Recipe) -> list[str]:
-    """Return a sentence for each unused model, as a warning: an option may use it later."""
+    """Return a warning for each unused model."""
     return [f"[models.{name}]: no setting names this model, so a run never asks it." for name in recipe.unused_models]
 
 
 def as_printed(recipe: Recipe, recipe_folder: Path, run_folder: Path) -> str:
-    """Return the recipe as TOML for others, without secrets or this machine's paths.
+    """Return the recipe as TOML for publication.
 
-    Absolute paths become relative to the recipe's folder, begin with `RUN/`, or keep their name only (`…/name`).
-    Addresses of servers, names of keys, and mirrors are left out.
+    Absolute paths become relative to the recipe's folder or `RUN/`, or only a name. Server URLs, names of keys, mirrors
+    and monitors are left out.
     """
     homes = {run_folder.absolute(): "RUN/", recipe_folder.absolute(): ""}
 

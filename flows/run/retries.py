@@ -1,12 +1,9 @@
-"""Retry a stage's failures in later runs, in rounds; each of the verifier's has higher limits.
+"""Retry a stage's failures in later runs, in rounds with higher verifier limits.
 
-    STAGE/retries.json   {"round": 1}: the round that is next, or was carried out last
+`STAGE/retries.json` has the last planned round.
 
-`plan_round` plans a round after publication; `retry_failed` makes the shards with failures again.
-
-Invariants: other shards keep their bytes, and an unchanged stage its digest. A killed round continues with the
-same limits. There are at most as many rounds as the recipe states; a stage that is made anew has the pending
-round, or none. A refresh cancels the round of the set before it.
+Invariants: other shards keep their bytes, and an unchanged stage its digest. A killed round continues with the same
+limits. A remade stage has the pending round, or none. A refresh cancels pending rounds.
 """
 
 from __future__ import annotations
@@ -28,30 +25,30 @@ Retry = Callable[[int], AbstractContextManager[Callable[[int], Shard]]]
 
 
 def failure_notes(failures: int, round_number: int = 0, kind: str = FAILED) -> dict[str, int]:
-    """Return a shard's notes on its remaining failures, if any."""
+    """Return a shard's notes on failures, if any."""
     return {kind: failures, ROUND: round_number} if failures else {}
 
 
 def failures_left(folder: Path) -> int:
-    """Return how many failures are left in a stage's shards."""
+    """Return the number of failures in a stage."""
     return sum(_failures(mark["notes"]) for mark in finished_shards(folder))
 
 
 def pending_round(folder: Path) -> int:
-    """Return the number of the stage's pending round, or 0."""
+    """Return the stage's pending round, or 0."""
     planned = last_round(folder)
     return planned if shards_before(folder, planned) else 0
 
 
 def last_round(folder: Path) -> int:
-    """Return the number of the last planned round, carried out or not, or 0."""
+    """Return the last planned round, or 0."""
     return int((read_json(folder / FILE) or {}).get("round", 0))
 
 
 def plan_round(folder: Path, limit: int) -> int:
-    """Plan the next round if failures are left and ``limit`` allows it; return its number, or 0.
+    """Plan the next round if failures are left and ``limit`` allows; return it, or 0.
 
-    An unfinished round stays the next one.
+    A pending round is kept.
     """
     pending, done = pending_round(folder), last_round(folder)
     if pending or done >= limit or not failures_left(folder):
@@ -61,18 +58,18 @@ def plan_round(folder: Path, limit: int) -> int:
 
 
 def cancel_round(folder: Path) -> None:
-    """Take back a round that is planned or was killed."""
+    """Cancel a pending round."""
     pending = pending_round(folder)
     if pending:
         _plan(folder, pending - 1)
 
 
 def retry_failed(job: StageRun, folder: StageFolder, first: Callable[[], StageResult], again: Retry) -> StageResult:
-    """Carry out the pending round of a stage, and return its result.
+    """Return a stage's result after its pending round.
 
     Args:
-        first: makes the stage, or finds it finished.
-        again: makes its shards again; their notes hold `failure_notes` of the round.
+        first: makes or reads the stage.
+        again: remakes shards, with `failure_notes`.
     """
     pending = pending_round(folder.folder)
     result = first()
@@ -85,7 +82,7 @@ def retry_failed(job: StageRun, folder: StageFolder, first: Callable[[], StageRe
 
 
 def shards_before(folder: Path, round_number: int) -> list[int]:
-    """Return the shards with failures that have not been through a round."""
+    """Return the failed shards without this round."""
     marks = enumerate(finished_shards(folder))
     return [index for index, mark in marks if _failures(mark["notes"]) and mark["notes"][ROUND] < round_number]
 

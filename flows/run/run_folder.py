@@ -1,12 +1,11 @@
 """A run and its folder.
 
-DIR/run.json                        the recipe as run, and the folder that its relative paths refer to
-DIR/stages/01-sources … 10-export   what each stage made (`flows.run.stage.Stage.folder_in`)
-DIR/attempts/                       the append-only attempt store
-DIR/verdicts/stage1/<verifier>/     verdicts of a difficulty stage, by verifier version
-DIR/decisions/stage1/<verifier>/    its decisions
-DIR/curated/                        the curated set: data card, data/, dropped/, disputed/, plots/
-DIR/review.jsonl                    people's verdicts on disputed labels; append-only
+- `DIR/run.json`: the recipe, and the base of its relative paths
+- `DIR/stages/01-sources` … `10-export`: tables (`flows.run.stage.Stage.folder_in`)
+- `DIR/attempts/`: the append-only attempt store
+- `DIR/verdicts/stage1/<verifier>/`, `DIR/decisions/stage1/<verifier>/`
+- `DIR/curated/`: the curated set
+- `DIR/review.jsonl`: people's verdicts; append-only
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ class Run:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Return the recipe's difficulty stages; the last decides what is curated."""
+        """Return the difficulty stages; the last one decides."""
         return PARTS if self.recipe.stage2 is not None else PARTS[:1]
 
     @property
     def version_folder(self) -> Path | None:
-        """Return the folder of a refreshed version's last difficulty stage and export, or None."""
+        """Return a refreshed version's own folder, or None."""
         return None
 
     @property
@@ -55,17 +54,17 @@ class Run:
         return [source.name for source in self.recipe.read_sources if source.made is not None]
 
     def without_reserve(self, problems: pl.DataFrame) -> pl.DataFrame:
-        """Return `PROBLEM` rows that do not wait for a refresh; a refresh gets all."""
+        """Return `PROBLEM` rows without the reserve; in a refresh all."""
         has_reserve = any(made.reserve_per_level for one in self.recipe.read_sources if (made := one.made) is not None)
         if not has_reserve or self.version_folder is not None:
             return problems
         return problems.filter(~made_meta(self.made_sources).struct.field("reserved").fill_null(False))
 
     def check_owner(self) -> None:
-        """Refuse a folder of another recipe; renamed settings are accepted.
+        """Refuse the folder of a recipe with another name.
 
         Raises:
-            StoreError: it holds a run of another recipe, or is damaged.
+            StoreError: it is another recipe's, or damaged.
         """
         if (self.folder / "run.json").exists():
             owner = _read_run_file(self.folder)[0]["name"]
@@ -82,9 +81,9 @@ class Run:
 
 
 def difficulty_stage(recipe: Recipe, part: str) -> DifficultyStage:
-    """Return the recipe's table of a difficulty stage.
+    """Return a difficulty stage's table, with unused votes off.
 
-    A rule of votes that can never decide is off, and so is early stopping for recorded attempts.
+    Recorded attempts have no early stopping.
     """
     settings = recipe.stage1 if part == PARTS[0] else recipe.stage2
     assert settings is not None, part
@@ -102,17 +101,17 @@ def stage_model(recipe: Recipe, part: str) -> ModelSettings:
 
 
 def verdicts_of_people(run: Run) -> review.ReviewVerdicts:
-    """Return people's counting verdicts on disputed labels, by problem."""
+    """Return people's valid verdicts by problem."""
     return review.read_verdicts(run.folder, run.recipe.labels.reviewers)
 
 
 def grader_folder(folder: Path) -> Path:
-    """Return where a run's grader is trained and published."""
+    """Return the folder of a run's grader."""
     return folder / "grader"
 
 
 def with_grader(recipe: Recipe, folder: Path) -> Recipe:
-    """Return the recipe with its grader's stage 2: stage 1's model with trained weights."""
+    """Return the recipe with its grader, if any, as stage 2."""
     if recipe.grader is None:
         return recipe
     first, student = recipe.stage1, recipe.models[recipe.stage1.model]
@@ -132,30 +131,30 @@ def as_written(recipe: Recipe) -> Recipe:
 
 
 def new_run(path: Path, overrides: Sequence[str], out: Path | None) -> Run:
-    """Return the run of a recipe file, by default in ``runs/NAME``."""
+    """Return a recipe's run, by default in ``runs/NAME``."""
     recipe = load_recipe(path, overrides)
     folder = (out or Path("runs") / recipe.name).absolute()
     return Run(folder, with_grader(recipe, folder), path.parent.absolute())
 
 
 def open_run(folder: Path) -> Run:
-    """Read the run that a folder holds.
+    """Return a folder's run.
 
     Raises:
         StoreError: there is none, or it is damaged.
-        ConfigError: its recipe is invalid, for instance as settings were renamed.
+        ConfigError: its recipe is invalid.
     """
     table, recipe_folder = _read_run_file(folder)
     return Run(folder, with_grader(parse_recipe(table, str(folder / "run.json")), folder), recipe_folder)
 
 
 def code_folder(run: Run) -> Path:
-    """Return the recipe's folder with the user's code, also in a refresh."""
+    """Return the folder of user code, also in a refresh."""
     return run.recipe_folder if run.version_folder is None else _read_run_file(run.folder)[1]
 
 
 def _read_run_file(folder: Path) -> tuple[dict[str, Any], Path]:
-    """Return run.json's recipe as a table, and the base of its relative paths."""
+    """Return run.json's recipe, and the base of its paths."""
     path = folder / "run.json"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))

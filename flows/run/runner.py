@@ -1,7 +1,7 @@
 """Compute a stage's shards on this machine or a Ray cluster.
 
-Invariant: the caller alone writes shards, in order, so files have the same bytes on every runner. Only independent
-shards are spread (`Stage.runs_anywhere`); in sampling, only slow verdicts are (`spread_judge`).
+Invariant: the caller alone writes shards, in order, so files are the same on every runner. Only independent shards and
+slow verdicts are distributed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ class ShardRunner(Protocol):
     """Computes shards, and verdicts of sampling."""
 
     def spread_judge(self, judge: Judge) -> Judge:
-        """Return a verifier with the same verdicts, whose `submit` may judge elsewhere."""
+        """Return an equal verifier whose `submit` may judge elsewhere."""
         ...
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
-        """Yield each work's result with its number, in order; a work may run more than once, and as a copy."""
+        """Yield (number, result) in order; work may run repeatedly, as a copy."""
         ...
 
 
 class LocalRunner:
-    """Computes shards in this process, one at a time."""
+    """Computes shards in this process."""
 
     def spread_judge(self, judge: Judge) -> Judge:
         """Return the verifier as it is."""
@@ -47,14 +47,14 @@ _running: ContextVar[ShardRunner | None] = ContextVar("runner", default=None)
 
 
 def current_runner(runs_anywhere: bool) -> ShardRunner:
-    """Return the runner of `computing_on` if shards may be computed anywhere, else this process."""
+    """Return `computing_on`'s runner, or this process for dependent shards."""
     runner = _running.get()
     return runner if runner is not None and runs_anywhere else LocalRunner()
 
 
 @contextmanager
 def computing_on(runner: ShardRunner) -> Iterator[None]:
-    """Have a runner compute shards for the length of the block."""
+    """Compute shards on a runner within the block."""
     token = _running.set(runner)
     try:
         yield

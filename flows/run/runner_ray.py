@@ -1,10 +1,9 @@
-"""Compute shards on a Ray cluster (the extra `ray`): RAY_ADDRESS's, or one on this machine.
+"""Compute shards on a Ray cluster (the extra `ray`), RAY_ADDRESS's or a local one.
 
-Invariants: every node has the run folder and this package. A worker or node that dies has its shards computed
-again; an error of the work is raised here.
+Invariants: every node has the run folder and this package. Shards of a dead worker are repeated; errors of the work
+are raised here.
 
-Workers here keep this process's priority, as Ray's own 15 steps of niceness make programs run out of wall time; start a
-cluster with RAY_worker_niceness=0.
+Ray's niceness makes programs exceed wall time; start clusters with RAY_worker_niceness=0.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ RETRIES = -1
 
 
 class RayRunner:
-    """Shards computed by a Ray that is running."""
+    """Computes shards with a running Ray."""
 
     def __init__(self) -> None:
         import ray
@@ -50,7 +49,7 @@ class RayRunner:
         self._compute = ray.remote(num_cpus=1, max_retries=RETRIES)(_compute)
 
     def map(self, works: Iterable[tuple[int, Callable[[], Made]]]) -> Iterator[tuple[int, Made]]:
-        """Yield each work's result with its number, in order."""
+        """Yield (number, result) in order."""
         sent: deque[tuple[int, Any]] = deque()
         for index, work in works:
             sent.append((index, self._compute.remote(work)))
@@ -65,7 +64,7 @@ class RayRunner:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def spread_judge(self, judge: Judge) -> Judge:
-        """Return a verifier whose slow verdicts are made on the cluster."""
+        """Return a verifier with slow verdicts on the cluster."""
         return SpreadJudge(judge, self._ray)
 
     def _next(self, sent: deque[tuple[int, Any]]) -> tuple[int, Any]:
@@ -86,7 +85,7 @@ def runner_of(recipe: Recipe) -> Iterator[None]:
     """Compute shards on the recipe's runner within the block.
 
     Raises:
-        ConfigError: the runner is not installed, or cannot be reached.
+        ConfigError: it is not installed or does not answer.
     """
     if recipe.runner == "local":
         yield
@@ -97,10 +96,10 @@ def runner_of(recipe: Recipe) -> Iterator[None]:
 
 @contextmanager
 def ray_runner() -> Iterator[RayRunner]:
-    """Run Ray within the block: RAY_ADDRESS's cluster, this process's, or a local one.
+    """Use RAY_ADDRESS's cluster or a local one within the block.
 
     Raises:
-        ConfigError: Ray is not installed, or the cluster does not answer.
+        ConfigError: Ray is not installed, or does not answer.
     """
     try:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -132,13 +131,13 @@ def _reduce_judge(judge: MathJudge) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _judge(limit_s: float, memory_mb: int, response_format: str, judges: tuple[PluginRef, ...]) -> MathJudge:
-    """Return this worker process's verifier, which ends with it."""
+    """Return this worker's verifier."""
     return MathJudge(1, limit_s, memory_mb, response_format, judges)
 
 
 @cache
 def _runner(rung: str | None, allow_none: bool) -> Runner:
-    """Return this worker process's sandbox of one slot, which ends with it."""
+    """Return this worker's sandbox, with one slot."""
     runner = Runner(1, rung=rung, allow_none=allow_none)
     atexit.register(runner.__exit__, None, None, None)
     return runner
@@ -158,6 +157,6 @@ def _reduce_store(store: AttemptStore) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=4)
 def _store(folder: str, key: AttemptKey, height: int) -> AttemptStore:
-    """Return the store of attempts for reading, reopened once it has grown."""
+    """Return a readable attempt store, reopened after growth."""
     assert height >= 0
     return AttemptStore(Path(folder), key, create=False)

@@ -1,6 +1,6 @@
-"""Sample a stage's shards with one policy and no pause between them.
+"""Sample a stage's shards with one policy, without pauses.
 
-Call `SamplingSession.shard` once per unfinished shard, in order. The policy starts when a problem first needs it.
+Call `SamplingSession.shard` for each unfinished shard, in order.
 """
 
 from __future__ import annotations
@@ -53,10 +53,7 @@ def read_priors(folder: Path, index: int) -> pl.DataFrame | None:
 
 
 class SamplingSession:
-    """The attempts of a stage; leaving the context ends sampling and closes the store.
-
-    With a ``limit`` of 0 the model is not asked, and undecided problems stay open.
-    """
+    """A stage's sampling; with a ``limit`` of 0 no model is asked."""
 
     def __init__(
         self,
@@ -98,7 +95,7 @@ class SamplingSession:
             self._store.close()
 
     def shard(self, index: int) -> Shard:
-        """Sample until all problems of the shard are decided; its attempts become a store part."""
+        """Sample until a shard's problems are decided, and store its attempts."""
         begun = time.monotonic()
         all_names = read_shard(self._problems.folder, "kept", index)["id"]
         names = self._read(index)["id"].to_list()
@@ -144,7 +141,7 @@ class SamplingSession:
         return Shard(len(all_names), tables, kept_rows=len(all_names), notes=notes)
 
     def _read(self, index: int) -> pl.DataFrame:
-        """Return the shard's problems that are not in reserve."""
+        """Return the shard's problems without the reserve."""
         return self._run.without_reserve(read_shard(self._problems.folder, "kept", index))
 
     def begin_round(self, round_number: int, shards: Sequence[int]) -> None:
@@ -157,7 +154,7 @@ class SamplingSession:
             self._begin(shards)
 
     async def _learn(self, learner: PriorLearner) -> None:
-        """Sample the anchor in full to learn the other problems' priors."""
+        """Sample the anchor in full, and learn the priors."""
         self._working = asyncio.current_task()
         wanted, folder = pl.Series(learner.anchor), self._problems.folder
         shards: list[list[str]] = []
@@ -185,7 +182,7 @@ class SamplingSession:
         self._store_learnt(learnt)
 
     def _store_learnt(self, learnt: LearntPriors) -> None:
-        """Print what was learnt, and keep it next to the stage's shards."""
+        """Print and store the learnt priors' summary."""
         note(f"{self._stage.title}: {learnt.sentence}")
         if not learnt.hold:
             warn(self._run.folder, self._stage.name, learnt.sentence)
@@ -219,7 +216,7 @@ class SamplingSession:
         self._sampled = sampler.run(self._feed(shards))
 
     def _expected(self, shards: Sequence[int]) -> float:
-        """Return how many attempts these shards are expected to need."""
+        """Return these shards' expected number of attempts."""
         expected, rows = 0.0, shard_counts(self._problems.folder)
         for index in shards:
             priors = self._priors_of(index)
@@ -234,7 +231,7 @@ class SamplingSession:
         return [index for index in range(count) if not self._folder.is_finished(index)]
 
     def _failure_budget(self) -> FailureBudget:
-        """Return the stage's failure budget, with the failures so far."""
+        """Return the failure budget, with earlier failures."""
         if self._budget is None:
             settings, before = difficulty_stage(self._run.recipe, self._stage.part).sampling, 0
             if not self._round:
@@ -274,10 +271,7 @@ class SamplingSession:
             await self._sampled.aclose()
 
     def _feed(self, shards: Sequence[int]) -> Iterator[SamplingRequest]:
-        """Yield these shards' problems, each shard read when its turn comes.
-
-        With priors, problems that need the most attempts come first.
-        """
+        """Yield requests by shard, with priors the most expensive problems first."""
         for index in shards:
             frame, rule = self._read(index), self._rule
             priors = self._priors_of(index)
@@ -306,11 +300,7 @@ class SamplingSession:
 
 
 def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
-    """Return which setting to check if most responses are cut off or have no readable answer.
-
-    Args:
-        name: the model's in the recipe.
-    """
+    """Return which setting to check if most responses are useless."""
     if policy_kind == "recorded":
         return f"look at `models.{name}.columns`, which name where the file has text and answer"
     if response_kind == CUT_OFF:
@@ -321,7 +311,7 @@ def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
 def sampling_requests(
     frame: pl.DataFrame, store: AttemptStore, attempts: int, judge: Judge
 ) -> Iterator[SamplingRequest]:
-    """Yield `PROBLEM` rows for the sampler, with their stored attempts."""
+    """Yield requests for `PROBLEM` rows, with stored attempts."""
     stored = stored_answers(store, frame["id"].to_list(), attempts, judge)
     columns = ("id", "statement", "domain", "lang", "answer", "raw_answer", "meta")
     for name, statement, domain, lang, answer, raw, meta in frame.select(columns).iter_rows():
@@ -330,7 +320,7 @@ def sampling_requests(
 
 
 def request_details(domain: str, meta: str | None) -> dict[str, str]:
-    """Return a prompt's details: for code, the programming language."""
+    """Return prompt details: code's programming language."""
     return {FENCE: str(json.loads(meta or "{}").get(FENCE, "python"))} if domain == Domain.CODE else {}
 
 

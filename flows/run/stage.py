@@ -1,7 +1,7 @@
-"""A stage as an object: it reads earlier stages' tables, works shard by shard, and keeps tables.
+"""Define a stage, which reads earlier stages' tables and writes its own by shard.
 
-Invariants: everything about a stage is in its `Stage`. Its rows are in a `curation.storage.stages.StageFolder`,
-whose fingerprint states what they were made from; shards keep their numbers from the sources on.
+Invariants: a `curation.storage.stages.StageFolder`'s fingerprint covers its inputs; shards keep their numbers from
+the sources on.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """What later runs retry in a stage, in words, and how often (`flows.run.retries`).
+    """What later runs retry in a stage, and how often (`flows.run.retries`).
 
-    Example: ``RetryRule("verdicts on which the verifier failed", "judges", "raise verify.limit_s to judge all
-    anew")``
+    Example: ``RetryRule("verdicts on which the verifier failed", "judges", "raise verify.limit_s to judge all anew")``
     """
 
     what: str
@@ -136,7 +135,7 @@ class Stage:
     """Its task's name in Prefect, where that is not the title."""
 
     def folder_in(self, run: Run, verifier: str = "") -> Path:
-        """Return the stage's folder in a run; a refreshed version has its own last difficulty stage."""
+        """Return the stage's folder in a run, or in a refreshed version."""
         place = run.folder / self.folder
         is_refreshed = self.kind in (Kind.ADDITION, Kind.EXPORT) or self.part == run.parts[-1]
         if run.version_folder is not None and is_refreshed:
@@ -145,18 +144,18 @@ class Stage:
 
     @property
     def task_name(self) -> str:
-        """Return the name of its task in Prefect."""
+        """Return its task's name in Prefect."""
         return self.task or self.title
 
     @property
     def task_run_name(self) -> str:
-        """Return the name of its task's run in Prefect."""
+        """Return its task run's name in Prefect."""
         return f"{self.part}: {self.task_name}" if self.part else self.task_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Work between stages that keeps no tables of its own."""
+    """Work between stages without own tables."""
 
     name: str
     work: Callable[[Run, Results], None]
@@ -166,7 +165,7 @@ class Step:
 
     @property
     def task_name(self) -> str:
-        """Return the Prefect name of its task and of the task's run."""
+        """Return its name in Prefect."""
         return self.name
 
     task_run_name = task_name
@@ -174,7 +173,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StageResult:
-    """A finished stage's folder and numbers, ``reused`` if nothing was computed."""
+    """A finished stage; ``reused`` if nothing was computed."""
 
     stage: Stage
     folder: Path
@@ -195,7 +194,7 @@ class StageResult:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results of a pipeline's stages so far, in their order."""
+    """A pipeline's results so far, in order."""
 
     stage_results: tuple[StageResult, ...] = ()
 
@@ -214,7 +213,7 @@ class Results:
         return result
 
     def get(self, stage: Stage) -> StageResult | None:
-        """Return a stage's result, or None so far."""
+        """Return a stage's result, or None."""
         return next((result for result in self.stage_results if result.name == stage.name), None)
 
     def plus(self, *results: StageResult) -> Results:
@@ -223,22 +222,22 @@ class Results:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result whose kept rows are the current problems."""
+        """Return the result with the current problems."""
         return self.filters[-1]
 
     @property
     def filters(self) -> tuple[StageResult, ...]:
-        """Return the results of the stages that hand problems on."""
+        """Return the results of filter stages."""
         return self._of(Kind.FILTER)
 
     @property
     def decisions(self) -> tuple[StageResult, ...]:
-        """Return the results of the difficulty stages' decisions."""
+        """Return the difficulty stages' decisions."""
         return self._of(Kind.DECISION)
 
     @property
     def funnel(self) -> list[FunnelRow]:
-        """Return each stage's funnel row, without stages that only measure."""
+        """Return the funnel's rows, without measuring stages."""
         return [result.funnel_row for result in self.stage_results if result.stage.kind is not Kind.MEASURE]
 
     def _of(self, kind: Kind) -> tuple[StageResult, ...]:
@@ -247,7 +246,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """One stage in one run, with the results it reads and its folder."""
+    """A stage in a run, with earlier results."""
 
     stage: Stage
     run: Run
@@ -260,7 +259,7 @@ class StageRun:
 
     @property
     def problems(self) -> StageResult:
-        """Return the result with the current problems; an addition reads the last decision's."""
+        """Return the result with the problems, for an addition the last decision's."""
         return self.results.decisions[-1] if self.stage.kind is Kind.ADDITION else self.results.problems
 
     def open(
@@ -271,29 +270,25 @@ class StageRun:
         verifier: str = "",
         digests: Mapping[str, str] | None = None,
     ) -> StageFolder:
-        """Return the stage's folder under the fingerprint of its inputs.
+        """Return the stage's folder, with the fingerprint of its inputs.
 
         Args:
-            version: of the code that decides.
-            settings: all settings that it depends on.
+            version: of the deciding code.
+            settings: all that it depends on.
             read: the stages that it reads.
-            verifier: whose folder it is, if there is one per verifier.
+            verifier: version, if folders differ by it.
             digests: of other inputs, by name.
         """
         made_from = {**{result.name: result.manifest.digest for result in read}, **(digests or {})}
         return StageFolder(self.stage.folder_in(self.run, verifier), self.stage.name, version, settings, made_from)
 
     def finished(self, folder: StageFolder) -> StageResult | None:
-        """Return the stage's result if finished under this fingerprint, else None."""
+        """Return the result if finished with this fingerprint."""
         manifest = folder.manifest()
         return StageResult(self.stage, folder.folder, manifest, reused=True) if manifest is not None else None
 
     def shard_by_shard(self, folder: StageFolder, work: Callable[[int], Shard], title: str = "") -> StageResult:
-        """Compute a stage with the problems' shards; no row may be lost or added.
-
-        Args:
-            title: of the progress bar; the stage's if missing.
-        """
+        """Compute a stage with the problems' shards, checking their total."""
         counts = shard_counts(self.problems.folder)
         shards = ((rows, partial(work, index)) for index, rows in enumerate(counts))
         return self.compute(folder, shards, total=sum(counts), rows_in=self.problems.manifest.kept, title=title)
@@ -305,12 +300,12 @@ class StageRun:
         rows: int,
         rows_in: int | None = None,
     ) -> StageResult:
-        """Do as `shard_by_shard`, with shards of about ``rows`` problems per work, if each call is costly.
+        """Do as `shard_by_shard` for independent shards, with about ``rows`` problems per call.
 
-        Shards must be independent; a killed run loses at most a group.
+        A killed run loses one group.
 
         Args:
-            rows_in: rows of all shards, if these are not all problems.
+            rows_in: expected rows, if not all problems.
         """
         if (result := self.finished(folder)) is not None:
             return result
@@ -341,10 +336,9 @@ class StageRun:
         """Compute unfinished shards in order and write them, then the manifest.
 
         Args:
-            shards: (rows, work) per shard; ``work`` is called only if the shard is unfinished.
+            shards: (rows, work) per shard.
             total: rows for the progress bar.
-            rows_in: expected rows, checked at the end.
-            title: of the progress bar; the stage's if missing.
+            rows_in: expected rows.
         """
         if (result := self.finished(folder)) is not None:
             return result
@@ -369,11 +363,7 @@ class StageRun:
         return StageResult(self.stage, folder.folder, folder.close(count, rows_in))
 
     def remake(self, folder: StageFolder, shards: Iterable[tuple[int, Work]]) -> StageResult:
-        """Rewrite some shards of a finished stage.
-
-        Args:
-            shards: (number, work) of each.
-        """
+        """Rewrite (number, work) shards of a finished stage."""
         count, rows_in = len(list(finished_shards(folder.folder))), self.problems.manifest.kept
         folder.reopen()
         for index, shard in current_runner(self.stage.runs_anywhere).map(shards):
@@ -382,7 +372,7 @@ class StageRun:
 
 
 def _grouped(counts: Sequence[int], rows: int) -> list[list[int]]:
-    """Return the shards' numbers in consecutive groups of at least ``rows``, but the last.
+    """Return shard numbers in consecutive groups of at least ``rows``, but the last.
 
     >>> _grouped([3, 3, 3, 9, 1], 6)
     [[0, 1], [2, 3], [4]]
@@ -399,5 +389,5 @@ def _grouped(counts: Sequence[int], rows: int) -> list[list[int]]:
 
 
 def shard_counts(folder: Path, table: str = "kept") -> list[int]:
-    """Return the row count of each shard of a finished table."""
+    """Return each shard's row count in a finished table."""
     return [mark["tables"][table]["rows"] for mark in finished_shards(folder)]

@@ -1,6 +1,6 @@
-"""Learn the priors of a difficulty stage's problems from an anchor and earlier policies' attempts.
+"""Learn a difficulty stage's priors from earlier policies and an anchor, sampled first and in full.
 
-The anchor is sampled first and in full. A problem's prior never uses its own attempts.
+A problem's prior never uses its own attempts.
 """
 
 from __future__ import annotations
@@ -40,16 +40,14 @@ RATES = ("problem", "policy", "correct", "judged", "top_wrong_votes")
 
 @dataclass(frozen=True, slots=True)
 class PriorLearner:
-    """Learns the priors of a stage.
+    """Learns a stage's priors.
 
     Args:
-        rule: without priors.
-        policy: whose attempts are sampled, as they are filed.
-        problems: ids of the stage's problems; ``anchor`` are those sampled first.
-        counts: problem, policy, correct, judged of earlier attempts by others.
-        rates: `RATES` of earlier attempts by others.
-        doubtful_is_open: whether a doubtful verdict counts as missing.
-        domains: problem, domain of all problems, if they are distinguished.
+        problems: the stage's ids; ``anchor``: those sampled first.
+        counts: others' attempts: problem, policy, correct, judged.
+        rates: others' `RATES`.
+        doubtful_is_open: doubtful verdicts count as missing.
+        domains: problem, domain, if distinguished.
     """
 
     rule: StoppingRule
@@ -63,11 +61,11 @@ class PriorLearner:
 
     @property
     def exact(self) -> StoppingRule:
-        """Return the anchor's rule: attempts end when no outcome could change the decision."""
+        """Return the anchor's rule, which stops at a certain decision."""
         return StoppingRule(self.rule.band)
 
     def learn(self, sampled: Sequence[SampledProblem]) -> LearntPriors:
-        """Return the priors of all problems outside the anchor, from its attempts."""
+        """Return all priors outside the anchor."""
         attempts = {item.problem: self.outcomes(item.verdicts) for item in sampled}
         own = pl.DataFrame(
             [(name, self.policy, *_counts(rows)) for name, rows in attempts.items()], _RATES, orient="row"
@@ -78,12 +76,12 @@ class PriorLearner:
         return learn_priors(counts, rates, self.policy, self.problems, attempts, self.exact, self.rule.error_rate)
 
     def table(self, learnt: LearntPriors) -> pl.DataFrame:
-        """Return the stage's `PRIOR` rows; the anchor's foresee no decision."""
+        """Return the stage's `PRIOR` rows; the anchor's foresee nothing."""
         of_anchor = exact_priors(self.anchor)
         return pl.concat([of_anchor, learnt.table]) if learnt.hold else of_anchor
 
     def outcomes(self, verdicts: Mapping[int, Verdict]) -> list[AttemptOutcome]:
-        """Return a problem's attempts for the stopping rule, by index."""
+        """Return a problem's attempts for the stopping rule."""
         outcomes: list[AttemptOutcome] = []
         for index in range(max(verdicts, default=-1) + 1):
             verdict = verdicts.get(index)
@@ -96,7 +94,7 @@ class PriorLearner:
 
 
 def wants_learner(rule: StoppingRule) -> bool:
-    """Return whether to learn a stage's priors, given enough data."""
+    """Return whether the rule uses learnt priors."""
     return rule.error_rate != 0
 
 
@@ -110,11 +108,7 @@ def prior_learner(
     doubtful_is_open: bool,
     domains: pl.DataFrame | None = None,
 ) -> PriorLearner | None:
-    """Return the learner of a stage's priors; None if unwanted or the anchor would be more than half.
-
-    Args:
-        counts, rates, domains: as in `PriorLearner`; the policy's own are left out.
-    """
+    """Return a stage's learner; None if unwanted or the anchor would exceed half."""
     if not wants_learner(rule):
         return None
     size = max(ceil(ANCHOR_SHARE * len(problems)), ANCHOR_LEAST)
@@ -135,7 +129,7 @@ def prior_learner(
 
 
 def exact_priors(problems: Sequence[str]) -> pl.DataFrame:
-    """Return `PRIOR` rows by which no decision is foreseen."""
+    """Return `PRIOR` rows that foresee nothing."""
     prior = Prior()
     row = prior.correct, prior.other, prior.agree, prior.differ, 0.0, ""
     return pl.DataFrame([(name, *row) for name in problems], PRIOR, orient="row")

@@ -1,4 +1,4 @@
-"""Run a pipeline's item as a Prefect task inside a flow run; elsewhere Prefect is not imported."""
+"""Run items as Prefect tasks within a flow run, else without Prefect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Work = Callable[[], StageResult | None]
 
 
 def in_flow_run() -> bool:
-    """Return whether this is part of a Prefect flow run."""
+    """Return whether a Prefect flow runs."""
     if "prefect" not in sys.modules:
         return False
     from prefect.context import FlowRunContext
@@ -21,7 +21,7 @@ def in_flow_run() -> bool:
 
 
 def as_task(item: Item, work: Work) -> Work:
-    """Return an item's work as a task of the current flow run, unchanged without one."""
+    """Return an item's work, a task in a flow run."""
     if not in_flow_run():
         return work
     from prefect import task

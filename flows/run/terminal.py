@@ -1,4 +1,4 @@
-"""Print texts of rows and files without letting them control the terminal."""
+"""Print texts of rows and files safely."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def written_out(text: str) -> str:
-    r"""Return a text whose control characters are written out: ``\x1b`` as four letters. Tabs and line ends stay."""
+    r"""Return a text with escaped control characters (``\x1b``), except tabs and line ends."""
     return _CONTROL.sub(lambda sign: f"\\x{ord(sign[0]):02x}", text)
 
 
@@ -24,7 +24,7 @@ def echo(text: object) -> None:
 
 
 class SafeConsole(Console):
-    """A console that prints texts as they are: no markup, colours, wrapping or control characters."""
+    """A console without markup, colours, wrapping or control characters."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"highlight": False, "markup": False, "soft_wrap": True, **settings})

@@ -1,7 +1,4 @@
-"""Run a training stage, from a TOML recipe or a run's folder, with either engine.
-
-Prefect is not imported here, so that torchrun's processes start quickly.
-"""
+"""Run a training stage with either engine, without importing Prefect, which would slow torchrun's processes."""
 
 from __future__ import annotations
 
@@ -31,14 +28,14 @@ def train(
     resume: bool = False,
     servers: Sequence[str] = (),
 ) -> Path:
-    """Train, or resume training, in this process; return the trained model's folder.
+    """Train or resume in this process; return the model's folder.
 
     Args:
-        servers: addresses of vLLM servers that generate.
+        servers: addresses of generating vLLM servers.
 
     Raises:
         ConfigError: the recipe is invalid or missing.
-        StoreError: ``out`` holds no run to resume, or one that was not to be resumed.
+        StoreError: ``out`` holds no run to resume, or an unexpected one.
     """
     settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
     folder = (out or Path("runs") / settings.name).absolute()
@@ -61,19 +58,19 @@ def train_apart(
     trainers: int | None = None,
     placement: EmbeddedPlacement | None = None,
 ) -> Path:
-    """Train in child processes on the GPUs of `training.engines.placement`; else as `train`.
+    """Train in child processes on placed GPUs; with verl as `train`.
 
-    They and their generator servers end with this process.
+    They and their servers end with this process.
 
     Args:
-        gpus: names of GPUs that may be used; all visible ones if missing.
+        gpus: by default all visible ones.
         trainers: how many of them train.
         placement: replaces the two.
 
     Raises:
         ConfigError, StoreError: as `train`.
-        PolicyError: the generator servers cannot be started.
-        EngineError: a process failed; the text names it and its last lines.
+        PolicyError: generator servers do not start.
+        EngineError: a process failed.
     """
     from curation.policies.vllm.placement import visible_gpus
     from training.engines.embedded.ranks import train_in_ranks
@@ -102,7 +99,7 @@ def placed(
     """Return the embedded engine's placement on these GPUs.
 
     Raises:
-        ConfigError: there is none, or the model's sizes cannot be read.
+        ConfigError: there is none, or model sizes are unreadable.
     """
     from training.engines.placement import model_shape, place_embedded
 
@@ -112,7 +109,7 @@ def placed(
 
 
 def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return warnings about a recipe's collector in each stage.
+    """Return warnings about collector sizes.
 
     Raises:
         ConfigError: the recipe is invalid.
@@ -124,7 +121,7 @@ def training_warnings(recipe: Path, overrides: Sequence[str] = ()) -> tuple[str,
 
 
 def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool) -> bool:
-    """Return whether the recipe needs several local GPUs, and this is no torchrun process."""
+    """Return whether several processes are needed, and torchrun started none."""
     from curation.policies.vllm.placement import visible_gpus
 
     settings, recipe_folder = _recipe_of(recipe, out, overrides, resume=resume)
@@ -135,11 +132,11 @@ def needs_ranks(recipe: Path | None, out: Path | None, overrides: Sequence[str],
 
 
 def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), *, resume: bool = False) -> list[str]:
-    """Check a recipe's or run's model without training; return a table of results.
+    """Check a model without training; return a table of results.
 
     Raises:
         ConfigError, StoreError: as `train`.
-        ModelCheckError: a check did not pass; the table is its text.
+        ModelCheckError: a check failed.
     """
     from training.checks.results import ModelCheckError, format_results
     from training.engines.embedded import run
@@ -155,7 +152,7 @@ def check(recipe: Path | None, out: Path | None, overrides: Sequence[str] = (), 
 
 
 def _check_verl(settings: TrainRecipe, recipe_folder: Path) -> list[str]:
-    """Check the recipe with verl; return its configuration's path and what verl does otherwise."""
+    """Check the recipe with verl; return verl's differences."""
     import tempfile
 
     from training.engines.verl.differences import refuse_what_differs, replacements
@@ -183,7 +180,7 @@ def _say(line: str) -> None:
 def _recipe_of(
     recipe: Path | None, out: Path | None, overrides: Sequence[str], *, resume: bool
 ) -> tuple[TrainRecipe, Path]:
-    """Read the recipe, or that of the resumed run, and the base of its paths."""
+    """Return the recipe or resumed run's, and the base of its paths."""
     if resume:
         if out is None:
             raise ConfigError("to resume a run, say which: give its folder")
@@ -203,12 +200,12 @@ def default_folder(recipe: Path | None, overrides: Sequence[str] = ()) -> Path:
 
 
 def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str = "attempts") -> list[str]:
-    """Return the overrides with which a recipe starts from its sets' stored attempts.
+    """Return the overrides to start from stored attempts.
 
-    The recipe's own `[stored]` stays; an objective that needs the attempts' probabilities becomes `soft`.
+    An objective that needs log probabilities becomes `soft`.
 
     Raises:
-        ConfigError: there is no recipe, or ``data`` is no curated set.
+        ConfigError: there is no recipe, or ``data`` is not `attempts`.
     """
     from training.objectives.registry import objective_of
 
@@ -224,22 +221,22 @@ def from_attempts(recipe: Path | None, overrides: Sequence[str] = (), data: str 
 
 
 def start_from(recipe: Path, model: Path, overrides: Sequence[str] = ()) -> str:
-    """Return the override to start from a folder's weights."""
+    """Return the override to start from this model."""
     return f"models.{load_train_recipe(recipe, overrides).model}.model={json.dumps(str(model))}"
 
 
 def load_train_recipe(path: Path, overrides: Sequence[str] = ()) -> TrainRecipe:
-    """Read and check a training recipe, with some settings changed (``optim.learning_rate=1e-6``)."""
+    """Read and check a training recipe, with changed settings (``optim.learning_rate=1e-6``)."""
     from training.recipe import TrainRecipe
 
     return load_settings(TrainRecipe, path, overrides)
 
 
 def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
-    """Check a recipe for later training, as far as possible without its data.
+    """Check a recipe without its data.
 
     Raises:
-        ConfigError: it is invalid, or its engine is missing or cannot run it.
+        ConfigError: it is invalid, or its engine cannot run it.
     """
     settings = load_train_recipe(path, overrides)
     if settings.engine == "verl":
@@ -251,10 +248,10 @@ def check_train_recipe(path: Path, overrides: Sequence[str] = ()) -> None:
 
 
 def read_run(folder: Path, overrides: Sequence[str] = ()) -> tuple[TrainRecipe, Path]:
-    """Read a training run's recipe, and the base of its relative paths.
+    """Return a training run's recipe, and the base of its paths.
 
     Raises:
-        ConfigError: the recipe is invalid, maybe with these settings.
+        ConfigError: the recipe is invalid.
         StoreError: the folder holds no training run, or a damaged one.
     """
     from training.recipe import TrainRecipe

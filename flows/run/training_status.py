@@ -1,4 +1,4 @@
-"""Show a training run's progress and last step in `goldilocks status`."""
+"""Report a training run's progress in `goldilocks status`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Recipes that run by themselves, and the Prefect server of a run."""
+"""Serve recipes on schedules, with a Prefect server."""

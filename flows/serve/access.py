@@ -1,10 +1,10 @@
 """Guard a service's server with two random keys.
 
-The service key is Prefect's auth string, for the server, the runner and its runs. The page key lets people read, and
-start, cancel, pause and resume what is served.
+The service key is Prefect's auth string. The page key lets people read, and start, cancel, pause and resume what is
+served.
 
-Invariants: no key is an argument of a process; only the owner can read the page key's file; a request needs a
-Host of this machine, no Origin but the server's own, and a key below /api (except ``/api/health``).
+Invariants: no key is a process argument; only the owner can read the page key's file; a request needs a local Host,
+no foreign Origin, and a key below /api (except ``/api/health``).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SETTABLE = ("SCHEDULED", "CANCELLING")
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The two keys of a service; a `repr` shows neither."""
+    """A service's two keys, hidden in its `repr`."""
 
     service: str = field(repr=False)
     page: str = field(repr=False)
@@ -65,7 +65,7 @@ class Keys:
         return {SERVER_KEY: self.service, PAGE_KEY: self.page}
 
     def of_client(self) -> dict[str, str]:
-        """Return the variables of the runner and its runs."""
+        """Return the runner's variables."""
         return {CLIENT_KEY: self.service}
 
 
@@ -75,7 +75,7 @@ def new_keys() -> Keys:
 
 
 def keys_of_environment() -> Keys:
-    """Return this server's keys, new ones if missing, and set Prefect's variable."""
+    """Return the server's keys, new if missing, and set Prefect's variable."""
     made = new_keys()
     keys = Keys(os.environ.get(SERVER_KEY) or made.service, os.environ.get(PAGE_KEY) or made.page)
     os.environ[SERVER_KEY] = keys.service
@@ -83,10 +83,10 @@ def keys_of_environment() -> Keys:
 
 
 def write_key(folder: Path, key: str) -> Path:
-    """Write the page key's file for this account only; return the file.
+    """Write the page key's file for its owner only.
 
     Raises:
-        StoreError: the folder belongs to another account.
+        StoreError: this fails.
     """
     path = folder / KEY_FILE
     try:
@@ -100,10 +100,10 @@ def write_key(folder: Path, key: str) -> Path:
 
 
 class Guard:
-    """Wraps Prefect's server and the page, and refuses foreign hosts, origins and requests without a key.
+    """Refuses foreign hosts, origins and requests without a key.
 
     Args:
-        origins: addresses of the server's own pages.
+        origins: the server's own pages.
     """
 
     def __init__(self, app: ASGIApp, keys: Keys, origins: Iterable[str]) -> None:
@@ -122,7 +122,7 @@ class Guard:
             await self._answer(Request(scope, receive), send)
 
     def _foreign(self, headers: Headers) -> str | None:
-        """Return why a request comes from elsewhere; None if it does not."""
+        """Return why a request is foreign, or None."""
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or host_name(hosts[0]) not in LOCAL:
             return "only names of this machine are answered."
@@ -151,7 +151,7 @@ class Guard:
             await self._app(request.scope, request.receive if body is None else _replayed(request, body), send)
 
     def _translated(self, path: str, receive: Receive) -> Receive:
-        """Return a web socket's messages, with the page key exchanged on sockets that only listen."""
+        """Return messages with the page key exchanged, on sockets that only listen."""
 
         async def translated() -> Message:
             message = await receive()
@@ -166,7 +166,7 @@ class Guard:
 
 
 def visitor_may(method: str, path: str, body: bytes) -> bool:
-    """Return whether the page key allows a request of Prefect's API."""
+    """Return whether the page key allows an API request."""
     if method in ("GET", "HEAD"):
         return _READS.fullmatch(path) is not None
     if method != "POST":
@@ -190,7 +190,7 @@ def _settable(state: object) -> bool:
 
 
 def _refusal(why: str, status: int, headers: Headers) -> Response:
-    """Return a refusal that the server's page may read under its other local name."""
+    """Return a refusal, readable by the page under either local name."""
     origin = headers.get("origin")
     return PlainTextResponse(why, status, {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin else None)
 
@@ -202,7 +202,7 @@ def _set_key(scope: Scope, key: str) -> None:
 
 
 async def _body(request: Request) -> bytes | None:
-    """Return a request's body, None if it is too long."""
+    """Return a request's body, or None if too long."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -212,7 +212,7 @@ async def _body(request: Request) -> bytes | None:
 
 
 def _replayed(request: Request, body: bytes) -> Receive:
-    """Return the messages of a request whose body was read."""
+    """Return messages that repeat a read body."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def replayed() -> Message:

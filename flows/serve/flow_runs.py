@@ -1,7 +1,7 @@
 """Name flow runs, hold GPUs, and emit the events that start the next flow.
 
-Invariants: a version is announced once (`goldilocks.curated`), also after a kill. Locks that end with their
-holder decide who may run, never Prefect's limits, which a killed holder keeps.
+Invariants: a version is announced once (`goldilocks.curated`), also after a kill. Only locks limit runs, as they end
+with their holder, unlike Prefect's limits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PATIENT = 40
 
 
 def run_name() -> str:
-    """Return the flow run's name: the recipe's, and the set's newest version."""
+    """Return the flow run's name and version."""
     given: dict[str, Any] = flow_run.get_parameters()
     try:
         folder, path = given.get("folder"), given.get("recipe")
@@ -50,14 +50,14 @@ def run_name() -> str:
 
 
 def version_name(name: str, folder: Path) -> str:
-    """Return a set's name and newest version, as in ``my-math v3``; v0 at first."""
+    """Return a set's name and version, as in ``my-math v3``."""
     newest = latest(folder)
     return f"{name} v{newest.number if newest is not None else 0}"
 
 
 @contextmanager
 def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) -> Iterator[Run | None]:
-    """Open a run within the block; yield None if a deployment's folder is in use."""
+    """Open a run within the block; None if a deployment's folder is in use."""
     run = new_run(recipe, overrides or [], out)
     if deployment.id is not None and is_in_use(run.folder):
         yield None
@@ -73,7 +73,7 @@ def curation_run(recipe: Path, out: Path | None, overrides: list[str] | None) ->
 
 
 def is_in_use(folder: Path) -> bool:
-    """Return whether another process holds a folder, and log it."""
+    """Return whether another process holds a folder."""
     try:
         with lock_folder(folder):
             return False
@@ -83,17 +83,17 @@ def is_in_use(folder: Path) -> bool:
 
 
 def gpus(run: Run) -> AbstractContextManager[int]:
-    """Hold a GPU slot of the machine, waiting for a free one."""
+    """Hold a GPU slot, waiting if needed."""
     return gpu_slot(run.recipe.schedule.gpus, get_run_logger().info)
 
 
 def needs_gpus(run: Run) -> bool:
-    """Return whether a difficulty stage's model runs on this machine."""
+    """Return whether a difficulty stage uses local vLLM."""
     return any(stage_model(run.recipe, part).kind == "vllm" for part in run.parts)
 
 
 def announce_version(run: Run, version: Version) -> bool:
-    """Emit a new version's event once; return whether it was emitted now."""
+    """Emit a version's event once; return whether emitted now."""
     if announced_version(run.folder) >= version.number:
         return False
     payload = {"folder": str(run.folder), "version": version.number, "made_on": version.made_on}
@@ -103,10 +103,10 @@ def announce_version(run: Run, version: Version) -> bool:
 
 
 def announce_exhausted(run: Run, version: int, rows: int | None = None) -> bool:
-    """Emit an event if a refresh left too few rows in the band; return whether it did.
+    """Emit an event if few rows are left in the band; return whether it did.
 
     Args:
-        rows: in the band now; the version's if missing.
+        rows: by default the version's.
     """
     first = published_rows(run.folder, stored_versions(run.folder)[0].number)
     now = published_rows(run.folder, version) if rows is None else rows
@@ -130,7 +130,7 @@ def resource(kind: str, name: str) -> dict[str, str]:
 
 
 def _begin_announcing(run: Run) -> None:
-    """Mark versions from before the folder's first flow run as announced."""
+    """Mark earlier versions as announced at the first flow run."""
     if not (run.folder / ANNOUNCED).exists():
         newest = latest(run.folder)
         for mark in (FIRST, ANNOUNCED):

@@ -1,4 +1,4 @@
-"""Share the machine's GPUs by lock files in the user's cache folder; a slot is free when its holder ends."""
+"""Share the machine's GPUs by lock files that end with their holder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ POLL_S = 1.0
 
 @contextmanager
 def gpu_slot(slots: int, say: Callable[[str], None]) -> Iterator[int]:
-    """Hold one of the machine's slots within the block and yield its number; wait if all are held.
+    """Hold a slot within the block and yield its number, waiting if needed.
 
     Args:
-        slots: how many runs may hold GPUs at once.
-        say: is called once with the holders, if all are held.
+        slots: max runs on GPUs.
+        say: called once with the holders, before waiting.
     """
     folder = slots_folder()
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Pin what a served deployment runs when the service starts: its flow, and its parameters.
+"""Pin a served deployment's flow and parameters when the service starts.
 
 Safety: the runner executes the flow in memory and reads no code location from the API. A run with other parameters, or
-whose deployment was changed in the API, ends as cancelled.
+of a changed deployment, ends as cancelled.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ CODE = ("pull_steps", "storage_document_id", "infrastructure_document_id", "job_
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """The parameters that a deployment takes.
+    """A deployment's allowed parameters.
 
-    ``fixed`` have one value, ``inside`` name a path in a folder or nothing, and the parameter ``version`` must be one
-    of the run folder ``version_of``.
+    ``fixed`` have one value, ``inside`` are None or a path in a folder, and ``version`` is a version in run folder
+    ``version_of``.
     """
 
     fixed: Mapping[str, Path | int | None]
@@ -41,7 +41,7 @@ class Pins:
     version_of: Path | None = None
 
     def defaults(self) -> dict[str, str | int]:
-        """Return the fixed parameters as the API stores them."""
+        """Return the fixed parameters in the API's form."""
         given = {name: value for name, value in self.fixed.items() if value is not None}
         return {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
 
@@ -74,7 +74,7 @@ class PinnedDeployment:
         return made
 
     def add_to(self, runner: Runner) -> Any:
-        """Register the deployment with the runner, and return its id."""
+        """Register the deployment with the runner; return its id."""
         return runner.add_flow(self.flow, **self._arguments())
 
     def _arguments(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
     """Return a flow that runs with pinned parameters only.
 
     Args:
-        run_name: names its runs, without reading any parameters.
+        run_name: must not read parameters.
     """
     original = flow.fn
     entrypoint, signature = f"{original.__module__}.{original.__name__}", inspect.signature(original, eval_str=True)
@@ -113,12 +113,12 @@ def pinned(flow: Flow[Any, Any], pins: Pins, run_name: Callable[[], str]) -> Flo
 
 
 def foreign_code(deployment: DeploymentResponse) -> list[str]:
-    """Return the API deployment's fields that name code or an environment; registered ones have none."""
+    """Return fields that name code or an environment, empty in registered deployments."""
     return [name for name in CODE if getattr(deployment, name, None)]
 
 
 def _changed_code(entrypoint: str) -> str | None:
-    """Return what changed in the API's deployment, or None."""
+    """Return which code fields of the deployment changed, or None."""
     from prefect.client.orchestration import get_client
     from prefect.runtime import deployment as current
 
@@ -132,7 +132,7 @@ def _refuse(why: str) -> NoReturn:
     """End this run as cancelled, without a retry.
 
     Raises:
-        Abort: always; Prefect's engine ends the process at it.
+        Abort: always, to end the process.
     """
     from prefect.client.orchestration import get_client
     from prefect.exceptions import Abort

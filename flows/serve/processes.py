@@ -1,7 +1,4 @@
-"""Find and end all processes of a service by a token in their environment.
-
-Killed processes leave their children running, and Prefect's engine outlives its runner.
-"""
+"""Find and end a service's processes by a token in their environment, as children outlive parents."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ REFUSED = 3
 
 
 def processes_of(token: str) -> Iterator[int]:
-    """Yield the ids of a service's processes except this one."""
+    """Yield the ids of a service's other processes."""
     mark = f"\0{TOKEN}={token}\0".encode()
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal() or int(folder.name) == os.getpid():
@@ -30,7 +27,7 @@ def processes_of(token: str) -> Iterator[int]:
 
 
 def end_processes(token: str) -> int:
-    """Kill a service's processes except this one, and new ones meanwhile; return their number."""
+    """Kill a service's other processes; return their number."""
     ended: set[int] = set()
     while alive := [process for process in processes_of(token) if process not in ended]:
         for process in alive:
@@ -44,7 +41,7 @@ def end_with_parent(token: str | None) -> None:
     """Wait until the parent closes standard input, then end the service and this process.
 
     Args:
-        token: of the service; None if this process is all of it.
+        token: the service's, if any.
     """
     with suppress(OSError):
         while os.read(0, 1):

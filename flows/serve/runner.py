@@ -1,7 +1,6 @@
-"""Register deployments in Prefect, run what is due, and restart what was lost.
+"""Register deployments in Prefect, run what is due, and restart lost runs.
 
-`flows.serve.serving` starts this process, which ends with it. It marks an earlier service's runs as crashed, and every
-`LOOK_S` starts the work that sets still owe, unless that failed by itself.
+This child of `flows.serve.serving` starts missing work every `LOOK_S`, unless it failed by itself.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ SEEN_RUNS = 50
 
 @dataclass(frozen=True, slots=True)
 class ServedSet:
-    """A served recipe: its name, its set's folder, and its schedule."""
+    """A served recipe's name, run folder and schedule."""
 
     name: str
     folder: Path
@@ -43,7 +42,7 @@ class ServedSet:
 
 
 def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> int:
-    """Mark an earlier service's running runs as crashed; return their number."""
+    """Mark an earlier service's unfinished runs as crashed; return their number."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId, FlowRunFilterState
     from prefect.client.schemas.objects import StateType
     from prefect.states import Crashed
@@ -61,7 +60,7 @@ def close_lost_runs(client: SyncPrefectClient, deployments: Sequence[Any]) -> in
 
 
 def start_unfinished(client: SyncPrefectClient, served: ServedSet, now: datetime) -> Work | None:
-    """Start the run that a set still owes; return it, or None if none was started."""
+    """Start and return a set's missing run, if any."""
     work = unfinished(served.folder, served.schedule)
     if work is None:
         return None
@@ -73,9 +72,9 @@ def start_unfinished(client: SyncPrefectClient, served: ServedSet, now: datetime
 
 
 def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
-    """Return whether to start work, by its runs so far, the newest first.
+    """Return whether to start work, given its runs, newest first.
 
-    Not if one is pending, nor if the newest failed by itself; later each time it was lost.
+    Not if the newest is unfinished or failed by itself; else after `wait_before`.
     """
     from prefect.client.schemas.objects import StateType
 
@@ -89,7 +88,7 @@ def may_start(runs: Sequence[FlowRun], now: datetime) -> bool:
 
 
 def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[FlowRun]:
-    """Return a deployment's newest runs for this work, newest first."""
+    """Return this work's latest runs, newest first."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterDeploymentId
     from prefect.client.schemas.sorting import FlowRunSort
 
@@ -102,7 +101,7 @@ def _runs_of(client: SyncPrefectClient, deployment: Any, work: Work) -> list[Flo
 
 
 def _look(sets: Sequence[ServedSet]) -> None:
-    """Start what the sets owe, repeatedly; a failure is reported once and retried."""
+    """Start sets' missing work, repeatedly."""
     import httpx
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectException
@@ -137,7 +136,7 @@ def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
 
 
 def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, ready: int) -> None:
-    """Register the deployments, report on the pipe ``ready``, and run what is due."""
+    """Register the deployments, signal pipe ``ready``, and run what is due."""
     import asyncio
 
     from prefect.client.orchestration import get_client

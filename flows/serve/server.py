@@ -1,6 +1,6 @@
-"""Run a local Prefect server that ends with its parent; PREFECT_API_URL names a server to use instead.
+"""Run a local Prefect server that ends with its parent, unless PREFECT_API_URL is set.
 
-Call `quiet` before Prefect is first imported, as it reads its environment variables then.
+Call `quiet` before importing Prefect.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ QUIET = {
 
 
 def quiet() -> None:
-    """Disable Prefect's log noise and telemetry, unless the user set these variables."""
+    """Disable Prefect's log noise and telemetry by default."""
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
 
 
 def user_api() -> str | None:
-    """Return the address of the user's Prefect API, if any, and make Prefect `quiet`.
+    """Return the user's Prefect API, if any, and make Prefect `quiet`.
 
     Raises:
         GoldilocksError: it does not answer.
@@ -76,7 +76,7 @@ def user_api() -> str | None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a server that was started here; kill it after `STOP_S`."""
+    """End a server; kill it after `STOP_S`."""
     process.terminate()
     if process.stdin is not None:
         process.stdin.close()
@@ -88,10 +88,10 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *, ended: str, silent: str) -> None:
-    """Wait until the server answers at the address.
+    """Wait until the server answers.
 
     Raises:
-        GoldilocksError: it ended (``ended`` is the advice), or has not answered within `START_S` (``silent``).
+        GoldilocksError: it ended or stays silent, with advice ``ended`` or ``silent``.
     """
     end = time.monotonic() + START_S
     while time.monotonic() < end:
@@ -106,10 +106,10 @@ def wait_for_server(process: subprocess.Popen[bytes], address: str, name: str, *
 
 
 class ServerWithPage:
-    """Prefect's server with the page of served runs below `PAGE`, as an ASGI application.
+    """Prefect's server with the page below `PAGE`, as an ASGI application.
 
     Args:
-        token: what visitors of the page must show.
+        token: the page's key.
     """
 
     def __init__(self, server: ASGIApp, folders: Sequence[Path], token: str) -> None:

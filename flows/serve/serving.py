@@ -1,10 +1,10 @@
 """Run Prefect's server and the runner as children, restarted together when either ends (`goldilocks serve`).
 
-PREFECT_API_URL names a server to use instead. A local one keeps its records in PREFECT_HOME as SQLite, or in the
-PostgreSQL of PREFECT_API_DATABASE_CONNECTION_URL (``postgresql+asyncpg://user:password@host:5432/name``).
+PREFECT_API_URL names a server to use instead. A local one stores records as SQLite in PREFECT_HOME, or in
+PREFECT_API_DATABASE_CONNECTION_URL (``postgresql+asyncpg://user:password@host:5432/name``).
 
-Invariants: the service is crash-only. When this process ends, its children end every process of the service;
-the next service of a set ends what is left. A lock that ends with this process allows one service per set.
+Invariants: the service is crash-only; children end with this process, and a set's next service ends what is left. A
+lock allows one service per set.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ WATCH_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The served recipes, a single one's run folder, and the page's port."""
+    """A service's recipes, run folder if given, and port."""
 
     paths: tuple[Path, ...]
     out: Path | None
@@ -70,12 +70,12 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
     """Register the recipes' deployments and run what is due, until interrupted.
 
     Args:
-        out: the run folder of a single recipe; runs/NAME if missing.
+        out: a single recipe's run folder; by default runs/NAME.
 
     Raises:
-        ConfigError: a recipe is invalid, two have one name, or ``out`` is given for several.
-        StoreError: one of the sets is served already.
-        GoldilocksError: the port is taken, or the service ended before it began.
+        ConfigError: a recipe is invalid, names repeat, or ``out`` is ambiguous.
+        StoreError: a set is served already.
+        GoldilocksError: the port is taken, or nothing starts.
     """
     recipes = [load_recipe(path) for path in paths]
     names = [recipe.name for recipe in recipes]
@@ -100,7 +100,7 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
 
 
 def _access_lines(service: Service) -> list[str]:
-    """Return where the pages are, and who may open them."""
+    """Return pages' addresses and who may open them."""
     if os.environ.get("PREFECT_API_URL"):
         return [
             "PREFECT_API_URL names your own server: its access rules hold, this service's key does not protect it. "
@@ -114,7 +114,7 @@ def _access_lines(service: Service) -> list[str]:
 
 @contextmanager
 def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
-    """Lock a set's service, write the page key, and end an earlier service's processes."""
+    """Lock a set's service, end an earlier one, and write the key."""
     mark = folder / "service.json"
     with ExitStack() as stack:
         try:
@@ -135,7 +135,7 @@ def _served_once(folder: Path, token: str, key: str) -> Iterator[None]:
 
 @contextmanager
 def _ends_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end this process as Ctrl-C does, through its open blocks."""
+    """End on SIGTERM as on Ctrl-C."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -148,7 +148,7 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 
 def _keep_serving(service: Service) -> None:
-    """Start and restart the children; raise their failure the first time."""
+    """Start and restart the children; raise a first failure."""
     console = SafeConsole()
     wait_s, has_served = 1.0, False
     while True:
@@ -167,7 +167,7 @@ def _keep_serving(service: Service) -> None:
 
 
 def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
-    """Run the children until one ends; return whether they served, and how it ended."""
+    """Run the children until one ends; return whether they served, and its end."""
     serves = False
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
@@ -189,7 +189,7 @@ def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
 
 
 def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[bytes], int]:
-    """Start `flows.serve.runner`; return it and its pipe that reports readiness."""
+    """Start `flows.serve.runner`; return it and its readiness pipe."""
     ready, said = os.pipe()
     command = [sys.executable, "-m", "flows.serve.runner", address, str(said), str(service.out or "")]
     try:
@@ -206,7 +206,7 @@ def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[byte
 
 
 def _client_environment(service: Service) -> dict[str, str]:
-    """Return the runner's variables, with the key of our own server."""
+    """Return the runner's variables."""
     closed = {**os.environ, "PREFECT_RUNNER_SERVER_ENABLE": "false", "PREFECT_CLIENT_METRICS_ENABLED": "false"}
     if os.environ.get("PREFECT_API_URL"):
         return closed
@@ -218,12 +218,12 @@ def _client_environment(service: Service) -> dict[str, str]:
 def serving_api(
     port: int, keys: Keys, token: str = "", folders: Sequence[Path] = ()
 ) -> Iterator[tuple[str, subprocess.Popen[bytes] | None]]:
-    """Yield a Prefect API's address and server process, None for the user's own API.
+    """Yield a Prefect API's address, and its server process if local.
 
     Args:
-        keys: of the server, which refuses requests without one.
-        token: of the service that the process belongs to.
-        folders: run folders that the page shows; they are in one folder.
+        keys: of the local server.
+        token: of the service.
+        folders: run folders on the page, in one folder.
 
     Raises:
         GoldilocksError: the port is taken, or the server does not start.

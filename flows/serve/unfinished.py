@@ -1,4 +1,4 @@
-"""Find the training stage or refresh that a set still owes, from its folder alone, as events may be lost."""
+"""Find a set's missing training stage or refresh, as events may be lost."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ AGAIN_S, AGAIN_MOST_S = 30.0, 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A missing run: its flow, and the parameters that identify it."""
+    """A missing run's flow and identifying parameters."""
 
     flow: str
     parameters: dict[str, Any]
 
 
 def training_folder(folder: Path, version: int) -> Path:
-    """Return the folder of training on a version of a set."""
+    """Return the folder of training on a version."""
     return folder / "training" / f"{version:04}"
 
 
 def trained_stages(folder: Path) -> list[Path]:
-    """Return the folders of the finished stages of training, in order."""
+    """Return the folders of finished training stages, in order."""
     return [path.parent.parent for path in sorted((folder / "training").glob("[0-9]*/model/config.json"))]
 
 
@@ -46,7 +46,7 @@ def announced_version(folder: Path) -> int:
 
 
 def no_more_rounds(folder: Path, version: int, rounds: int | None) -> bool:
-    """Return whether all requested stages have been trained, and this version's was not begun."""
+    """Return whether enough stages are trained, and this version's is not begun."""
     enough = rounds is not None and len(trained_stages(folder)) >= rounds
     return enough and not training_folder(folder, version).exists()
 
@@ -63,11 +63,7 @@ def checkpoint(folder: Path, version: int) -> dict[str, Any]:
 
 
 def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
-    """Return the newest announced version's missing work that is not in progress, or None.
-
-    Args:
-        folder: the run folder of the set.
-    """
+    """Return the newest announced version's missing work, unless in progress."""
     version = announced_version(folder)
     if schedule.train is None or version <= _number(folder / FIRST):
         return None
@@ -87,5 +83,5 @@ def _number(mark: Path) -> int:
 
 
 def wait_before(runs: int) -> float:
-    """Return the seconds to wait after n runs of the same work."""
+    """Return the seconds to wait after n runs."""
     return min(AGAIN_S * 2.0 ** (runs - 1), AGAIN_MOST_S)

@@ -1,1 +1,1 @@
-"""The stages of the curation pipelines, a file each."""
+"""The stages of the curation pipelines."""

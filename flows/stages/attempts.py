@@ -1,7 +1,7 @@
-"""The first stage of a difficulty pass: ask its policy for attempts and judge them until each problem is decided.
+"""The attempts stage of a difficulty pass: sample the policy and judge until each problem is decided.
 
-Attempts are in the run's store; verdicts are in the stage's folder, one set per verifier version. Later runs retry only
-refused requests and failed verdicts.
+Attempts are in the run's store, verdicts in a folder per verifier version. Later runs retry only refused requests and
+failed verdicts.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _JUDGED_BY = ("id", "answer", "lang", "raw_answer", "statement")
 
 
 def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
-    """Return the rule by which sampling stops at a problem of this stage, and by which attempts count."""
+    """Return the stage's rule for stopping and counting attempts."""
     stops_early = settings.sampling.early_stopping
     return early_stopping.StoppingRule(
         settings.band, early_stopping=stops_early, error_rate=settings.sampling.error_rate if stops_early else 0.0
@@ -78,9 +78,9 @@ def stopping_rule(settings: DifficultyStage) -> early_stopping.StoppingRule:
 
 
 def stopping_digest(settings: DifficultyStage) -> str:
-    """Return as text all that `stopping_rule` depends on.
+    """Return a text of all that `stopping_rule` depends on.
 
-    With early stopping that is the whole band, without it the number of attempts alone.
+    That is the whole band with early stopping, else only the number of attempts.
     """
     rule = stopping_rule(settings)
     if not rule.early_stopping:
@@ -89,9 +89,9 @@ def stopping_digest(settings: DifficultyStage) -> str:
 
 
 def make_attempts(job: StageRun) -> StageResult:
-    """Sample the stage's policy on every problem, and judge its attempts, until each problem is decided.
+    """Sample the stage's policy and judge its attempts until each problem is decided.
 
-    Attempts that are in the store are not sampled again.
+    Stored attempts are reused.
     """
     run, part = job.run, job.stage.part
     asked, rule = stage_model(run.recipe, part), stopping_rule(difficulty_stage(run.recipe, part))
@@ -135,7 +135,7 @@ def _warn_of_sampling(job: StageRun, policy: Policy) -> None:
 
 
 def _warn_of_open(job: StageRun, result: StageResult) -> None:
-    """Report how many problems the stored attempts of an offline run do not decide."""
+    """Warn of problems that an offline run's stored attempts do not decide."""
     left = result.manifest.notes.get("left_open", 0)
     if left:
         warn(
@@ -147,7 +147,7 @@ def _warn_of_open(job: StageRun, result: StageResult) -> None:
 
 
 class _Judged:
-    """Makes the stage's shards: sampled and judged, with the failures of a shard tried again in later rounds."""
+    """Makes the stage's shards, and retries their failures in later rounds."""
 
     def __init__(
         self, job: StageRun, folder: Path, store: attempts.AttemptStore, session: SamplingSession, policy: Policy
@@ -156,12 +156,12 @@ class _Judged:
         self._policy = policy
 
     def first(self, index: int) -> Shard:
-        """Sample the problems of a shard and judge their attempts."""
+        """Sample and judge a shard's problems."""
         return self._noted(self._session.shard(index), 0)
 
     @contextmanager
     def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        """Yield what asks the refused problems of a shard again, and judges its failed verdicts with higher limits."""
+        """Yield a function that retries a shard's refused problems, and its failed verdicts with higher limits."""
         notes = [mark["notes"] for mark in finished_shards(self._folder)]
         refused = [
             index for index in retries.shards_before(self._folder, round_number) if notes[index].get(retries.REFUSED)
@@ -178,14 +178,14 @@ class _Judged:
             yield work
 
     def _stored(self, index: int, noted: Mapping[str, int]) -> Shard:
-        """Return a finished shard as it is, without its failed verdicts' notes."""
+        """Return a finished shard without its notes on failures."""
         names = sorted(path.parent.name for path in self._folder.glob(f"*/{index:05}.parquet"))
         tables = {name: read_shard(self._folder, name, index) for name in names}
         notes = {name: count for name, count in noted.items() if name not in (retries.FAILED, retries.ROUND)}
         return Shard(tables["counts"].height, tables, tables["counts"].height, notes)
 
     def _noted(self, shard: Shard, round_number: int) -> Shard:
-        """Return a shard with notes on its verdicts: failed, doubtful, against the labels of a file."""
+        """Return a shard with notes on failed and doubtful verdicts and on disagreements with a file's labels."""
         verdicts, counts = shard.tables["verdicts"], shard.tables["counts"]
         labels = self._store.read(counts["problem"].to_list(), _LABELS)
         labelled, disagreements = pass_rates.disagreements_with_labels(verdicts, labels)
@@ -202,7 +202,7 @@ class _Judged:
         return replace(shard, tables=tables, notes={**shard.notes, **figures})
 
     def _voters(self, verdicts: pl.DataFrame) -> pl.DataFrame:
-        """Return problem, index and voter of attempts whose file names the model that made each."""
+        """Return problem, index and voter of attempts whose file names their model."""
         schema = pl.Schema({"problem": pl.String(), "index": VERDICT["index"], "voter": pl.String()})
         if not isinstance(self._policy, Recorded):
             return pl.DataFrame(schema=schema)
@@ -213,7 +213,7 @@ class _Judged:
 
 
 def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return `VERDICT` rows in their order, with the failed ones judged again with the problem's other answers."""
+    """Return `VERDICT` rows in order, with failed ones replaced by judging their problems again."""
     tasks = {
         name: JudgeTask(name, answer or "", lang, (), option_letter(raw, answer), statement=statement)
         for name, answer, lang, raw, statement in problems.iter_rows()
@@ -227,11 +227,11 @@ def _judge_failed(judge: Judge, problems: pl.DataFrame, verdicts: pl.DataFrame) 
 
 
 def judge_rows(judge: Judge, problems: pl.DataFrame, attempts: pl.DataFrame) -> pl.DataFrame:
-    """Return `VERDICT` rows in the order of the attempts, which are ordered by problem and index.
+    """Return `VERDICT` rows in the attempts' order.
 
     Args:
-        problems: `PROBLEM` rows; attempts are judged against their references.
-        attempts: `ATTEMPT` rows of these problems.
+        problems: `PROBLEM` rows.
+        attempts: `ATTEMPT` rows of these problems, sorted by problem and index.
     """
     references = {
         name: (answer or "", lang, option_letter(raw, answer), statement)
@@ -273,11 +273,11 @@ def stage_learner(
     rule: early_stopping.StoppingRule,
     policy: str,
 ) -> PriorLearner | None:
-    """Return who learns a stage's priors from the attempts of earlier stages; None where they are given, or none.
+    """Return the learner of a stage's priors; None if priors are given or unwanted.
 
     Args:
         folder: of the stage's problems.
-        decided: decisions of the stages before it.
+        decided: decisions of earlier stages.
     """
     if (folder / "priors").is_dir() or not wants_learner(rule):
         return None
@@ -296,13 +296,13 @@ def stage_learner(
 
 
 def problem_domains(problems: pl.DataFrame, made: Sequence[str]) -> pl.DataFrame:
-    """Return problem and domain: policies' abilities are distinguished by the source that a problem comes from.
+    """Return problem and domain, by which policies' abilities are distinguished.
 
-    Each level of a procedural source is a domain of its own.
+    A domain is a source, or a level of a procedural source.
 
     Args:
         problems: `PROBLEM` rows.
-        made: names of the procedural sources; if there are none, no column `meta` is read.
+        made: procedural sources; without any, no column `meta` is needed.
     """
     if not made:
         return problems.select(problem="id", domain="source")
@@ -312,20 +312,20 @@ def problem_domains(problems: pl.DataFrame, made: Sequence[str]) -> pl.DataFrame
 
 
 def rule_of_shard(rule: early_stopping.StoppingRule, attempts_folder: Path, index: int) -> early_stopping.StoppingRule:
-    """Return the rule by which the attempts of a shard were stopped: with the priors that it was sampled by."""
+    """Return the rule that stopped a shard's attempts, with its priors."""
     priors = read_priors(attempts_folder, index)
     return rule if priors is None else rule.given(as_priors(priors))
 
 
 def judged_by(run: Run, part: str, verifier: str) -> dict[str, str]:
-    """Return what the verdicts of sampling depend on, apart from the attempts."""
+    """Return what the verdicts depend on, apart from attempts."""
     settings = difficulty_stage(run.recipe, part)
     settings_read = {"verifier": verifier, "verify": run.recipe.verify.digest(), "stops": stopping_digest(settings)}
     return settings_read | ({"doubtful": "open"} if run.recipe.asks_doubtful_verdicts else {})
 
 
 def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
-    """Open the store that an attempts stage filled, by the key that the stage kept; no policy is needed.
+    """Open an attempts stage's store, without its policy.
 
     Raises:
         StoreError: attempts are missing from it.
@@ -341,7 +341,7 @@ def attempt_store(run: Run, result: StageResult) -> attempts.AttemptStore:
 
 
 def attempt_key(folder: Path) -> AttemptKey:
-    """Read the key of a finished stage's attempts in the store."""
+    """Read the key of a finished stage's stored attempts."""
     try:
         return AttemptKey(**(read_json(folder / KEY) or {}))
     except TypeError as error:
@@ -349,7 +349,7 @@ def attempt_key(folder: Path) -> AttemptKey:
 
 
 def measured_on(run: Run, part: str, verifier: str) -> str:
-    """Return the day on which the attempts of a stage were begun, as YYYY-MM-DD in UTC; once noted it stays."""
+    """Return the day on which a stage's attempts began, as YYYY-MM-DD in UTC; once noted it stays."""
     key = asdict(attempt_key(attempts_of(part).folder_in(run, verifier)))
     name = " ".join((key["policy"], key["prompt"], key["sampling"]))
     path = run.folder / MEASURED_ON
@@ -361,7 +361,7 @@ def measured_on(run: Run, part: str, verifier: str) -> str:
 
 
 def _begun(store: Path, key: Mapping[str, str]) -> str:
-    """Return the day on which the store of attempts under a key was made."""
+    """Return the day on which a key's store was made."""
     for path in store.glob("*/key.json"):
         if key.items() <= (read_json(path) or {}).items():
             return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
@@ -375,7 +375,7 @@ def today() -> str:
 
 @cache
 def attempts_of(part: str) -> Stage:
-    """Return the stage in which the policy of a difficulty stage makes its attempts."""
+    """Return a difficulty stage's attempts stage."""
 
     def is_enabled(run: Run) -> bool:
         return part in run.parts
@@ -410,5 +410,5 @@ def attempts_of(part: str) -> Stage:
 
 
 def part_title(part: str) -> str:
-    """Return a difficulty stage's name for readers: Stage 1."""
+    """Return a difficulty stage's title: Stage 1."""
     return part.replace("stage", "Stage ")

@@ -1,4 +1,4 @@
-"""What the stages share: rows split by reason, and names of tables that several of them read."""
+"""Helpers that several stages share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE = "tests", "solutions", "judging"
 def split_rows(
     problems: pl.DataFrame, stage: str, reasons: Sequence[str | None], evidence: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split rows into kept and dropped ones, by a reason per row; None keeps it."""
+    """Split rows into kept and dropped ones; None as reason keeps a row."""
     judged = problems.with_columns(
         pl.lit(stage).alias("stage"),
         pl.Series("reason", reasons, pl.String),
@@ -31,13 +31,13 @@ def split_rows(
 
 
 def require_not_written(run: Run, place: Place, home: Path) -> None:
-    """Refuse a table that is where the run itself writes its stages and its set.
+    """Refuse a table in the run's own stages or set.
 
     Args:
-        home: what the table's path is relative to.
+        home: base of the table's path.
 
     Raises:
-        SourceError: it is there, or there is no such file.
+        SourceError: it is there, or missing.
     """
     if is_url(place.path) or place.made is not None or place.kind == "python":
         return

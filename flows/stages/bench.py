@@ -1,7 +1,6 @@
 """The stages of an evaluation: prepare a bench's rows and, for programs, their tests.
 
-Repeated rows, rows outside the bench's window and rows that cannot be judged are dropped with a reason. Options are
-shuffled by the bench's seed.
+Repeated rows, rows outside the bench's window and rows that cannot be judged are dropped.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ OUTSIDE_WINDOW = "outside_window"
 
 
 def take_rows(job: StageRun) -> StageResult:
-    """Keep the rows that the bench asks, once each, as they are asked."""
+    """Keep the bench's rows, once each, in the form asked."""
     bench, sources = _bench_of(job.run), job.problems.folder
     settings = json.dumps(bench.model_dump(mode="json", include={"window", "choices", "seed"}), sort_keys=True)
     first: dict[str, int] = {}
@@ -63,7 +62,7 @@ def _bench_of(run: Run) -> Bench:
 
 
 def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[str | None, str]:
-    """Return why a row is not asked, None where it is, and what decided."""
+    """Return why a row is dropped, or None, and the evidence."""
     if not (row["statement"] or "").strip():
         return DropReason.MISSING_STATEMENT.value, ""
     if not is_first:
@@ -84,7 +83,7 @@ def _reason(row: Mapping[str, Any], bench: Bench, *, is_first: bool) -> tuple[st
 
 
 def _as_asked(row: Mapping[str, Any], bench: Bench) -> Mapping[str, Any]:
-    """Return a row with its options, if any, shuffled after the question, and the right one's letter as reference."""
+    """Return a row with its options, if any, shuffled below the question, and the correct letter as reference."""
     if bench.choices is None:
         return row
     meta = json.loads(row["meta"] or "{}")
@@ -104,7 +103,7 @@ def _as_asked(row: Mapping[str, Any], bench: Bench) -> Mapping[str, Any]:
 
 
 def take_tests(job: StageRun) -> StageResult:
-    """Keep the tests that the bench gives, all of them; a problem without any cannot be judged and leaves."""
+    """Keep all of the bench's tests; drop problems without any."""
     problems, sources = job.problems.folder, SOURCES.folder_in(job.run)
 
     def work(index: int) -> Shard:

@@ -1,7 +1,7 @@
-"""Make new tests for one problem in rounds, and keep inputs on which its solutions agree.
+"""Make new tests for a problem in rounds, and keep inputs on which its solutions agree.
 
-Inputs that a trusted validator refuses are not run. Without a trusted validator, given inputs are not changed and more
-solutions must agree.
+Inputs that a trusted validator refuses are not run. Without one, given inputs are not mutated and more solutions must
+agree.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ Execute = Callable[..., execution_matrix.ExecutionMatrix]
 
 @dataclass(slots=True)
 class GeneratedTests:
-    """What generation gave one problem. ``tests`` are `TEST` rows, ``caught`` counts the tests that fail a solution.
+    """A problem's generated tests.
 
-    ``reason`` states why there are none; it is empty where there are.
+    ``tests`` are `TEST` rows, ``caught`` counts the tests that each solution fails, ``reason`` explains why there are
+    none.
     """
 
     tests: list[tuple[str, int, str, str, str]] = field(default_factory=list)
@@ -91,15 +92,15 @@ class GeneratedTests:
     reason: str = ""
 
     def counts(self) -> tuple[int, int, int, int, int, str]:
-        """Return the numbers of inputs made, refused and sound, of tests kept, of rounds, and why, as in `POWER`."""
+        """Return the last columns of `POWER`: inputs made, refused and sound, tests, rounds, reason."""
         return self.inputs, self.refused, self.sound, len(self.tests), self.rounds, self.reason
 
 
 def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouching:
-    """Return who speaks for a problem's inputs.
+    """Return which validator, if any, is trusted with a problem's inputs.
 
     Args:
-        responses: of the model that writes generators and validators.
+        responses: a model's, with generators and validators.
     """
     package, model = validators_of(unit.judging), validators_in(responses)
     if not package and not model:
@@ -111,7 +112,7 @@ def vouching_of(unit: Unit, runner: Runner, responses: Sequence[str]) -> Vouchin
 
 @dataclass(slots=True)
 class _Maker:
-    """The making of one problem's tests. ``changeable`` are the inputs that new ones are made of."""
+    """Makes a problem's tests; ``changeable`` inputs may be mutated."""
 
     run: Run
     unit: Unit
@@ -133,7 +134,7 @@ class _Maker:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def batch(self) -> list[NewInput]:
-        """Return new inputs, without those that a validator refuses."""
+        """Return new inputs, without refused ones."""
         generated = self.generated
         seed = f"{self.run.recipe.seed} {self.unit.name} {generated.rounds}"
         batch = [NewInput(text, MODEL_ORIGIN, DESIGNED) for text in self.written.designed[:DESIGNED_INPUTS]]
@@ -162,14 +163,14 @@ class _Maker:
         return fresh
 
     def _allowed(self, inputs: Sequence[NewInput]) -> list[NewInput]:
-        """Return the inputs that the validators accept; all if none is believed."""
+        """Return the inputs that trusted validators accept, all without any."""
         if not self.vouching.by or not inputs:
             return list(inputs)
         allowed = self.vouching.check(self.runner.tools, [one.text for one in inputs])
         return [one for one, valid in zip(inputs, allowed, strict=True) if valid]
 
     def _hunted(self, seed: str) -> list[NewInput]:
-        """Return inputs that tell programs apart or have rare answers, of many small ones that are swept."""
+        """Return inputs that distinguish programs or have rare answers, selected from many small ones."""
         count = HUNTED * HUNTED_INPUTS
         self.hunt.renew((unpacked(one.packed), unpacked(one.output)) for one in self.pool if one.size <= HUNTED_BYTES)
         made = [NewInput(text, MODEL_ORIGIN, WRITTEN) for text in self.written.small[:count]]
@@ -179,7 +180,7 @@ class _Maker:
         return self._unused(self.hunt.sweep(fresh, HUNTED_INPUTS, self.generated.caught))
 
     def try_batch(self, batch: Sequence[NewInput]) -> bool:
-        """Run the solutions on a batch, add what is sound to the pool; return whether it catches what few caught."""
+        """Run the solutions on a batch and pool sound inputs; return whether any catches what few caught."""
         indices = list(range(self.next_index, self.next_index + len(batch)))
         self.next_index += len(batch)
         problem = execution_matrix.with_tests(
@@ -224,7 +225,7 @@ class _Maker:
         return gained
 
     def _without_doubts(self) -> list[SoundTest]:
-        """Return the sound tests without those of a shape on which solutions often disagree or crash."""
+        """Return sound tests, without shapes on which solutions often disagree or crash."""
         if self.doubted.total() < max(MIN_DOUBTS, DOUBTFUL_SHARE * (self.doubted.total() + len(self.pool))):
             return self.pool
         sound = Counter(one.shape for one in self.pool)
@@ -238,7 +239,7 @@ class _Maker:
         return [one for one in self.pool if one.shape not in doubtful]
 
     def work(self, wrong: set[int], have: int) -> None:
-        """Make batches until there are enough sound tests and no new one catches what few caught."""
+        """Make batches until enough tests are sound and none catches what few caught."""
         wanted, generated, idle = ENOUGH_TESTS, self.generated, 0
         target = max(KEEP, wanted)
         while generated.rounds < ROUNDS:
@@ -289,13 +290,13 @@ def generate_tests(
     vouching: Vouching,
     execute: Execute = execution_matrix.run_execution_matrix,
 ) -> GeneratedTests:
-    """Generate tests in rounds, until there are enough and no new test catches another wrong solution.
+    """Generate tests in rounds, until there are enough and no new one catches another wrong solution.
 
     Args:
-        runs, decisions, tests: of the given tests; those of ``tests`` stay.
+        runs, decisions, tests: of the given tests; ``tests`` stay.
         limit: the problem's time limit, in seconds.
-        responses: of the model that writes generators.
-        vouching: which inputs are allowed, and by what.
+        responses: a model's, with generators.
+        vouching: the trusted validator.
     """
     valid_decisions = decisions.filter(pl.col("decision") != "discard")
     before: Counter[int] = Counter()
@@ -347,7 +348,7 @@ def generate_tests(
 
 
 def _votes_wanted(vouching: Vouching, runs: pl.DataFrame) -> int:
-    """Return how many solutions must agree: more if no validator checks which inputs are allowed."""
+    """Return how many solutions must agree: more without a validator."""
     if vouching.by:
         return MIN_VOTES
     right = runs.filter(pl.col("right").fill_null(True))["solution"].n_unique()

@@ -1,4 +1,4 @@
-"""The second stage of a difficulty pass: pass rates, trust in labels, and decisions.
+"""The decisions stage of a difficulty pass: pass rates, trust in labels, and decisions.
 
 References planted as wrong show whether label probabilities or votes decide.
 """
@@ -42,7 +42,7 @@ _LEAST_DOUBT = 1e-9
 
 
 def decide_difficulty(job: StageRun) -> StageResult:
-    """Decide on each problem by its pass rate, and on its reference by everyone's answers."""
+    """Decide on each problem by its pass rate, and on its reference by all answers."""
     run, part = job.run, job.stage.part
     verdicts = [job.results[final_verdicts(run, name)] for name in run.parts[: run.parts.index(part) + 1]]
     sampled, near = job.results[attempts_of(part)], job.results.get(NEAR_DEDUP)
@@ -72,11 +72,11 @@ def decide_difficulty(job: StageRun) -> StageResult:
 
 
 class _Deciding:
-    """Decides on the problems of a shard.
+    """Decides on a shard's problems.
 
     Args:
-        judged, sampled: folders of the verdicts that count, and of the attempts.
-        weighed: the trust in references, if the recipe weighs them.
+        judged, sampled: folders of final verdicts, and of attempts.
+        weighed: trust in references, if used.
     """
 
     def __init__(self, job: StageRun, judged: Path, sampled: Path, weighed: Weighing | None) -> None:
@@ -87,7 +87,7 @@ class _Deciding:
         self._reviews = verdicts_of_people(job.run)
 
     def shard(self, index: int) -> Shard:
-        """Return the decisions on a shard, with the trust in its references."""
+        """Return a shard's decisions, with the trust in its references."""
         part, labels = self._job.stage.part, self._job.recipe.labels
         frame = read_shard(self._job.problems.folder, "kept", index)
         judged = read_shard(self._judged, "verdicts", index)
@@ -128,12 +128,12 @@ def decide_with_reviews(
     *,
     by_votes: bool = True,
 ) -> pl.DataFrame:
-    """Return `DECISION` rows that suspect no label a person accepted.
+    """Return `DECISION` rows that suspect no label accepted by a person.
 
     Args:
-        rule: by which the attempts stopped.
-        by_votes: whether the band's rule of votes decides; otherwise no label is suspected here.
-        failures: `curation.difficulty.pass_rates.failed_verdicts` of the problems.
+        rule: by which attempts stopped.
+        by_votes: whether the band's votes decide; else no label is suspected here.
+        failures: `curation.difficulty.pass_rates.failed_verdicts`.
     """
     decisions = pass_rates.decide(rates, settings.band, part, rule, failures)
     if by_votes and all(verdict.answer is None for verdict in reviews.values()):
@@ -149,7 +149,7 @@ def decide_with_reviews(
 
 @cache
 def decisions_of(part: str) -> Stage:
-    """Return the stage that decides by the pass rates of a difficulty stage."""
+    """Return a difficulty stage's decisions stage."""
 
     def is_enabled(run: Run) -> bool:
         return part in run.parts

@@ -1,7 +1,6 @@
 """Drop problems that overlap with benchmarks, and record every hit.
 
-Problems that an embedder's servers refuse are dropped as `sampling_failed` under a failure budget, and retried by later
-runs.
+Problems that the embedder refuses are dropped as `sampling_failed` within a failure budget, and retried by later runs.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def find_contamination(job: StageRun) -> StageResult:
 
 
 def benchmarks_of(run: Run) -> list[tuple[Source, Path]]:
-    """Return the benchmarks of a run, those of its benches too, each with the folder that its path refers to.
+    """Return a run's benchmarks, also from benches, each with its base folder.
 
     Raises:
         ConfigError: there is no such bench.
@@ -86,7 +85,7 @@ def benchmarks_of(run: Run) -> list[tuple[Source, Path]]:
 
 
 def benchmark_statements(run: Run) -> list[str]:
-    """Return the statements of a run's benchmarks, each once, in order."""
+    """Return the distinct statements of a run's benchmarks, in order."""
     frames = (
         frame["statement"]
         for benchmark, home in benchmarks_of(run)
@@ -96,13 +95,13 @@ def benchmark_statements(run: Run) -> list[str]:
 
 
 def overlap_settings(recipe: Recipe) -> OverlapSettings:
-    """Return how overlap is measured in a run of the recipe."""
+    """Return a recipe's settings for overlap."""
     settings = recipe.decontamination
     return OverlapSettings(settings.methods, settings.cosine, programs=recipe.flow == "curate-code")
 
 
 def benchmark_index(run: Run, statements: pl.Series) -> BenchmarkIndex:
-    """Return a run's benchmarks, indexed, with the rarity of words in these statements."""
+    """Return a run's benchmark index, with word rarity from these statements."""
     frames = [
         frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
         for benchmark, home in benchmarks_of(run)
@@ -114,7 +113,7 @@ def benchmark_index(run: Run, statements: pl.Series) -> BenchmarkIndex:
 
 
 class _Measuring:
-    """All scores that could count, in a folder next to the stage's: another threshold measures nothing again."""
+    """All scores that could count, in a folder of their own, so a new threshold measures nothing again."""
 
     def __init__(self, job: StageRun, overlap: OverlapSettings, digests: Mapping[str, str]) -> None:
         place, self._embedder = job.stage.folder_in(job.run), _embedder(job.run)
@@ -129,7 +128,7 @@ class _Measuring:
         )
 
     def measure(self) -> None:
-        """Measure what is missing; nothing if an earlier run has measured all."""
+        """Measure missing scores."""
         if self.folder.manifest() is None:
             self._job.shard_by_shard(self.folder, self._work(), title="Benchmark overlap")
 
@@ -141,7 +140,7 @@ class _Measuring:
             self._job.remake(self.folder, [(shard, partial(work, shard)) for shard in shards])
 
     def _work(self, again: int = 0) -> Callable[[int], Shard]:
-        """Return what measures a shard; ``again`` states how many finished ones are, whose refusals do not count."""
+        """Return a function that measures a shard; without ``again`` (a number of shards), stored refusals count."""
         job, problems = self._job, self._job.problems
         before = 0 if again else self.folder.note("refused")
         budget = FailureBudget(
@@ -171,7 +170,7 @@ class _Measuring:
         return work
 
     def _index(self) -> BenchmarkIndex:
-        """Return the benchmarks, indexed, with the rarity of words in all problems."""
+        """Return the benchmark index, with word rarity from all problems."""
         job, problems = self._job, self._job.problems.folder
         frames = []
         for benchmark, home in benchmarks_of(job.run):
@@ -206,7 +205,7 @@ def _unread(count: int, rows: int, last: RequestRefused) -> str:
 
 
 def _embedder(run: Run) -> Embedder | None:
-    """Return the embedder of a run; None if no vectors are compared."""
+    """Return a run's embedder, or None if unused."""
     settings = run.recipe.decontamination
     if "embedding" not in settings.methods:
         return None
@@ -215,7 +214,7 @@ def _embedder(run: Run) -> Embedder | None:
 
 
 def scores_folder(run: Run) -> Path:
-    """Return the folder of the scores, next to the stage's."""
+    """Return the scores' folder, next to the stage's."""
     place = DECONTAMINATION.folder_in(run)
     return place.with_name(place.name + "-scores")
 

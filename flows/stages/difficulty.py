@@ -1,4 +1,4 @@
-"""A pass of a recipe's policy over the problems: attempts, a model's votes on doubtful verdicts if asked, decisions."""
+"""A difficulty pass: attempts, optional votes on doubtful verdicts, decisions."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from flows.stages.questions import doubtful_verdicts_of
 
 
 def difficulty(part: str) -> tuple[Stage, ...]:
-    """Return the stages of a part; ``part`` is the name of the recipe's table."""
+    """Return the stages of a recipe's difficulty table, such as ``stage1``."""
     return attempts_of(part), doubtful_verdicts_of(part), decisions_of(part)

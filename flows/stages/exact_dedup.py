@@ -1,4 +1,4 @@
-"""The same problem twice: the first stays; copies with different references all go."""
+"""Keep the first of identical problems; drop all copies if references differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The execution matrix: every solution of every problem is run on every test."""
+"""The execution matrix: run each problem's solutions on all its tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEASURED_LIMITS = pl.Schema(
 
 
 def run_execution_matrix(job: StageRun) -> StageResult:
-    """Run the solutions, and keep each one's output on each test, and the limits that were measured."""
+    """Run the solutions, and keep their outputs on each test and the measured limits."""
     run, code, problems = job.run, job.recipe.code, job.problems.folder
     folder = job.open(f"{execution_matrix.VERSION} {PROGRAMS}", f"{code.time_s} {code.memory_mb}", job.problems)
     with Runner(run.recipe.workers) as runner:

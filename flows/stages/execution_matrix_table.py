@@ -1,6 +1,6 @@
 """Print a problem's solutions on its tests as a table, for `goldilocks explain`.
 
-``=`` is the expected output, ``.`` another output; letters for failures are explained below the table.
+``=`` is the expected output, ``.`` another; letters for failures are explained below.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _MAX_TESTS = 60
 
 
 def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[str]:
-    """Yield the solutions, the tests with what each solution gave, and what was decided.
+    """Yield the solutions, and each test's results and decision.
 
     Args:
-        folder: of the stage that decides on tests.
-        matrix: of the stage that ran the solutions; it is shown where the other has not decided on the problem yet.
+        folder: of the tests stage.
+        matrix: of the execution matrix, used until the tests stage has run.
         name: the problem's id.
     """
     is_decided = (folder / "runs").is_dir()

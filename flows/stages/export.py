@@ -1,6 +1,4 @@
-"""The curated set: the kept problems with their pass rates, and their translations; those over the recipe's size
-leave here.
-"""
+"""The curated set: kept problems with pass rates, translations and variants, up to the recipe's size."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ _NO_VOTES = pl.DataFrame(
 
 
 def export_problems(job: StageRun) -> StageResult:
-    """Join the pass rates to what the last difficulty stage keeps, and drop what exceeds the recipe's size."""
+    """Add pass rates to the last difficulty stage's kept rows, and drop what exceeds the recipe's size."""
     recipe, decided = job.recipe, job.results.decisions
     last, first = decided[-1].folder, decided[0].folder if len(decided) > 1 else None
     over_quota = export.over_quota(pl.DataFrame(), None, recipe.seed)
@@ -98,13 +96,13 @@ def export_problems(job: StageRun) -> StageResult:
 
 
 def _doubtful_verdicts(job: StageRun, verifier: str) -> list[StageResult]:
-    """Return the stages in which a model decided doubtful verdicts, of those whose answers travel with the set."""
+    """Return the finished stages in which a model voted on doubtful verdicts."""
     stages = [stage for part in job.run.parts if (stage := doubtful_verdicts_of(part)).enabled(job.run)]
     return [result for stage in stages if (result := read_result(stage, job.run, verifier)) is not None]
 
 
 def _merged_copies(job: StageRun) -> pl.DataFrame:
-    """Return the copies that the stages of dedup merged, by the row that stays."""
+    """Return the copies that dedup stages merged, by kept row."""
     exact, near = job.results.get(EXACT_DEDUP), job.results.get(NEAR_DEDUP)
     copy = ["id", "source", "row", "license", "reason"]
     nothing = pl.DataFrame()

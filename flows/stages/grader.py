@@ -1,7 +1,7 @@
-"""Train the grader on what stage 1 keeps, and publish it as a folder that stage 2 loads.
+"""Train the grader on what stage 1 keeps, as a model for stage 2.
 
-It is trained again only if the survivors or the training recipe change; a killed training resumes from its last
-checkpoint. Invariants: no Prefect here, and no torch until a model is trained.
+It is retrained only if survivors or training recipe change; a killed training resumes. Invariants: no Prefect here, and
+no torch until a model is trained.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _TRAINS = "the grader is to be trained on what stage 1 keeps now"
 
 
 def check_grader(run: Run) -> None:
-    """Check the training recipe of the recipe's grader, if it has one.
+    """Check the grader's training recipe, if any.
 
     Raises:
-        ConfigError: it is missing, cannot be meant, or its engine cannot train by it.
+        ConfigError: it is missing or invalid, or its engine cannot use it.
     """
     if run.recipe.grader is not None:
         check_train_recipe(_recipe(run, run.recipe.grader), _changes(run))
 
 
 def train_grader(run: Run, decided: StageResult) -> Path:
-    """Train the recipe's grader on the problems that a stage kept; return the model's folder.
+    """Train the recipe's grader on a stage's kept problems; return the model's folder.
 
     Raises:
-        ConfigError: the recipe has no grader, its training recipe is missing, or the stage kept nothing.
+        ConfigError: there is no grader, training recipe or problem.
     """
     settings = run.recipe.grader
     if settings is None:
@@ -68,7 +68,7 @@ def _recipe(run: Run, settings: GraderSettings) -> Path:
 
 
 def _changes(run: Run) -> list[str]:
-    """Return the change to the training recipe: the problems to train on."""
+    """Return the training recipe's override for its problems."""
     problems = json.dumps(str((grader_folder(run.folder) / "set").absolute()))
     return [f'data={{ kind = "curated", folders = [{problems}] }}']
 

@@ -1,6 +1,6 @@
-"""Hunt for inputs on which mutants of the voting solutions or known wrong submissions fail.
+"""Find inputs on which mutants of voting solutions or known wrong submissions fail.
 
-Invariant: mutants are never counted as solutions.
+Invariant: mutants never count as solutions.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _ANSWERED_OTHERWISE = frozenset({CodeVerdict.WA, CodeVerdict.RTE})
 
 @dataclass(slots=True)
 class Hunt:
-    """Hold the mutants of one problem that pass its given tests, and the kinds of answers seen.
+    """Finds inputs for a problem, with mutants that pass its given tests.
 
     ``voters`` are mutated in turn; ``scout`` answers many inputs; ``wrong`` are known wrong solutions; ``written`` are
-    wrong Python programs by a model. ``killed`` counts failed tests per mutant, ``idle`` sweeps without a failure,
-    ``slow`` batches over their limits; ``pace`` is the scout's CPU seconds per input.
+    a model's wrong Python programs. ``killed`` counts failed tests per mutant, ``idle`` sweeps without a failure,
+    ``slow`` batches over limits; ``pace`` is the scout's CPU seconds per input.
     """
 
     run: Run
@@ -85,8 +85,9 @@ class Hunt:
         return all(self.killed[mutant.index] >= _ENOUGH for mutant in self.mutants or ())
 
     def find_mutants(self, made: Sequence[tuple[str, str]] = ()) -> list[Candidate]:
-        """Return mutants that pass the given tests and those ``made``, `MUTANTS` at most; first time
-        next to what a model wrote that passes them."""
+        """Return up to `MUTANTS` mutants that pass the given tests and ``made``, at first with a model's passing
+        programs.
+        """
         changed = self.voters[self.renewals % len(self.voters)].submission
         count = MUTANTS * _DRAWN if changed.lang is CodeLang.PYTHON else MUTANTS
         seed = f"{self.run.recipe.seed} {self.unit.name} {self.renewals}"
@@ -103,7 +104,7 @@ class Hunt:
         return [mutant for mutant in drawn if failures[mutant.index] is None][: MUTANTS + len(written)]
 
     def renew(self, made: Iterable[tuple[str, str]]) -> None:
-        """Draw other mutants where all fail on enough tests: such as pass the newest small tests made so far."""
+        """Add mutants that pass the newest small tests, once all earlier ones fail enough tests."""
         if self.mutants and self.over and self.renewals < _RENEWALS[self.voters[0].submission.lang]:
             self.renewals += 1
             self.mutants = [*self.mutants, *self.find_mutants(list(made)[-_MADE:])]
@@ -111,10 +112,10 @@ class Hunt:
     def first_failures(
         self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]], *, answered: bool = False
     ) -> dict[int, int | None]:
-        """Return for each program the first test, input and right output, that it fails; None where it passes all.
+        """Return each program's first failed test (input, correct output), or None.
 
         Args:
-            answered: running out of a limit is no failure.
+            answered: exceeding a limit is no failure.
         """
         if not tests:
             return dict.fromkeys((one.index for one in candidates), None)
@@ -126,16 +127,16 @@ class Hunt:
         }
 
     def runs(self, candidates: Sequence[Candidate], tests: Sequence[tuple[str, str]]) -> pl.DataFrame:
-        """Return the runs of mutants on tests: input and right output."""
+        """Return mutants' runs on tests (input, correct output)."""
         problem = execution_matrix.with_tests(self.problem, _encoded(tests))
         return execution_matrix.run_execution_matrix(
             self.runner, self.unit.name, problem, candidates, time_given=True, give_up=1
         ).runs
 
     def failing(self, tests: Sequence[tuple[str, str]]) -> list[frozenset[int]]:
-        """Return for each test, input and right output, the mutants that give another output or crash.
+        """Return, for each test (input, correct output), the mutants that answer otherwise or crash.
 
-        Running out of time shows nothing: the program that was changed may be slow itself.
+        Timeouts are ignored, as the original may be slow.
         """
         fails: list[set[int]] = [set() for _ in tests]
         if tests and self.mutants is None:
@@ -151,17 +152,17 @@ class Hunt:
         return [frozenset(mutants) for mutants in fails]
 
     def learn(self, failing: frozenset[int]) -> bool:
-        """Count the mutants that a test fails; return whether few tests failed one of them before."""
+        """Count the mutants that a test fails; return whether few tests had failed one."""
         fresh = any(self.killed[mutant] < _ENOUGH for mutant in failing)
         self.killed.update(failing)
         return fresh
 
     def sweep(self, made: Sequence[NewInput], count: int, caught: Counter[int]) -> list[NewInput]:
-        """Return up to ``count`` of many inputs: those on which a program that few tests fail answers otherwise than a
-        voting solution, up to half of them, and those with answers of the rarest kinds.
+        """Return up to ``count`` inputs: up to half that distinguish barely tested programs from the scout, the others
+        with the rarest kinds of answers.
 
         Args:
-            caught: how many tests fail each known wrong submission.
+            caught: number of tests that each known wrong submission fails.
         """
         if not made:
             return []
@@ -176,9 +177,7 @@ class Hunt:
         return [made[at] for at in [*telling, *(rest[at] for at in rare)]]
 
     def answers(self, texts: Sequence[str]) -> list[str | None]:
-        """Return what the scout prints for each input; None if it fails, and for all inputs after one that takes too
-        long or after all time is spent.
-        """
+        """Return the scout's output for each input: None if it fails, and once it times out or all time is spent."""
         program = self.runner.tools.prepare(self.scout.submission) if texts else None
         if not isinstance(program, Program):
             return [None] * len(texts)
@@ -198,7 +197,7 @@ class Hunt:
         return [*answers, *[None] * (len(texts) - len(answers))]
 
     def _telling(self, made: Sequence[NewInput], outputs: Mapping[int, str], caught: Counter[int]) -> list[int]:
-        """Return the inputs on which a program that few tests fail answers otherwise, one for each that does."""
+        """Return the inputs on which a barely tested program answers otherwise, one for each."""
         suspects = [one for one in self.mutants or () if self.killed[one.index] < _ENOUGH]
         suspects += [one for one in self.wrong if caught[one.index] < TIMES]
         suspects = [one for one in suspects if self.idle[one.index] < _FRUITLESS]
@@ -225,13 +224,13 @@ def begin_hunt(
     wrong: Sequence[Candidate] = (),
     written: Sequence[str] = (),
 ) -> Hunt:
-    """Return a hunt by the mutants of voting solutions, the longest in Python first.
+    """Return a hunt with mutants of voting solutions, the longest in Python first.
 
     Args:
         limit: the problem's time limit, in seconds.
-        tests: the given tests that stay, `TEST` rows.
-        wrong: solutions known to be wrong.
-        written: wrong Python programs by a model.
+        tests: given tests that stay, as `TEST` rows.
+        wrong: known wrong solutions.
+        written: a model's wrong Python programs.
     """
     ordered = sorted(voters, key=lambda one: (one.submission.lang is CodeLang.CPP, -len(one.submission.code)))
     scout = min(voters, key=lambda one: (one.submission.lang is not CodeLang.CPP, len(one.submission.code)))

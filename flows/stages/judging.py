@@ -1,4 +1,4 @@
-"""The verifier that a recipe configures: of answers, or of programs on the tests that the tests' stage kept."""
+"""Open the verifier of a recipe, for answers or for programs on kept tests."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from flows.stages.tests import TESTS
 
 
 def open_judge(run: Run, tries: int = 0) -> Judge:
-    """Return the verifier that the recipe configures; use it as a context manager.
+    """Return the recipe's verifier, a context manager.
 
     Args:
-        tries: how often it failed before on what it is for; comparisons of answers get higher limits then.
+        tries: number of earlier failures, which raise the limits for answers.
     """
     if run.recipe.flow == "curate-code":
         tests = None if isinstance(run, BenchRun) else TESTS_A_GROUP
@@ -38,10 +38,10 @@ def open_judge(run: Run, tries: int = 0) -> Judge:
 
 
 def own_judges(run: Run) -> list[PluginRef]:
-    """Return the user's own judges of answers: those that the recipe names, then the scorers of its generators.
+    """Return the user's judges of answers: the recipe's, then its generators' scorers.
 
     Raises:
-        ConfigError: one of them cannot be loaded.
+        ConfigError: a judge cannot be loaded.
     """
     home = code_folder(run)
     made = [source.made for source in run.recipe.read_sources if source.made is not None]
@@ -51,7 +51,7 @@ def own_judges(run: Run) -> list[PluginRef]:
 
 
 def verifier_version(run: Run) -> str:
-    """Return name and version of the verifier that the recipe configures."""
+    """Return the recipe's verifier name and version."""
     if run.recipe.flow == "curate-code":
         return PROGRAMS
     with open_judge(run) as judge:
@@ -59,9 +59,7 @@ def verifier_version(run: Run) -> str:
 
 
 class VariantProblems:
-    """The problems by which attempts at the language variants are judged, read by shard from what the tests' stage
-    kept.
-    """
+    """Problems to judge language variants, read by shard from the tests stage."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -69,11 +67,11 @@ class VariantProblems:
         self._read = lru_cache(maxsize=4)(self._tables)
 
     def __reduce__(self) -> tuple[type[VariantProblems], tuple[Run]]:
-        """Pickle the run alone: another machine reads the problems anew."""
+        """Pickle only the run; another machine reads the problems again."""
         return VariantProblems, (self._run,)
 
     def __call__(self, name: str) -> CodeProblem:
-        """Return the problem of a language variant under its limits, in the language that it asks for."""
+        """Return a language variant's problem, with its language and limits."""
         if self._shards is None:
             self._shards = self._places()
         index, group, language = self._shards[name]

@@ -1,7 +1,6 @@
-"""Estimate the probability that each reference is wrong, from all policies' answers so far.
+"""Estimate the probability that each reference is wrong, from all policies' answers.
 
-`weighing` learns one model per pass and stores its results; `label_shards` reads them by shard and computes missing
-ones.
+`weighing` learns a model per pass; `label_shards` reads stored results by shard or computes them.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ DECIDES = "posterior_decides"
 
 
 def decisions_folder(part: str) -> str:
-    """Return the folder of a pass's decisions in a run folder, which holds one for each verifier."""
+    """Return a pass's decisions folder in a run, with subfolders by verifier."""
     return f"decisions/{part}"
 
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """What was learnt from everyone's votes, by which any problem's reference is weighed.
+    """What all votes show, to weigh any problem's reference.
 
     Args:
         model: None without votes.
-        voters: whose votes decide, where votes do and the posterior ranks; None where it decides.
+        voters: whose votes decide instead of the posterior, or None.
     """
 
     votes: VoteParts
@@ -60,7 +59,7 @@ class Weighing:
     voters: Sequence[str] | None = None
 
     def labels(self, problems: pl.Series) -> pl.DataFrame:
-        """Return the `LABEL_TRUST` rows of some problems; none without votes."""
+        """Return these problems' `LABEL_TRUST` rows; none without votes."""
         if self.model is None:
             return label_trust.LABEL_TRUST.to_frame()
         votes = self.votes.of(problems)
@@ -75,10 +74,10 @@ class Weighing:
 def weighing(
     run: Run, verdicts: Sequence[Path], accepted: Sequence[str], others: pl.DataFrame | None
 ) -> Iterator[Weighing]:
-    """Learn what all answers show about references, and whether probabilities or votes decide.
+    """Learn how all answers weigh references, and whether probabilities or votes decide.
 
     Args:
-        verdicts: the folders of each stage's verdicts.
+        verdicts: folders of each stage's verdicts.
         accepted: problems whose reference a person accepted.
         others: further references: problem, source, answer.
     """
@@ -103,10 +102,11 @@ def weighing(
 
 @contextmanager
 def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterator[tuple[VoteParts, list[str]]]:
-    """Hold everyone's votes with their answers in files; with them come the policies of the last stage.
+    """Yield all votes with their answers, in files, and the last stage's policies.
 
     Args:
-        folders: of each stage's verdicts. others: further references, or none.
+        folders: of each stage's verdicts.
+        others: further references, if any.
     """
     voters: set[str] = set()
 
@@ -128,7 +128,7 @@ def opened_votes(folders: Sequence[Path], others: pl.DataFrame | None) -> Iterat
 
 
 def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
-    """Yield each stage's verdicts by shard of the first stage; last, those on all other problems."""
+    """Yield each stage's verdicts by the first stage's shards, then those on other problems."""
     if not folders:
         return
     first, *after = folders
@@ -146,15 +146,15 @@ def verdict_parts(folders: Sequence[Path]) -> Iterator[list[pl.DataFrame]]:
 
 
 def _verdict_shard(folder: Path, index: int) -> pl.DataFrame:
-    """Return what votes are made from of one shard of a stage's verdicts; none where it has no such shard."""
+    """Return a shard's verdicts for voting, if any."""
     frame = read_optional_shard(folder, "verdicts", index, _VOTED)
     return pl.DataFrame(schema=_VOTED_SCHEMA) if frame is None else _by_voters(folder, index, frame)
 
 
 def _by_voters(folder: Path, index: int, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return a shard's verdicts with the model that made each attempt as its policy, where a file names these.
+    """Return a shard's verdicts with the model that made each attempt as policy, if a file names it.
 
-    A model's votes on verdicts are in a folder of their own; the voters are with the attempts.
+    Voters are stored with the attempts, not with a model's votes on verdicts.
     """
     attempts = folder.parents[2] / "verdicts" / folder.parent.name / folder.name
     voters = read_optional_shard(folder, VOTERS, index)
@@ -167,7 +167,7 @@ def _by_voters(folder: Path, index: int, verdicts: pl.DataFrame) -> pl.DataFrame
 
 
 def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
-    """Return a later stage's verdicts on problems of which the first stage has none in the same shard."""
+    """Return a later stage's verdicts on problems that the first stage lacks in the same shard."""
     strayed = [pl.DataFrame(schema=_VOTED_SCHEMA)]
     for index in range(len(shard_counts(later, "verdicts"))):
         here = read_optional_shard(first, "verdicts", index, ["problem"])
@@ -177,7 +177,7 @@ def _strayed_verdicts(first: Path, later: Path) -> pl.DataFrame:
 
 
 def other_references(near: StageResult | None) -> pl.DataFrame | None:
-    """Return the references of near duplicates that conflict with the row that stayed; None without that filter."""
+    """Return near duplicates' references that conflict with the kept row's, if any."""
     if near is None:
         return None
     in_conflict = pl.col("reason") == DropReason.CONFLICTING_ANSWERS.value
@@ -204,12 +204,12 @@ def label_line(settings: LabelSettings, row: dict[str, object]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WeighedLabels:
-    """References weighed by everyone's answers.
+    """References weighed by all answers.
 
     Args:
         labels: `curation.difficulty.label_trust.LABEL_TRUST` rows.
-        decides: whether a reference is not believed by these probabilities, rather than by votes.
-        check: how both rules did on planted references; None where it was not tried here.
+        decides: whether these probabilities decide, not votes.
+        check: both rules on planted references, if tried here.
     """
 
     labels: pl.DataFrame
@@ -219,11 +219,12 @@ class WeighedLabels:
 
 @dataclass(frozen=True, slots=True)
 class LabelShards:
-    """The trust in a finished run's references by the shards of its problems, each made when it is read.
+    """The trust in a finished run's references, by shard, made when read.
 
     Args:
-        count: of shards. decides: whether a reference is not believed by it.
-        read: returns the `curation.difficulty.label_trust.LABEL_TRUST` rows of a shard.
+        count: of shards.
+        decides: whether it decides on references.
+        read: returns a shard's `curation.difficulty.label_trust.LABEL_TRUST` rows.
     """
 
     count: int
@@ -234,7 +235,7 @@ class LabelShards:
 
 @dataclass(frozen=True, slots=True)
 class _KeptLabels:
-    """Labels that were computed in a block, by what they were computed from, each in a folder."""
+    """Labels computed in a block, by their inputs."""
 
     labels: dict[tuple[str, ...], LabelShards] = field(default_factory=dict)
     folders: list[ScratchFolder] = field(default_factory=list)
@@ -245,7 +246,7 @@ _KEPT: ContextVar[_KeptLabels | None] = ContextVar("kept_labels", default=None)
 
 @contextmanager
 def keep_labels() -> Iterator[None]:
-    """Compute labels once in this block; inside another such block they are that one's."""
+    """Compute labels once within the outermost such block."""
     if _KEPT.get() is not None:
         yield
         return
@@ -261,11 +262,13 @@ def keep_labels() -> Iterator[None]:
 
 @contextmanager
 def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
-    """Open the trust in the references of a finished run, or of a version with the attempts made for it.
+    """Open the trust in a finished run's or version's references.
 
-    Where the recipe goes by votes it is computed here, from the same verdicts, and decides nothing.
+    If the recipe decides by votes, it is computed here and decides nothing.
 
-    Args: ``filters`` are the results of the run's filters, ``verifier`` is whose verdicts are read.
+    Args:
+        filters: results of the run's filters.
+        verifier: whose verdicts are read.
     """
     folder = filters.problems.folder
     count = len(shard_counts(folder))
@@ -287,7 +290,7 @@ def label_shards(run: Run, filters: Results, verifier: str) -> Iterator[LabelSha
 
 @contextmanager
 def _computed(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards]:
-    """Open `label_shards` that are computed from the verdicts, each shard when it is read."""
+    """Open `label_shards` that are computed when read."""
     folder, others = filters.problems.folder, other_references(filters.get(NEAR_DEDUP))
     with weighing(run, _stored_verdicts(run, verifier), accepted_references(run), others) as weighed:
 
@@ -298,7 +301,7 @@ def _computed(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards
 
 
 def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]:
-    """Return all that `_computed` depends on: problems, references, verdicts, what people accepted, and settings."""
+    """Return all that `_computed` depends on."""
     recipe, near = run.recipe, filters.get(NEAR_DEDUP)
     read = [result.manifest.digest for result in (filters.problems, near) if result is not None]
     verdicts = _stored_verdicts(run, verifier)
@@ -309,7 +312,7 @@ def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]
 
 
 def _in_files(labels: LabelShards, folder: Path) -> LabelShards:
-    """Write labels into a folder, a file for each shard, and return them as they are read from there."""
+    """Write labels into a folder by shard, and return them to be read from there."""
 
     def file(index: int) -> Path:
         return folder / f"{index:05}.parquet"
@@ -323,7 +326,7 @@ def _in_files(labels: LabelShards, folder: Path) -> LabelShards:
 
 
 def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
-    """Return `label_shards` together: the labels that are wanted, all where ``where`` is absent."""
+    """Return all `label_shards` together, filtered by ``where`` if given."""
     with label_shards(run, filters, verifier) as shards:
         parts = (shards.read(index) for index in range(shards.count))
         wanted = [
@@ -334,20 +337,20 @@ def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | N
 
 
 def _stored_labels(run: Run, verifier: str) -> Path | None:
-    """Return the folder of the finished decisions that hold a run's labels; None for a refreshed version."""
+    """Return the decisions folder with a run's labels, if finished; None for a refreshed version."""
     folder = run.folder / decisions_folder(run.parts[-1]) / verifier
     is_stored = run.version_folder is None and run.recipe.weighs_labels and (folder / "labels").is_dir()
     return folder if is_stored and read_manifest(folder) is not None else None
 
 
 def _decides(folder: Path) -> bool:
-    """Return whether the probabilities of finished decisions decided which references are not believed."""
+    """Return whether probabilities decided in finished decisions."""
     manifest = read_manifest(folder)
     return manifest is not None and bool(manifest.notes.get(DECIDES, 0))
 
 
 def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
-    """Return where a finished run has the verdicts of its stages, and those of attempts for its newest version."""
+    """Return the folders of a run's finished verdicts, also those of its refreshed version."""
     root = Run(run.folder, run.recipe, run.recipe_folder)
     folders = [final_verdicts(root, part).folder_in(root, verifier) for part in run.parts]
     if run.version_folder is not None:
@@ -357,11 +360,11 @@ def _stored_verdicts(run: Run, verifier: str) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class PlantedLabels:
-    """What the rule of a run finds of wrong references that were planted in its votes, all draws together.
+    """How many planted wrong references a run's rule finds, over all draws.
 
     Args:
         rule: in words.
-        hits: of ``planted``; ``others`` are accused wrongly, of ``problems`` labels.
+        hits: of ``planted``; ``others`` are further accused ones, of ``problems`` labels.
     """
 
     rule: str
@@ -372,12 +375,12 @@ class PlantedLabels:
 
 
 def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels | None:
-    """Return what the rule by which a finished run believes references finds of planted wrong ones.
+    """Return how many planted wrong references a finished run's rule finds.
 
-    None where too few problems have votes (`curation.difficulty.label_trust`).
+    None if too few problems have votes (`curation.difficulty.label_trust`).
 
     Args:
-        filters: the results of the run's filters.
+        filters: results of the run's filters.
         verifier: whose verdicts are read.
     """
     settings, settled = run.recipe.labels, tuple(accepted_references(run))
@@ -393,10 +396,10 @@ def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels |
 
 
 def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) -> pl.DataFrame | None:
-    """Return the `LABEL_TRUST` rows by which references are not believed; None where votes decide.
+    """Return the deciding `LABEL_TRUST` rows; None if votes decide.
 
     Args:
-        where: those that are wanted; all if missing.
+        where: a filter; by default all.
     """
     if not run.recipe.weighs_labels:
         return None
@@ -406,7 +409,7 @@ def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) ->
 
 @contextmanager
 def deciding_shards(run: Run, results: Results) -> Iterator[LabelShards | None]:
-    """Open the `label_shards` by which references are not believed; None where votes decide."""
+    """Open the deciding `label_shards`; None if votes decide."""
     if not run.recipe.weighs_labels:
         yield None
         return

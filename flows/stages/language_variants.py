@@ -1,4 +1,4 @@
-"""Language variants: each problem once for every language that its program can be asked for in."""
+"""Make a variant of each problem for each language that its program can be asked for in."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from flows.stages.base import JUDGING_TABLE
 
 
 def make_variants(job: StageRun) -> StageResult:
-    """Make the language variants of each problem; drop a problem that cannot be asked for in any language.
+    """Make each problem's language variants; drop problems without any.
 
-    Reads what the tests' stage kept next to its problems, so it comes right after it.
+    It reads the tests stage's tables, so it comes right after it.
     """
     recipe, problems = job.recipe, job.problems.folder
 
@@ -43,7 +43,7 @@ def make_variants(job: StageRun) -> StageResult:
 
 
 def language_of(meta: str | None) -> str:
-    """Return the language that a language variant is asked for in."""
+    """Return the programming language of a language variant."""
     return str(json.loads(meta or "{}").get(language_variants.LANGUAGE, "python"))
 
 

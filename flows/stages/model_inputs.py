@@ -1,6 +1,6 @@
-"""Inputs that a model's generator programs print, run in the sandbox: those that it designed, and small ones to sweep.
+"""Run a model's generator programs in the sandbox for designed and small inputs.
 
-What its validator programs refuse is left out, unless others speak for the inputs.
+Unless another validator is trusted, inputs that the model's own refuse are left out.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _SMALL_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ModelInputs:
-    """What generators printed, no input twice: the ``designed`` ones, and ``small`` ones."""
+    """Distinct printed inputs: ``designed`` and ``small`` ones."""
 
     designed: list[str] = field(default_factory=list)
     small: list[str] = field(default_factory=list)
 
 
 def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool) -> ModelInputs:
-    """Return the inputs that the responses' generators print and, unless others will, their validators accept."""
+    """Return the generators' inputs that, unless ``trusted``, their own validators accept."""
     limits = Limits(GENERATOR_S, memory_mb=_GENERATOR_MB, output_bytes=MAX_INPUT_KB << 10)
     designed: dict[str, None] = {}
     small: dict[str, None] = {}
@@ -65,10 +65,10 @@ def inputs_from_model(runner: Runner, responses: Sequence[str], *, trusted: bool
 def _outputs(
     runner: Runner, code: str, stdins: Sequence[bytes], limits: Limits, most_s: float = math.inf
 ) -> list[bytes | None]:
-    """Return what a program prints for each standard input; None where it does not end by itself with exit code 0.
+    """Return a program's output for each standard input, None unless it exits with code 0.
 
     Args:
-        most_s: CPU seconds of all runs; once they are spent there are no more.
+        most_s: CPU seconds after which no more runs start.
     """
     program = runner.tools.prepare(Submission(CodeLang.PYTHON, code))
     if not isinstance(program, Program):

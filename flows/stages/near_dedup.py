@@ -1,4 +1,4 @@
-"""The same problem in slightly other words: one row stays, the first that a person accepted, else the first."""
+"""Keep a single row of near duplicates: the first that a person accepted, else the first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flows.stages.judging import open_judge, verifier_version
 
 
 def find_near_duplicates(job: StageRun) -> StageResult:
-    """Drop near duplicates; keep the members of each group next to them."""
+    """Drop near duplicates; keep each group's members as a table."""
     run, settings, problems = job.run, job.recipe.near_dedup, job.problems.folder
     accepted = [name for name, verdict in verdicts_of_people(run).items() if verdict.answer is not None]
     settings_text = f"{settings.digest()} {verifier_version(run)} {run.recipe.verify.digest()} {sorted(accepted)}"
@@ -45,7 +45,7 @@ def find_near_duplicates(job: StageRun) -> StageResult:
 
 
 class StageShards:
-    """The kept rows of a finished stage, a shard at a time."""
+    """A finished stage's kept rows, a shard at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -60,7 +60,7 @@ class StageShards:
 
 
 def _similar_pairs(job: StageRun, shards: StageShards, ranks: Ranks, accepted: Sequence[str]) -> pl.DataFrame:
-    """Return all pairs similar enough to be kept; a killed run resumes after its last shard."""
+    """Return all pairs above a fixed similarity, stored so that another threshold above it measures nothing again."""
     settings, sources = job.recipe.near_dedup, [source.name for source in job.recipe.sources]
     floor = min(settings.threshold, near.FLOOR)
     measured_with = f"{floor} {sources} {sorted(accepted)}"

@@ -1,4 +1,4 @@
-"""The format filter of code: what cannot be asked as a program that reads and prints leaves, or has no solution."""
+"""The format filter of code: drop what is no stdin-to-stdout program, or lacks a solution."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from flows.stages.base import JUDGING_TABLE, SOLUTIONS_TABLE, TESTS_TABLE
 
 
 def filter_programs(job: StageRun) -> StageResult:
-    """Keep what can be asked, drop the rest with its reason. Reads the sources' tables, so it is right after."""
+    """Keep what can be asked, and drop the rest with reasons.
+
+    It reads the sources' tables, so it comes right after them.
+    """
     problems = job.problems.folder
 
     def work(index: int) -> Shard:

@@ -1,7 +1,6 @@
 """Ask a model one prompt (`PolicySession`), also as a stage (`question_stage`).
 
-Responses are stored under the prompt's version, so no request is made twice; refused requests are retried by later
-runs.
+Responses are stored under the prompt's version, so no request is repeated; refused ones are retried by later runs.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from flows.run.stage import EVERY_DOMAIN, REFUSAL_RETRIES, Kind, Stage, StageRes
 
 
 class ResponseWatch:
-    """Warns once in a stage that most responses of its policy are of no use.
+    """Warns once per stage if most responses are useless.
 
     Args:
-        model: the name of the model that answers.
-        is_readable: states whether a response holds what the stage asks for.
+        model: the answering model's name.
+        is_readable: returns whether a response has the wanted answer.
     """
 
     def __init__(self, run: Run, stage: str, model: str, is_readable: Callable[[str], bool]) -> None:
@@ -57,7 +56,7 @@ class ResponseWatch:
         self._has_warned = False
 
     def add(self, problem: str, index: int, completion: Completion) -> None:
-        """Count a response; warn if it is now certain that most are useless."""
+        """Count a response; warn once most are certain to be useless."""
         if self._has_warned:
             return
         text = completion.text or ""
@@ -70,7 +69,7 @@ class ResponseWatch:
             self._warn()
 
     def close(self) -> None:
-        """Warn if more than half of all responses were useless, and there was no warning yet."""
+        """Warn if most responses were useless, unless warned before."""
         if not self._has_warned and self._responses.most_are_useless:
             self._warn()
 
@@ -85,12 +84,12 @@ class ResponseWatch:
 class PolicySession:
     """Ask a policy one prompt and keep its responses in the run's attempt store.
 
-    The policy starts with the first request that the store cannot answer.
+    The policy starts with the first request missing there.
 
     Args:
-        work: the stage or the command that asks, as warnings name it.
-        prompt: None for that of the model's settings.
-        is_readable: returns whether a response holds what is asked for.
+        work: the asking stage or command, for warnings.
+        prompt: by default the model's.
+        is_readable: returns whether a response has the wanted answer.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class PolicySession:
 
     @property
     def refused(self) -> set[str]:
-        """Return the requests that were refused since the caller emptied it."""
+        """Return the refused requests since the caller last cleared them."""
         return self._refused
 
     def __enter__(self) -> PolicySession:
@@ -132,7 +131,7 @@ class PolicySession:
             self._stack.close()
 
     def shard_by_shard(self, job: StageRun, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
-        """Compute the stage, and again the shards in which requests were refused, where a round of retries is due."""
+        """Compute the stage, and shards with refused requests again in a due retry round."""
 
         def noting(round_number: int, index: int) -> Shard:
             self._refused.clear()
@@ -147,10 +146,10 @@ class PolicySession:
         return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, partial(noting, 0)), again)
 
     def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
-        """Return `ATTEMPT` rows of indices below ``each``, by problem and index; fewer where the policy has fewer.
+        """Return `ATTEMPT` rows of indices below ``each``, by problem and index; fewer if the policy has fewer.
 
         Args:
-            requests: the prompts to answer, each id once.
+            requests: with distinct ids.
         """
         names = [request.id for request in requests]
         missing = self._store.missing_indices(names, each)
@@ -195,7 +194,7 @@ SPENT = "max_votes is spent"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a question reads apart from the problems, and what its stage is made from."""
+    """What a question reads apart from problems."""
 
     tables: Callable[[int], tuple[Any, ...]] = lambda _: ()
     """From a shard's number to what `select` and `apply` have apart from its rows."""
@@ -223,13 +222,13 @@ def question_stage(
     title: str = "",
     enabled: Callable[[Run], bool] = lambda _: True,
 ) -> Stage:
-    """Return the stage that asks a question.
+    """Return a question's stage.
 
     Args:
         name: in `[questions.NAME]`.
-        folder: of the stage, in the run folder.
-        part: of a question about verdicts, the difficulty stage.
-        title: that of the question if it is empty; a user's question needs one.
+        folder: in the run folder.
+        part: the difficulty stage of a question about verdicts.
+        title: by default the question's; required for a user's.
     """
 
     def work(job: StageRun) -> StageResult:
@@ -275,9 +274,9 @@ def registered(name: str) -> Question:
 
 
 def find_question(run: Run, name: str) -> tuple[Question, str]:
-    """Return a question, and the digest of the file that defines it if it is the user's.
+    """Return a question, and its file's digest if it is the user's.
 
-    Answers to a user's question are kept under that digest: a change of the file asks again.
+    A changed file is asked again, as answers are stored under its digest.
 
     Raises:
         ConfigError: the plug-in cannot be loaded, or is no `Vote`.
@@ -330,7 +329,7 @@ def _ask(job: StageRun, name: str, given: Inputs) -> StageResult:
 
 
 def _within(requests: list[Request], room: int | None) -> list[Request]:
-    """Return the requests, with `SPENT` for those beyond the first ``room`` different ones."""
+    """Return the requests, with `SPENT` for those beyond ``room`` distinct ones."""
     names = dict.fromkeys(request.id for request in requests if not isinstance(request, str))
     allowed = set(islice(names, room))
     return [request if isinstance(request, str) or request.id in allowed else SPENT for request in requests]
@@ -348,7 +347,7 @@ def _explain(question: Question, folder: Path, problem: str) -> Iterator[str]:
 
 
 def question_line(result: StageResult) -> str | None:
-    """Return what a finished stage asked, and what came of it; None if it asked nothing."""
+    """Return a finished stage's questions and results in words; None if it asked nothing."""
     notes = result.manifest.notes
     if not notes.get("asked"):
         return None

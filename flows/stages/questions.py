@@ -1,7 +1,6 @@
-"""The questions that a pipeline asks a model, as stages: what each of them reads apart from the problems.
+"""The stages of questions (`curation.questions`), with what each reads apart from problems.
 
-The rules are those of `curation.questions`. `DOUBTFUL_ROWS` is in `flows.stages.statements`, `TEST_PROGRAMS` in
-`flows.stages.test_programs`.
+`DOUBTFUL_ROWS` is in `flows.stages.statements`, `TEST_PROGRAMS` in `flows.stages.test_programs`.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def _overlaps(job: StageRun) -> Iterator[Inputs]:
 
 
 def _benchmark_texts(run: Run, pairs: pl.DataFrame) -> dict[tuple[str, int], str]:
-    """Return the statements of the benchmark rows that are asked about."""
+    """Return the benchmark statements of these pairs."""
     wanted = set(pairs.select("benchmark", "benchmark_row").iter_rows())
     names = {name for name, _ in wanted}
     texts = {}
@@ -93,9 +92,9 @@ def _doubtful_verdicts(job: StageRun) -> Iterator[Inputs]:
 
 @cache
 def doubtful_verdicts_of(part: str) -> Stage:
-    """Return the stage in which a model votes on the doubtful verdicts of a difficulty stage.
+    """Return the stage of a model's votes on a difficulty stage's doubtful verdicts.
 
-    While it is enabled, sampling counts doubtful verdicts as open (`flows.stages.attempts`).
+    If enabled, sampling counts doubtful verdicts as open (`flows.stages.attempts`).
     """
     return question_stage(
         "doubtful_verdicts",
@@ -108,7 +107,7 @@ def doubtful_verdicts_of(part: str) -> Stage:
 
 
 def final_verdicts(run: Run, part: str) -> Stage:
-    """Return the stage by whose verdicts a run decides: with the model's votes if it is asked, else the verifier's."""
+    """Return the stage with deciding verdicts: the model's votes if enabled, else the verifier's."""
     stage = doubtful_verdicts_of(part)
     return stage if stage.enabled(run) else attempts_of(part)
 
@@ -134,12 +133,12 @@ def row_question(name: str) -> Stage:
 
 
 def row_questions(recipe: Recipe) -> list[Stage]:
-    """Return the stages of further questions about rows: those of the registry, then the user's own."""
+    """Return the stages of further questions about rows: the registry's, then the user's."""
     return [row_question(name) for name in dict.fromkeys([*QUESTIONS, *recipe.questions]) if name not in _WIRED]
 
 
 def question_stages(run: Run) -> list[Stage]:
-    """Return the stages of all questions that the recipe's pipeline may ask, in order."""
+    """Return the stages of all possible questions, in order."""
     verdicts = [doubtful_verdicts_of(part) for part in run.parts]
     near = [OVERLAPS] if DECONTAMINATION.enabled(run) else []
     if run.recipe.flow == "curate-code":
@@ -148,7 +147,7 @@ def question_stages(run: Run) -> list[Stage]:
 
 
 def question_lines(run: Run, verifier: str) -> Iterator[str]:
-    """Yield what came of each question of a run, which were not asked, and how many verdicts are doubtful."""
+    """Yield each question's results, those not asked, and the number of doubtful verdicts."""
     stages = question_stages(run)
     for stage in stages:
         result = read_result(stage, run, verifier) if stage.enabled(run) else None

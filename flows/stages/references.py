@@ -1,4 +1,4 @@
-"""The reference check: every reference must be one that the verifier can judge against, before any attempt is made."""
+"""The reference check: keep references that the verifier can judge against, before any attempt."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ROW, _DEFECT = ("source", "row"), ("reason", "evidence")
 
 
 def check_references(job: StageRun) -> StageResult:
-    """Drop what the verifier cannot judge against, with the reason; also where it could without layout, for a person.
+    """Drop unusable references with reasons; those usable without layout wait for a person.
 
-    A reference on which the verifier failed is checked again by the next run (`flows.run.retries`).
+    The next run checks references again on which the verifier failed (`flows.run.retries`).
     """
     problems = job.problems.folder
     made = [source.name for source in job.recipe.read_sources if source.made is not None]
@@ -46,7 +46,7 @@ def check_references(job: StageRun) -> StageResult:
 
 @contextmanager
 def _check_again(job: StageRun, place: Path, round_number: int) -> Iterator[Callable[[int], Shard]]:
-    """Yield what checks the references of a shard again on which the verifier failed, with a round's limits."""
+    """Yield a function that checks a shard's failed references again, with higher limits."""
     problems = job.problems.folder
     with open_judge(job.run, round_number) as judge:
 
@@ -58,10 +58,10 @@ def _check_again(job: StageRun, place: Path, round_number: int) -> Iterator[Call
 
 
 def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> list[_Defect]:
-    """Return reason and evidence of each problem; the reason is None where the reference can be verified against.
+    """Return each problem's reason, None if usable, and evidence.
 
     Args:
-        made: names of the procedural sources, some of whose rows only their generator can judge.
+        made: procedural sources, some of whose rows only their generator can judge.
     """
     checks = judge.check(problems.select("answer", "lang", "statement").iter_rows())
     defects: list[_Defect] = [
@@ -85,7 +85,7 @@ def _check(judge: Judge, problems: pl.DataFrame, made: Sequence[str] = ()) -> li
 
 
 def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[int]:
-    """Return the places of the rows to which a generator accepts answers by rules of its own."""
+    """Return the positions of rows that only their generator can judge."""
     if not made or problems.is_empty():
         return []
     judged_by = pl.col("meta").str.json_path_match("$.judged_by")
@@ -94,7 +94,7 @@ def _judged_by_generator(problems: pl.DataFrame, made: Sequence[str]) -> list[in
 
 
 def _check_failed(judge: Judge, problems: pl.DataFrame, dropped: pl.DataFrame) -> list[_Defect]:
-    """Return the same, checked again where the verifier failed before, and as before elsewhere."""
+    """Return each problem's defect, checked again if the verifier had failed."""
     before = {(source, row): (reason, why) for source, row, reason, why in dropped.select(*_ROW, *_DEFECT).iter_rows()}
     defects: list[_Defect] = [before.get(row, (None, "")) for row in problems.select(_ROW).iter_rows()]
     failed = [place for place, (reason, _) in enumerate(defects) if reason == _FAILED]

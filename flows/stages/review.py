@@ -1,4 +1,4 @@
-"""People's verdicts on disputed labels: accepted references go on, rejected problems leave."""
+"""Apply people's verdicts on disputed labels: keep accepted references, drop rejected problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs that were made for one problem, and those of them on which all voting solutions agree."""
+"""Made inputs of a problem, and those on which all voting solutions agree."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LARGE_BYTES = 256 << 10
 
 @dataclass(frozen=True, slots=True)
 class SoundTest:
-    """Hold a made input on which all voting solutions agree, with output, both compressed (zlib).
+    """A made input and output on which all voting solutions agree, both zlib-compressed.
 
-    ``failing`` are the wrong solutions that fail on it, ``killed`` the mutants; ``size`` is the input's, in bytes.
+    ``failing`` are wrong solutions that fail on it, ``killed`` mutants; ``size`` is the input's, in bytes.
     """
 
     index: int
@@ -33,7 +33,7 @@ class SoundTest:
 
 @dataclass(frozen=True, slots=True)
 class NewInput:
-    """An input that was made: where it comes from, and its shape."""
+    """A made input, with origin and shape."""
 
     text: str
     origin: str
@@ -41,7 +41,7 @@ class NewInput:
 
 
 def digest(text: str) -> bytes:
-    """Return what names a text; large inputs are not kept for comparison."""
+    """Return a text's hash, to compare large inputs without keeping them."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -58,11 +58,10 @@ def unpacked(data: bytes) -> str:
 def agreed_tests(
     runs: pl.DataFrame, voting: set[int], wanted: int, slowest: float, factors: Mapping[str, float]
 ) -> pl.DataFrame:
-    """Return the tests on which all voting solutions run through in time and agree, at least ``wanted`` of them.
+    """Return the tests on which all voting solutions, at least ``wanted``, agree in time.
 
     Args:
-        slowest: CPU seconds that a voting solution may take, times the factor of its language: a program in Python
-            will be given more when it is judged.
+        slowest: max CPU seconds, times the language's factor.
     """
     return (
         runs.filter(pl.col("solution").is_in(list(voting)))
@@ -82,7 +81,7 @@ def agreed_tests(
 
 
 def doubted_tests(runs: pl.DataFrame, voting: set[int]) -> set[int]:
-    """Return the tests on which voting solutions give several outputs, or one crashes; slow ones show nothing."""
+    """Return the tests on which voting solutions disagree or one crashes; timeouts are ignored."""
     told = (
         runs.filter(pl.col("solution").is_in(list(voting)))
         .group_by("test")
@@ -92,9 +91,9 @@ def doubted_tests(runs: pl.DataFrame, voting: set[int]) -> set[int]:
 
 
 def failing_solutions(runs: pl.DataFrame, decisions: pl.DataFrame) -> dict[int, frozenset[int]]:
-    """Return the known wrong solutions that fail on each test that stays, by the test's index.
+    """Return the wrong solutions that fail each kept test, by its index.
 
-    What was not run, because the solution had used up its limits before, shows nothing.
+    Skipped runs are ignored.
     """
     expected = decisions.select("problem", "test", pl.col("output").alias("wanted"))
     wrong = runs.filter(~pl.col("right").fill_null(True)).join(expected, on=["problem", "test"])

@@ -1,4 +1,4 @@
-"""The first stage of every pipeline: rows of all sources as Problems, of code with tests, solutions and limits."""
+"""The first stage: rows of all sources as problems, of code with tests, solutions and limits."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ STATES = "sources.json"
 
 
 def write_states(folder: Path, states: Mapping[str, TableState], counts: Mapping[str, SelectionCounts]) -> None:
-    """Write, for each source, its commit and digest, and its rows after each step of the selection."""
+    """Write each source's commit, digest, and row counts after each selection step."""
     table = {name: {**asdict(state), **asdict(counts[name])} for name, state in states.items()}
     write_json(folder / STATES, table)
 
 
 def read_states(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return what `write_states` wrote, by source; empty for a run of before it was written."""
+    """Return what `write_states` wrote, by source; empty for older runs."""
     return read_json(folder / STATES, remedy=folder) or {}
 
 
 def check_licenses(recipe: Recipe, folder: Path) -> None:
-    """Refuse rows whose licence forbids the one that the card is to name; texts that are withheld promise nothing.
+    """Refuse rows whose licence conflicts with the card's, except withheld ones.
 
     Raises:
-        SourceError: there are some; the message names their source, how many they are, and the first ones.
+        SourceError: there are such rows.
     """
     card = recipe.export.license
     if recipe.export.mixed_licenses or conflict(UNKNOWN, card) is None:
@@ -99,22 +99,22 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
 
 
 def read_again(source: Source, run: Run) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Yield a source's tables as the first stage keeps them, shard by shard; no stage is made of them.
+    """Yield a source's tables by shard as the first stage keeps them, without making a stage.
 
-    ``kept`` has the rows in the `PROBLEM` schema; of code there are tests and judging, too.
+    ``kept`` has `PROBLEM` rows; code has tests and judging, too.
     """
     for _, work in _parts(source, run, SelectionCounts()):
         yield work().tables
 
 
 def source_state(source: Source, folder: Path) -> TableState:
-    """Return the digest of a source's content, and a hub set's commit."""
+    """Return a source's digest and a hub set's commit."""
     with _naming_the_way_out(source):
         return tables.source_state(source, folder)
 
 
 def require_source(source: Source, folder: Path) -> None:
-    """Refuse a source that is missing or not as the recipe states, by reading its first rows."""
+    """Refuse a missing source, or one unlike the recipe, by reading its first rows."""
     with _naming_the_way_out(source):
         if source.kind == "kattis":
             source = source.model_copy(update={"limit": 1 + source.bad_rows})
@@ -122,9 +122,9 @@ def require_source(source: Source, folder: Path) -> None:
 
 
 def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[int, Work]]:
-    """Yield rows and work per shard of a source; bad rows are found before any work.
+    """Yield rows and work per shard of a source, with bad rows found before any work.
 
-    All shards of a run have the same tables: those of bad rows are written if any source may have some.
+    All shards have the same tables: those of bad rows are written if any source allows some.
     """
     sets_aside = any(one.bad_rows for one in run.recipe.read_sources)
     with _naming_the_way_out(source):
@@ -136,7 +136,7 @@ def _parts(source: Source, run: Run, counts: SelectionCounts) -> Iterator[tuple[
 
 @contextmanager
 def _naming_the_way_out(source: Source) -> Iterator[None]:
-    """Add to the error of a source that is gone how a run goes on without it."""
+    """Add advice to leave out a missing source to its error."""
     try:
         yield
     except MissingSourceError as error:
@@ -145,7 +145,7 @@ def _naming_the_way_out(source: Source) -> Iterator[None]:
 
 
 def _built(source: Source, rows: Sequence[Row], positions: Sequence[int]) -> Shard:
-    """Return the tables of some rows of a source."""
+    """Return the tables of some rows."""
     if source.kind == "kattis":
         return _problems_of_packages(source, rows, positions)
     if source.code is None:
@@ -190,7 +190,7 @@ def _check(run: Run) -> None:
 
 
 def made_phrase(made: Made) -> str:
-    """Return generator, levels and rows of a procedural source, in words."""
+    """Return a procedural source's generator, levels and rows, in words."""
     levels = len(made.parameters)
     reserve = f" and {made.reserve_per_level:,} in reserve" if made.reserve_per_level else ""
     each = f"{made.rows_per_level:,} rows{reserve}"
@@ -198,7 +198,7 @@ def made_phrase(made: Made) -> str:
 
 
 def made_lines(run: Run) -> list[str]:
-    """Return a sentence for each procedural source that was read: its generator, its levels, and its rows."""
+    """Return a sentence on each procedural source that was read."""
     states = read_states(SOURCES.folder_in(run))
     return [
         f"made, not collected: {states[source.name]['joined']:,} rows of {source.name}, by {made_phrase(source.made)}"

@@ -1,7 +1,4 @@
-"""The format filter of math: what cannot be asked with one answer leaves, by rules, then by a model's votes.
-
-Without a model the votes are skipped, and the run reports that the question was not asked.
-"""
+"""The format filter of math: keep questions with one answer, by rules, then by a model's votes if enabled."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ GROUP_ROWS = 40_000
 
 
 def filter_statements(job: StageRun) -> StageResult:
-    """Keep complete open problems with one answer, and drop the others with reason and evidence."""
+    """Keep complete open problems with one answer, and drop others with reason and evidence."""
     settings, problems = job.recipe.statements, job.problems.folder
     rules = [statements.find_rule(name, job.run.recipe_folder) for name in settings.rules]
 

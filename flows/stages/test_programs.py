@@ -1,4 +1,4 @@
-"""Ask a model for programs that make and check tests, for problems that lack tests or a validator."""
+"""Ask a model for programs that make and check tests, if tests or a validator are missing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _needs_programs(unit: Unit, runs: pl.DataFrame) -> bool:
 
 
 def unit_request(unit: Unit) -> PromptRequest:
-    """Return what a model is asked for a problem: its statement and given tests, those of the statement first."""
+    """Return a problem's request, with its given tests, the statement's examples first."""
     rows = unit.tests.select("origin", "input", "output").iter_rows()
     given = sorted(
         rows, key=lambda row: (row[0] not in EXAMPLE_ORIGINS, len(row[1]) if row[0] not in EXAMPLE_ORIGINS else 0)

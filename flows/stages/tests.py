@@ -1,4 +1,4 @@
-"""Decide which tests to trust, generate missing ones, and decide on each problem."""
+"""Decide which tests to trust, generate missing ones, and decide on problems."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ VALIDATION = pl.Schema(
 
 
 def make_tests(job: StageRun) -> StageResult:
-    """Keep the tests that are believed, generate missing ones, and keep the problems that have enough of them."""
+    """Keep trusted tests, generate missing ones, and keep problems with enough of them."""
     run, settings = job.run, job.recipe.code
     matrix, programs = job.results[EXECUTION_MATRIX], job.results.get(TEST_PROGRAMS)
     used = tests_agreement.MIN_AGREEMENT, settings.min_tests, settings.make_tests, ENOUGH_TESTS, run.recipe.seed
@@ -140,10 +140,9 @@ def _decide_shard(
 
 
 def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return what is known of the given inputs, as `tests_agreement.INPUT`.
+    """Return what is known of given inputs, as `tests_agreement.INPUT`.
 
-    Without a trusted validator, inputs that the source cut off are refused, and corrected ones with a wrong count are
-    in doubt.
+    Without a trusted validator, truncated inputs are refused, and corrected ones with a wrong count are doubted.
     """
     texts = dict(unit.tests.select("index", "input").iter_rows())
     if vouching.by:
@@ -161,7 +160,7 @@ def known_inputs(unit: Unit, vouching: Vouching, decisions: pl.DataFrame) -> pl.
 
 
 def _with_reasons(problems: pl.DataFrame, power: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions, with why no tests could be made in the evidence of problems that have too few."""
+    """Return the decisions, with evidence why no tests could be made for problems with too few."""
     joined = problems.join(power.select("problem", pl.col("reason").alias("why")), on="problem", how="left")
     explained = (pl.col("reason") == DropReason.TOO_FEW_TESTS.value) & (pl.col("why") != "")
     evidence = pl.format("{}; no tests could be made: {}", "evidence", "why")
@@ -171,7 +170,7 @@ def _with_reasons(problems: pl.DataFrame, power: pl.DataFrame) -> pl.DataFrame:
 def _split(
     frame: pl.DataFrame, problems: pl.DataFrame, limits: Mapping[str, Mapping[str, object]]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split rows into kept and dropped ones; where no run of a problem is known at all, the verifier failed."""
+    """Split rows into kept and dropped ones; the verifier failed on problems without any run."""
     decided = problems.select("problem", "reason", "evidence", pl.lit(True).alias("seen"))
     joined = frame.join(decided, left_on="id", right_on="problem", how="left", maintain_order="left")
     whys = pl.Series("why", [str(limits[name]["why"]) for name in joined["id"]], pl.String)
@@ -190,7 +189,7 @@ def _split(
 def _notes(
     problems: pl.DataFrame, tests: pl.DataFrame, power: pl.DataFrame, validation: pl.DataFrame
 ) -> dict[str, int]:
-    """Return the shard's counts, for the card. ``tests`` are those of the kept problems."""
+    """Return the shard's counts for the card; ``tests`` are kept problems'."""
     kept = problems.filter("keep")
     kept_power = power.join(kept, on="problem", how="semi")
     total = {

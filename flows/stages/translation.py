@@ -1,7 +1,6 @@
 """Translate a share of the kept problems with one model and check them with another.
 
-Answers are kept in the run's attempt store; shards are asked in groups so that two models on one machine rarely
-alternate.
+Shards are asked in groups, so two local models rarely alternate.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _SAYS = (*READING_VOTE.words, UNREADABLE)
 
 
 def translate(job: StageRun) -> StageResult:
-    """Translate the drawn problems, have the translations read, and measure them if the recipe wants it."""
+    """Translate the drawn problems, check them, and measure them if wanted."""
     with ExitStack() as stack:
         work = _Work(job, stack)
         folder = job.open(f"{MADE_BY} {work.judged_by}", work.settings_text, job.problems)
@@ -59,7 +58,7 @@ def translate(job: StageRun) -> StageResult:
 
 
 class _Work:
-    """The work of the stage: its models, opened when they are asked first, and the shards."""
+    """The stage's shards and models, each opened when first asked."""
 
     def __init__(self, job: StageRun, stack: ExitStack) -> None:
         assert job.recipe.translation is not None
@@ -81,7 +80,7 @@ class _Work:
         self.settings_text = f"{self.settings.digest()} {keys} {recipe.seed} {recipe.export.size} {band}"
 
     def _session(self, model: str, prompt: Prompt | None, is_readable: Callable[[str], bool]) -> PolicySession:
-        """Return the session of a model; recorded answers to several questions are one session."""
+        """Return a model's session, one for all questions to recorded answers."""
         max_failed = self._job.recipe.stage1.sampling.max_failed
         budget = FailureBudget(max_failed, len(self.targets), "stage1.sampling.max_failed")
         session = PolicySession(self._job.run, STAGE, model, budget, prompt, is_readable)
@@ -92,11 +91,11 @@ class _Work:
 
     @contextmanager
     def again(self, round_number: int) -> Iterator[Callable[[int], Shard]]:
-        """Yield what makes a shard again in which a model refused requests."""
+        """Yield a function that makes a shard with refused requests again."""
         yield lambda index: self.shards([index], round_number)[0]
 
     def shards(self, indices: Sequence[int], round_number: int = 0) -> list[Shard]:
-        """Return some shards: their problems are asked for together."""
+        """Return some shards, asked together."""
         frames = {index: read_shard(self._folder, "kept", index) for index in indices}
         originals = pl.concat([frame.with_columns(shard=pl.lit(index)) for index, frame in frames.items()])
         originals = originals.filter(pl.col("id").is_in(list(self.targets)))
@@ -133,14 +132,14 @@ class _Work:
         return shards
 
     def _taken(self, indices: Sequence[int]) -> set[str]:
-        """Return the ids that a translation cannot have: of the problems, and of translations in finished shards."""
+        """Return ids that are taken by problems and by translations in finished shards."""
         own = self._job.stage.folder_in(self._job.run)
         finished = [int(Path(mark["tables"]["kept"]["file"]).stem) for mark in finished_shards(own)]
         taken = [read_shard(own, "kept", index, ["id"])["id"] for index in finished if index not in indices]
         return set().union(read_table(self._folder, "kept", ["id"])["id"], *taken)
 
     def _subjects(self, originals: pl.DataFrame) -> pl.DataFrame:
-        """Return what is translated, with the texts of a program that must stay: its given tests, its starter."""
+        """Return what is translated, with code's unchangeable texts: given tests and starter."""
         unchanged: dict[str, list[str | None]] = {}
         if self._job.recipe.domain == Domain.CODE:
             for index in originals["shard"].unique().sort():
@@ -160,7 +159,7 @@ class _Work:
         return subjects.select(SUBJECTS.names()).cast(SUBJECTS)
 
     def _measured(self, rows: pl.DataFrame) -> pl.DataFrame | None:
-        """Return the decisions on translations by attempts of their own; None if they are not measured."""
+        """Return decisions on translations by their own attempts; None if not measured."""
         if self._solver is None:
             return None
         part = self._job.run.parts[-1]
@@ -182,7 +181,7 @@ class _Work:
 
 
 def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[str, int]:
-    """Return the counts of a shard: by language, the reader's answers over all tries, and why the last ones failed."""
+    """Return a shard's counts: languages, all of the reader's answers, and final failures."""
     said = Counter[str]()
     for name in proposals["id"]:
         said.update(tools.said.get(name, Counter()))
@@ -194,7 +193,7 @@ def _notes(proposals: pl.DataFrame, kept: pl.DataFrame, tools: Tools) -> dict[st
 
 
 def drawn(job: StageRun) -> dict[str, str]:
-    """Return the problems that are translated, by their language: of those that the export does not leave out."""
+    """Return the problems to translate, with target languages, without those over the export's size."""
     recipe, folder = job.recipe, job.problems.folder
     assert recipe.translation is not None
     columns = ["id", "group", "lang", "source", "weight"]
@@ -206,7 +205,7 @@ def drawn(job: StageRun) -> dict[str, str]:
 
 
 def translation_section(result: StageResult, settings: TranslationSettings) -> Section:
-    """Return the card's section on the translations of a finished stage."""
+    """Return the card's section on a finished stage's translations."""
     notes, drawn, translated = result.manifest.notes, result.manifest.rows_in, result.manifest.kept
     languages, refused = _counts(notes, "to "), _counts(notes, "not, ")
     later = f", {notes['later']:,} of them at a later try" if notes.get("later") else ""
@@ -241,7 +240,7 @@ def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:
 
 
 def translation_lines(recipe: Recipe) -> Iterator[str]:
-    """Yield what the stage would do, in a line; nothing if the recipe translates nothing."""
+    """Yield what the stage would do, if enabled."""
     settings = recipe.translation
     if settings is None:
         return

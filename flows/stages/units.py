@@ -1,4 +1,4 @@
-"""Read problems of code one at a time, with all that judging them takes.
+"""Read code problems one at a time, with all that judging needs.
 
 Invariant: a shard keeps its number from the sources on.
 """
@@ -24,7 +24,7 @@ from flows.stages.sources import SOURCES
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One problem with all that judging it takes. ``tests`` and ``solutions`` are its rows of the sources."""
+    """A problem with its ``tests`` and ``solutions`` from the sources, and limits."""
 
     row: dict[str, Any]
     tests: pl.DataFrame
@@ -38,23 +38,23 @@ class Unit:
         return str(self.row["id"])
 
     def problem(self, run: Run, time_s: float | None = None) -> CodeProblem:
-        """Return the problem as the sandbox judges it; ``time_s`` is its measured limit where the source names none."""
+        """Return the problem for the sandbox; ``time_s`` overrides its limit."""
         code = run.recipe.code
         judging = self.judging if time_s is None else {**self.judging, "time_limit_s": time_s}
         pairs = self.tests.select("input", "output").iter_rows()
         return build_problem(self.name, pairs, judging, code.time_s, code.memory_mb)
 
     def candidates(self) -> list[execution_matrix.Candidate]:
-        """Return the solutions to run: of each language and label the first ones, up to a limit."""
+        """Return the solutions to run, up to a limit per language and label."""
         rows = self.solutions.select("index", "lang", "code", "right").iter_rows()
         return execution_matrix.draw_candidates(rows)
 
 
 def units(run: Run, problems: Path, index: int) -> Iterator[Unit]:
-    """Yield the problems of a shard, one at a time, with their tests up to `MAX_TESTS`.
+    """Yield a shard's problems, with up to `MAX_TESTS` tests.
 
     Args:
-        problems: folder of the stage whose kept rows are the problems.
+        problems: folder of the stage with the problems.
     """
     folder = SOURCES.folder_in(run)
     frame = read_shard(problems, "kept", index)

@@ -1,7 +1,4 @@
-"""Ask a model for variants of the kept problems, and check and measure them (`curation.questions.variants`).
-
-Answers and attempts are kept in the run's attempt store.
-"""
+"""Ask a model for variants of kept problems, then check and measure them (`curation.questions.variants`)."""
 
 from __future__ import annotations
 
