@@ -21,7 +21,7 @@ _COORDINATES = frozenset("xyzt")
 
 
 def left_name(form: Form) -> str | None:
-    """Return the name in "name = value" or "name: value", or None."""
+    """Return the name in "name = value", "name: value" or "name ∈ set", or None."""
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]

@@ -2,7 +2,7 @@
 
 The statement's ``rounding`` goes first. The other rules count significant digits (`ApproximationPolicy`):
 
-  - two exact numbers must be equal, and no decimal approximates an integer reference;
+  - two exact numbers must be equal (5042 is not 15840/π), and no decimal approximates an integer reference;
   - an exact reference against a decimal: the answer must be the reference rounded (cut, from ``truncation_digits`` on)
     and have ``answer_digits``;
   - a decimal reference against an exact answer: the reference must be the answer rounded and have

@@ -252,7 +252,7 @@ NOTHING_ASKED = QuestionForm()
 
 
 def read_question(statement: str | None, lang: str = "en") -> QuestionForm:
-    """Return the form of answer that a statement asks for.
+    """Return the form of answer that a statement asks for, `NOTHING_ASKED` if there is none.
 
     Args:
         lang: its ISO 639-1 code; hanzi are read as Chinese, a language without a file as English.

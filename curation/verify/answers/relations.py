@@ -124,7 +124,7 @@ class Relations(ComparisonState):
         return False
 
     def _match_equations(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether L - R is a multiple of l - r, for inequalities of the right sign."""
+        """Return whether L - R is a multiple of l - r, of the right sign for inequalities."""
         left_sides, right_sides = _sides(reference), _sides(answer)
         if left_sides is None or right_sides is None:
             return self._match_chains(reference, answer)

@@ -170,7 +170,7 @@ def _is_wordy(words: Words) -> bool:
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Compare yes and no, times, dates, lists of words and lettered options; None for anything else."""
+    """Compare yes and no, times, dates, reversed sums, lists of words and lettered options; None for anything else."""
     if len(reference) > 1 or len(answer) > 1:
         truth = _compare_truths(reference, answer, lang, policy)
         if truth is not None:

@@ -180,7 +180,7 @@ def _table_name(word: str) -> str | None:
 
 
 def is_unit(word: str) -> bool:
-    """Return whether a word is a unit, a power such as square, or has no meaning."""
+    """Return whether a word is a unit, is a power such as square, or has no meaning."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _MEANINGLESS or word.lower() in _POWERS
 
 

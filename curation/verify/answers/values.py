@@ -365,9 +365,7 @@ class Values(Families):
         return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether numbers have the same digits and base; one without a base needs the statement's, or is
-        doubtful.
-        """
+        """Return whether numbers have the same digits and base; a bare number needs the statement's, or is doubtful."""
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
         based, bare = (reference, answer) if reference.op == "fn" else (answer, reference)
