@@ -1,6 +1,6 @@
 """Compares two answers to a math problem, in tiers from quick to slow.
 
-    plain       identical integers, fractions and decimals
+    plain       integers, fractions and decimals
     reading     text → form: lists, sets, tuples, intervals, relations, matrices, units, choices, words
     forms       form against form, down to single expressions
     computed    integrals, limits, derivatives and symbolic sums, by sympy

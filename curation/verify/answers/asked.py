@@ -4,7 +4,7 @@ r"""Applies what the question asks for, before and after two answers are compare
     quantity    "m+n = 113" is 113 if m+n is asked for; "m = 113" and the unworked "\binom{8}{4}" are doubtful
     rounding    an approximation counts as the statement rounds (`policy`)
 
-A requested form refuses an equal value only if rounding made it equal. A refusal because of the form is doubtful.
+A refusal because of the form is doubtful.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def without_words(text: str, question: QuestionForm) -> str:
 def stated_value(text: str, question: QuestionForm) -> str | None:
     """Return the one value that a sentence adds to the statement, or its only value.
 
-    None if that may mislead: with arithmetic, a negation, or a telling word next to it that is not the statement's.
+    None if arithmetic, a negation, or a word next to it may change its meaning.
     """
     clean = _TEXT.sub(r" \1 ", _clean(text)).replace("**", " ") if len(text) <= MAX_FORMULA_CHARS else ""
     clean = _THOUSANDS.sub("", clean)
@@ -159,7 +159,7 @@ _SUM = re.compile(r"[A-Za-z0-9+]+")
 
 
 def _is_same_formula(left: str, right: str) -> bool:
-    """Return whether two formulas are spelled alike, whatever the order of a sum of letters."""
+    """Return whether two formulas are spelled alike, apart from a sum's order."""
     if left == right or left == f"({right})":
         return bool(left)
     sums = _SUM.fullmatch(left) and _SUM.fullmatch(right)

@@ -1,7 +1,6 @@
 """Values of expressions: exact rationals if possible, else balls (python-flint's Arb), which surely hold the value.
 
-A ball of a difference that excludes zero proves that two values differ. Odd roots of negative numbers are real, other
-powers complex. `MAX_EXACT_BITS` and `MAX_MAGNITUDE_BITS` bound every number, so no evaluation is long.
+Odd roots of negative numbers are real, other powers of them complex. Limits on sizes and nodes keep evaluations short.
 """
 
 from __future__ import annotations
@@ -173,7 +172,7 @@ class Evaluation:
         raise Undefined(name)
 
     def _checked(self, value: Number) -> Number:
-        """Return a value, as real if it surely is; a value without accurate bits raises `Undecided`."""
+        """Return a value, as real if it surely is. Raises `Undecided` if it is not finite."""
         if isinstance(value, fmpq):
             return value if value.height_bits() <= MAX_EXACT_BITS else arb(value)
         if isinstance(value, acb) and value.imag.is_zero():

@@ -1,4 +1,4 @@
-r"""Proofs that two constants are the same number; balls alone only show that they are near. Three ways:
+r"""Shows that two constants are the same number, which balls alone cannot, in three ways:
 
 - algebraic numbers, also e^{2 ln 3} and 2^{\log_2 5}: a ball decides, as precise as a separation bound (Burnikel,
   Funke, Mehlhorn, Schirra, Schmitt, "A separation bound for real algebraic expressions", ESA 2001: |E| ≥ u^(1-D)/l);
@@ -32,7 +32,7 @@ _HYPERBOLIC = frozenset(("sinh", "cosh", "tanh", "sech", "csch", "coth"))
 
 
 def same_algebraic_number(left: Expr, right: Expr) -> bool | None:
-    """Return whether two algebraic numbers are the same; None if not recognised as algebraic, or too deep."""
+    """Return whether two algebraic numbers are the same; None if not algebraic, or too deep."""
     gap = algebraic_form(difference(left, right))
     if gap is None:
         return None
@@ -45,7 +45,7 @@ def same_algebraic_number(left: Expr, right: Expr) -> bool | None:
 
 
 def _is_below(number: Expr, bits: int) -> bool | None:
-    """Return whether a number that is zero or above 2**-bits is zero; None if its ball does not decide."""
+    """Return whether a number, either zero or above 2**-bits, is zero; None if undecided."""
     for working in (bits + 64, 2 * bits + 512):
         try:
             with precision(working):
@@ -62,7 +62,7 @@ def _is_below(number: Expr, bits: int) -> bool | None:
 
 
 class _Separation:
-    """The sizes in bits of an algebraic number's numerator and denominator, and its field's degree."""
+    """Bounds in bits for an algebraic number's conjugates, and its field's degree."""
 
     def __init__(self) -> None:
         self.roots: dict[Expr, int] = {}
@@ -159,7 +159,7 @@ def _exponential(exponent: Expr) -> Expr | None:
 
 
 def _circular(name: str, argument: Expr) -> Expr | None:
-    """Return a circular or hyperbolic function's value by z = e^(i·argument) or e^argument, if z is algebraic."""
+    """Return a circular or hyperbolic function's value, if e^(i·argument) or e^argument is algebraic."""
     hyperbolic = name in _HYPERBOLIC
     turn = _exponential(argument) if hyperbolic else _unit_vector(argument)
     if turn is None:
@@ -195,10 +195,7 @@ def _turn(part: Expr, share: Fraction) -> Expr | None:
 
 
 def linear_form(expr: Expr) -> dict[Expr, Fraction] | None:
-    """Return c₁, c₂, … with expr = c₁·a₁ + c₂·a₂ + …, or None.
-
-    The aᵢ are 1, constants, functions' values and logarithms of primes.
-    """
+    """Return {a₁: c₁, …} with expr = c₁·a₁ + …, or None; the aᵢ are 1 and irrational terms such as ln 2."""
     expr = in_basic_functions(expr)
     atoms = list(dict.fromkeys(_atoms(expr)))
 
@@ -246,7 +243,7 @@ def in_basic_functions(expr: Expr) -> Expr:
 
 
 def logarithm(inside: Expr) -> Expr:
-    """Return ln of a positive constant, expanded into logarithms of factors and primes where possible."""
+    """Return ln of a positive constant, expanded into logarithms of factors and primes if possible."""
     if inside == E:
         return ONE
     if inside.op == "num" and inside.value > 0:
@@ -284,7 +281,7 @@ _BASIC: dict[str, Callable[[Expr], Expr]] = {
 
 
 def is_vanishing_sum(gap: Expr) -> bool:
-    """Return whether a number near zero is zero, as a sum of multiples of logarithms or of angles, not both."""
+    """Return whether a number near zero is proved zero, as a sum of logarithms or of angles."""
     form = linear_form(gap)
     if not form or ONE in form:
         return form == {}
@@ -300,10 +297,7 @@ def is_vanishing_sum(gap: Expr) -> bool:
 
 
 def generalised(expr: Expr) -> tuple[Expr, dict[str, fmpq]]:
-    """Return a constant as a function of variables, and their approximate values.
-
-    The variables are π, the logarithms of primes, and a factor of exponents and of arguments of sines.
-    """
+    """Return a constant as a function of π, logarithms, and a factor of exponents and angles; and their values."""
     names: dict[str, fmpq] = {}
     return _generalised(expr, names), names
 

@@ -1,7 +1,7 @@
 """Expressions: what a formula was read as, before anything is computed.
 
 Operations: ``num`` (value, decimal places), ``sym`` (name), ``const`` (pi, e, i, inf, deg), ``add``, ``mul``, ``pow``,
-``fn`` (also factorials, roots, sums), ``pm`` and ``mp``. The constructors fold only small rational numbers.
+``fn`` (also factorials, sums), ``pm`` and ``mp``. The constructors fold only signs and fractions of numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def const(name: str) -> Expr:
 
 
 def fn(name: str, *args: Expr) -> Expr:
-    """Return the value of a function: its name and its arguments."""
+    """Return a function's value."""
     return Expr("fn", args, name)
 
 
@@ -66,7 +66,7 @@ def add(*terms: Expr) -> Expr:
 
 
 def mul(*factors: Expr) -> Expr:
-    """Return a product, flattened; a sign folds into a number."""
+    """Return a product, flattened."""
     flat: list[Expr] = []
     for factor in factors:
         flat.extend(factor.args if factor.op == "mul" else (factor,))

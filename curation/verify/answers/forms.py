@@ -1,8 +1,4 @@
-"""Forms: what an answer was read as, when it is more than one expression.
-
-Value      one expression, perhaps with a unit Words      text, a name, a choice letter, yes or no Sequence   several
-answers: a bare list, a set, a tuple or a bracket that may be an interval Union      parts joined by ∪, or conditions
-joined by "or" Matrix     rows of expressions Relation   a chain of =, <, ≤ …, ∈ between forms
+"""Forms: what an answer was read as.
 
 Each form's ``source`` holds its tokens' positions in the text, so that a `Reading` drops nothing silently.
 """
@@ -43,7 +39,7 @@ CASE_BRACKETS = "()"
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Several forms; ``brackets`` is "" for a bare list, "{}" for a set, else the two brackets."""
+    """Several forms; ``brackets`` is "" for a bare list, "{}" for a set, "::" for a ratio, else the two brackets."""
 
     items: tuple[Form, ...]
     brackets: str = ""
@@ -69,7 +65,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The chain ``items[0] ops[0] items[1] …``; the operators are = != < <= > >= in notin to :."""
+    """The chain ``items[0] ops[0] items[1] …``; the operators are = != ~= < <= > >= in notin to :."""
 
     items: tuple[Form, ...]
     ops: tuple[str, ...]
@@ -83,7 +79,7 @@ Form = Value | Words | Sequence | Union | Matrix | Relation
 class Reading:
     """The form a text was read as, what the text declares of names, and what the form leaves out.
 
-    Example: "2^k for k > 1, k ∈ Z" is 2^k, with ``declared`` {k: "Z"} and ``unread`` "fork>1".
+    Example: "2^k, k ∈ Z" is 2^k with ``declared`` k: "Z"; "2^k for k > 1" is 2^k with ``unread`` "fork>1".
     """
 
     form: Form
@@ -92,7 +88,7 @@ class Reading:
 
 
 def without_unit(form: Form) -> Expr | None:
-    """Return a value's expression if it has no unit, or one that may be omitted, else None."""
+    """Return a value's expression if its unit is missing or may be omitted, else None."""
     return form.expr if isinstance(form, Value) and form.unit in ("", "deg", "ratio") else None
 
 

@@ -438,5 +438,5 @@ class ExpressionParser(NameRules, FunctionRules):
 
 
 def is_modulus(token: Token) -> bool:
-    """Return whether a modulus follows a token."""
+    """Return whether a token is mod, bmod or pmod."""
     return token.kind == "cmd" and token.text in ("mod", "bmod", "pmod")

@@ -1,7 +1,4 @@
-"""Labels and lists: names before "=" or ":", and joined items.
-
-Labels are names as x, f(x), AB, m + n and det A; commas, semicolons, "and" and "or" join items.
-"""
+"""Labels (names before "=" or ":"), and joined items."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _COORDINATES = frozenset("xyzt")
 
 
 def left_name(form: Form) -> str | None:
-    """Return the name in "name = value" or "name: value", or None."""
+    """Return the name in "name = value", "name: value" or "name ∈ set", or None."""
     if not isinstance(form, Relation) or form.ops[0] not in ("=", ":", "in"):
         return None
     left, right = form.items[0], form.items[-1]
@@ -122,9 +119,9 @@ def with_argument_of(reference: Relation, answer: Relation) -> Relation:
 
 
 def join_items(forms: list[Form], joints: list[str]) -> Form:
-    """Return the form of several items, each with its label; a label before the first holds for all.
+    """Return the form of several items; a label before the first holds for all.
 
-    Conditions hold together, or one of them with "or".
+    Conditions form a conjunction, or a union with "or".
     """
     if len(forms) == 1:
         return forms[0]
@@ -157,7 +154,7 @@ def join_items(forms: list[Form], joints: list[str]) -> Form:
 
 
 def _in_groups(forms: list[Form], joints: list[str]) -> Form | None:
-    """Return groups separated by semicolons and divided by commas; None if their sizes differ or are 1."""
+    """Return groups separated by semicolons; None if their sizes differ or are 1."""
     groups: list[list[Form]] = [[]]
     for form, joint in zip(forms, joints, strict=True):
         if joint == ";":
@@ -192,7 +189,7 @@ def _is_equation(form: Form) -> bool:
 
 
 def is_condition(form: Form) -> bool:
-    """Return whether a form is an inequality, an interval or a union."""
+    """Return whether a form is an inequality or a union, or a name in one."""
     if isinstance(form, Relation):
         return form.ops[0] not in ("=", ":", "~=") and (form.ops[0] != "in" or is_condition(form.items[-1]))
     return isinstance(form, Union)

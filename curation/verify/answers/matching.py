@@ -1,4 +1,4 @@
-"""Form against form: the dispatcher, sequences, and the order of readings.
+"""Compares form with form: chooses by their kinds; compares sequences, matrices and regions.
 
 A `Matcher`'s methods return whether two forms are the same answer; in doubt, they return False and set ``doubtful``.
 """
@@ -205,7 +205,7 @@ class Matcher(Relations, Values):
         return same and not clash
 
     def _same_subjects(self, reference: Form, answer: Form) -> bool:
-        """Return whether two regions are of the same formulas, if both have any: f(x) > 0."""
+        """Return whether two regions are about the same formulas, if both have any."""
         left, right = subjects(reference), subjects(answer)
         return not left or not right or all(any(self.is_same(one, other) for other in right) for one in left)
 
@@ -221,7 +221,7 @@ def _includes(piece: Interval) -> tuple[bool, bool]:
 
 
 def as_sequence(form: Form) -> Sequence | None:
-    """Return a form as a sequence, a single answer as one item; None if its conditions hold jointly."""
+    """Return a form as a sequence, a single answer as one item; None for a conjunction."""
     if isinstance(form, Sequence):
         return form
     if isinstance(form, Union):

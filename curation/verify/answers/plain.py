@@ -1,4 +1,4 @@
-"""The quick tier: integers, fractions, decimals in exact rational arithmetic, and identical strings.
+"""The quick tier: integers, fractions and decimals in exact rational arithmetic.
 
 Safe in any process: regular expressions of bounded length, no recursion, no sympy.
 """

@@ -1,16 +1,15 @@
 """When a rounded number counts as the number itself, and the result of a comparison.
 
-A statement's ``rounding`` goes before all other rules, which are fields of `ApproximationPolicy` in significant digits:
+The statement's ``rounding`` goes first. The other rules count significant digits (`ApproximationPolicy`):
 
-  - two exact numbers must be equal;
+  - two exact numbers must be equal (5042 is not 15840/π), and no decimal approximates an integer reference;
   - an exact reference against a decimal: the answer must be the reference rounded (cut, from ``truncation_digits`` on)
-    and give at least ``answer_digits``;
-  - a decimal reference against an exact non-integer: the reference must be the answer rounded and give at least
-    ``reference_digits``;
-  - two decimals: the answer must round to the reference, with as many digits; the reference gives ``decimal_digits``;
+    and have ``answer_digits``;
+  - a decimal reference against an exact answer: the reference must be the answer rounded and have
+    ``reference_digits``, or ``float_digits`` if the answer is an integer;
+  - two decimals: the answer must round to the reference, which has ``decimal_digits`` and no more places;
   - a reference of ``float_digits`` is a float's print-out: an answer rounded to ``float_answer_digits`` counts;
-  - the last digit of a decimal of ``print_out_digits`` may be off by two;
-  - an integer is never an approximation: 5042 is not 15840/π.
+  - the last digit of a decimal of ``print_out_digits`` may be off by two.
 
 A near number that a rule refuses is WRONG and doubtful.
 """
@@ -27,7 +26,7 @@ from curation.records import Outcome
 class Rounding:
     """The rounding that a statement asks for: decimal places, significant digits, or none at all.
 
-    Example: "to the nearest tenth" is ``Rounding(places=1)``, "to the nearest hundred" ``Rounding(places=-2)``.
+    Example: "to the nearest hundred" is ``Rounding(places=-2)``.
     """
 
     places: int | None = None
@@ -46,7 +45,7 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True)
 class ApproximationPolicy:
-    """The significant digits that make a decimal count as a number; the module lists the rules."""
+    """The significant digits that the rules of this module ask for."""
 
     enabled: bool = True
     answer_digits: int = 3
@@ -137,10 +136,7 @@ def compare_rounded(reference: WrittenNumber, answer: WrittenNumber, policy: App
 def _compare_as_asked(
     reference: WrittenNumber, answer: WrittenNumber, policy: ApproximationPolicy, rounding: Rounding
 ) -> tuple[bool, bool] | None:
-    """Return (counts as equal, doubtful) by the statement's rounding; None if it does not decide.
-
-    If an exact value is asked for, no decimal counts for another number.
-    """
+    """Return (counts as equal, doubtful) by the statement's rounding; None if it does not decide."""
     without = compare_rounded(reference, answer, replace(policy, rounding=None))
     doubtful = any(without)
     if rounding.exact:

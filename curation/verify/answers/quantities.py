@@ -35,10 +35,7 @@ _IN_BASE = re.compile(
 
 
 def parse_value(tokens: list[Token]) -> Value:
-    """Return the value that ``tokens`` are, with a known unit or the name of a counted thing after it.
-
-    Raises `AnswerParseError`.
-    """
+    """Return an expression with the known unit or counted thing after it. Raises `AnswerParseError`."""
     compound = parse_compound(tokens)
     if compound is not None:
         return compound
@@ -189,7 +186,7 @@ def parse_number_in_base(text: str) -> Form | None:
 
 
 def number_variants(text: str, lang: str) -> list[str]:
-    """Return the possible meanings of the commas and points in numbers."""
+    """Return the text in each possible meaning of its commas and points."""
     if "," not in text and lang not in DECIMAL_COMMA_LANGUAGES:
         return [text]
     if lang in DECIMAL_COMMA_LANGUAGES and _LONE_DECIMAL.fullmatch(text):

@@ -1,7 +1,7 @@
-"""What a statement asks of its answer's form: the quantity, its unit, rounding, options.
+"""Reads what a statement asks of its answer's form: the quantity, its unit, rounding, options.
 
-`read_question` finds what is written outright, by its language's words (`curation.languages.vocabulary.questions`);
-other fields stay None or empty and change no comparison. `asked`, `policy` (rounding) and `values` apply the fields.
+`read_question` finds explicit wording of the language (`curation.languages.vocabulary.questions`); fields that it does
+not find change no comparison.
 
 Invariants: a pure function of the statement and its language; it reads at most `MAX_STATEMENT_CHARS`.
 """
@@ -74,7 +74,7 @@ class QuestionWords:
         return any(expression.search(text) for expression in self.expressions[field])
 
     def unit(self, match: re.Match[str]) -> str | None:
-        """Return the normalised unit at the start of a <unit> match; None if it does not convert."""
+        """Return the normalised unit at the start of a <unit> match, or None if it is unknown."""
         found = self._simple_unit(match["unit"])
         if found is None:
             return None
@@ -103,7 +103,7 @@ class QuestionWords:
 
 @cache
 def question_words(code: str) -> QuestionWords:
-    """Return the expressions of a language (ISO 639-1), or of English if it has no file."""
+    """Return the expressions of a language, or of English if it has no file."""
     known = {lang.code: lang for lang in languages()}
     lang = known.get(code, known["en"])
     numbers, powers = (
@@ -179,7 +179,7 @@ def _numbers(lang: Language) -> dict[str, int]:
 
 
 def _units(lang: Language) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return an expression for units' names and signs, and the normalised unit of each group."""
+    """Return an expression for units, and the normalised unit of each group."""
     named: dict[str, set[str]] = {}
     for words in lang.units.written.values():
         for word in words:
@@ -219,7 +219,7 @@ class AskedValues(Enum):
 
 @dataclass(frozen=True, slots=True)
 class QuestionForm:
-    """What a statement asks of its answer's form; None and empty if not recognised.
+    """The form of answer that a statement asks for; None and empty if not recognised.
 
     Example: of "Find $m+n$, in meters." it is ``QuestionForm(quantity="m+n", unit="m", is_percent=False)``.
     """
@@ -252,7 +252,7 @@ NOTHING_ASKED = QuestionForm()
 
 
 def read_question(statement: str | None, lang: str = "en") -> QuestionForm:
-    """Return the form of answer that a statement asks for; `NOTHING_ASKED` without a statement.
+    """Return the form of answer that a statement asks for, `NOTHING_ASKED` if there is none.
 
     Args:
         lang: its ISO 639-1 code; hanzi are read as Chinese, a language without a file as English.
@@ -291,7 +291,7 @@ def stem(word: str) -> str:
 
 
 def _stems(text: str) -> frozenset[str]:
-    """Return a text's words by `stem` and its numbers, small ones in digits and words."""
+    """Return a text's words, their stems, and its numbers, small ones in digits and words."""
     found = [word.replace(",", "").lower() for word in WORDS.findall(text)]
     small = {name for name, value in NUMBER_WORDS.items() if name in found or str(value) in found}
     return frozenset((*map(stem, found), *found, *map(stem, small), *(str(NUMBER_WORDS[name]) for name in small)))
@@ -362,7 +362,7 @@ def _without_markup(text: str) -> str:
 
 
 def _quantity(words: QuestionWords, asking: str) -> str | None:
-    """Return the one formula asked for; None for a mere name or number, or two formulas."""
+    """Return the only formula asked for; None for a mere name or number, or several formulas."""
     found: list[tuple[int, str]] = []
     for match in words.matches("formula", asking):
         joiner = words.joiner.match(asking, match.end())
@@ -418,7 +418,7 @@ def _is_percent(words: QuestionWords, asking: str, statement: str) -> bool | Non
 
 
 def _rounding(words: QuestionWords, asking: str) -> Rounding | None:
-    """Return the rounding asked for; None if there are two, or an exact value is asked for too."""
+    """Return the only rounding asked for (an exact value counts as one), or None."""
     roundings = {
         *(Rounding(places=_number(words, match)) for match in words.matches("decimals", asking)),
         *(Rounding(digits=_number(words, match)) for match in words.matches("digits", asking)),

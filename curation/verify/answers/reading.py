@@ -1,7 +1,7 @@
-"""Reading: a normalised text → the forms it may mean, the likeliest first.
+"""Reads a text as the forms it may mean, the likeliest first.
 
-A comma between digits may separate thousands, decimals or items: language and digits decide. The last reading is the
-text as `Words`. Rules may leave out tokens: `spans.left_out` finds them. Nesting is bounded, nothing is computed.
+A comma between digits may separate thousands, decimals or items: language and digits decide. `spans.left_out` finds the
+tokens that rules leave out. Nesting is bounded.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ def _number_set(tokens: list[Token]) -> Form:
 
 
 def _with_unit(form: Form, unit: str, *signs: Token) -> Form:
-    """Return a value with the unit in front of it or its terms."""
+    """Return a value with this unit, or the form itself if it has another."""
     if isinstance(form, Value) and form.unit in ("", unit):
         return Value(form.expr, unit, form.source | places([*signs]))
     return form

@@ -1,4 +1,4 @@
-r"""Whether a reference can be verified against: it is whole, has content, and equals itself.
+r"""Checks that a reference can be verified against: it is whole, has content, and equals itself.
 
 Refused: empty or hedged references, sentences, references to a figure or a proof, unclosed LaTeX (``\frac{3}{4``),
 operators without an operand (``3 +``), and an empty ``\frac{}{2}``.

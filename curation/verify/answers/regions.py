@@ -1,7 +1,6 @@
 """Regions of the real line: intervals, unions, inequalities in one unknown, finite sets, complements.
 
-Intervals with numeric ends are sorted and merged, so that equal regions become equal lists; intervals with parameters
-stay as written.
+Intervals with numeric ends are sorted and merged, so that equal regions are equal lists; others stay as written.
 """
 
 from __future__ import annotations
@@ -248,7 +247,7 @@ def _to_float(expr: Expr) -> float:
 def merge_intervals(pieces: list[Interval]) -> list[Interval]:
     """Sort the intervals, drop empty ones and join those that touch; with parameters, only sort infinite ones.
 
-    Raises `UnsolvedRegion` for too many.
+    Raises `UnsolvedRegion` for too many, or an end that is not real.
     """
     if len(pieces) > MAX_INTERVALS:
         raise UnsolvedRegion("too many pieces")

@@ -31,7 +31,7 @@ def right_side(form: Relation) -> Form:
 
 
 class Relations(ComparisonState):
-    """The part of `matching.Matcher` that compares relations."""
+    """Compares relations, for `matching.Matcher`."""
 
     def match_relations(self, reference: Form, answer: Form) -> bool:
         """Return whether two forms, at least one a relation, are the same answer."""
@@ -61,7 +61,7 @@ class Relations(ComparisonState):
         return False
 
     def _match_approximated(self, reference: Form, answer: Form) -> bool:
-        """Return whether the values before ≈ are the same, and after it if both have ≈."""
+        """Return whether the values before ≈ are the same, and those after it agree."""
         sides = [side.items if _is_approximated(side) else (side,) for side in (reference, answer)]
         if not self.match(sides[0][0], sides[1][0]):
             return False
@@ -82,7 +82,7 @@ class Relations(ComparisonState):
         return self.match(left, right)
 
     def _not_naming(self, relation: Relation, other: Form) -> bool:
-        """Return whether the left side is a mere name that ``other`` does not contain."""
+        """Return whether ``other`` does not contain the variable that is the left side."""
         left = relation.items[0]
         if isinstance(left, Value) and left.expr.op == "sym" and isinstance(other, Value):
             return left.expr.name not in symbols(other.expr)
@@ -124,7 +124,7 @@ class Relations(ComparisonState):
         return False
 
     def _match_equations(self, reference: Relation, answer: Relation) -> bool:
-        """Return whether L - R is a multiple of l - r: non-zero for equations, positive for inequalities."""
+        """Return whether L - R is a multiple of l - r, of the right sign for inequalities."""
         left_sides, right_sides = _sides(reference), _sides(answer)
         if left_sides is None or right_sides is None:
             return self._match_chains(reference, answer)
@@ -225,7 +225,7 @@ def _is_range(form: Form) -> bool:
 
 
 def _range_of(form: Form) -> tuple[Form, Form] | None:
-    """Return the ends of "3 to 5", or of "3-5" if so written."""
+    """Return the ends of "3 to 5" or "3-5", or None."""
     if isinstance(form, Relation) and form.ops == ("to",):
         return form.items[0], form.items[1]
     if isinstance(form, Value) and form.expr.op == "add" and len(form.expr.args) == 2:

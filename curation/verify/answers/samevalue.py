@@ -1,17 +1,17 @@
 r"""Decides whether two expressions are the same number or function: proved equal, refuted, or unproved.
 
   - Rational numbers are compared exactly; balls of growing precision refute others if their difference excludes zero.
-  - Constants with overlapping balls are equal only if `constants` proves it.
+  - Constants with overlapping balls are equal only if `constants` shows it.
   - Functions that agree at all `trial_points` count as equal. For polynomials, quotients and roots, an error needs a
-    zero at every point (Schwartz-Zippel: at most degree/2400 each). Other functions must agree to `AGREEMENT_BITS`
-    and twice the bits by which a term is below a large one.
+    zero at every point (Schwartz-Zippel: at most degree/2400 each). Others must agree to `AGREEMENT_BITS`, and twice
+    the bits by which a term is below a large one.
 
-Variables are real. Complex values count only if i is written, or no point is real. Values too large to hold are
-compared by logarithms.
+Variables are real. Complex values count only if i is written, or real points do not decide. Constants too large to hold
+are compared by logarithms.
 
-Points are real, from 10⁻⁹ to 10⁹ of both signs, the same on every machine. Whole numbers are used in factorials, \bmod,
-bounds of sums and similar positions, and for n, k, m and the like inside ⌊⌋ and ⌈⌉, with every residue of the
-denominators. Branches (|·|, max, min, ⌊⌋, ⌈⌉, sgn) get points on and around every change.
+Points are from 10⁻⁹ to 10⁹ of both signs, the same on every machine. Integers are used in factorials, \bmod, bounds of
+sums and similar positions, and for n, k, m and the like inside ⌊⌋ and ⌈⌉, with the residues of the denominators.
+Branches (|·|, max, min, ⌊⌋, ⌈⌉, sgn) get points on and around the changes found.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _WHOLE_ARGUMENTS = frozenset(("factorial", "binomial", "factorial2", "mod", "gcd
 
 
 def integer_names(expr: Expr) -> frozenset[str]:
-    """Return the variables that can only be integers by their position."""
+    """Return the variables that must be integers because of their position."""
     names: set[str] = set()
     for node in walk(expr):
         if node.op == "fn" and node.name in _WHOLE_ARGUMENTS:
@@ -88,7 +88,7 @@ def integer_names(expr: Expr) -> frozenset[str]:
 
 
 def _has_parts(expr: Expr) -> bool:
-    """Return whether an expression of whole variables may not be whole: it has a quotient or a function."""
+    """Return whether an expression of integers may be no integer itself."""
     return any(
         node.op in ("fn", "const")
         or (node.op == "num" and node.value.denominator > 1)
@@ -98,10 +98,10 @@ def _has_parts(expr: Expr) -> bool:
 
 
 def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Iterator[tuple[bool, Point]]:
-    """Yield points and whether all coordinates are positive; positive points come first.
+    """Yield points, each with whether all its coordinates are positive; those come first.
 
     Args:
-        integers: variables known to be integers; points cover all their residues.
+        integers: variables known to be integers; points run over their residues.
     """
     names = tuple(sorted(symbols(left) | symbols(right)))
     whole = integer_names(left) | integer_names(right) | integers & frozenset(names)
@@ -125,7 +125,7 @@ def trial_points(left: Expr, right: Expr, integers: frozenset[str] = frozenset()
 
 @lru_cache(maxsize=512)
 def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[bool, Point], ...]:
-    """Return points of every size, positive ones first."""
+    """Return `trial_points` of every size."""
     points = []
     for trial, scale in itertools.product(range(2), range(len(_SCALES))):
         point = {}
@@ -145,7 +145,7 @@ def _scattered(names: tuple[str, ...], whole: frozenset[str]) -> tuple[tuple[boo
 
 
 def _period(left: Expr, right: Expr) -> int:
-    """Return a common multiple of denominators and moduli inside steps, at most `MAX_PERIOD`."""
+    """Return a common multiple, up to `MAX_PERIOD`, of denominators and moduli inside steps."""
     period = 1
     for side in (left, right):
         for node in walk(side):
@@ -160,7 +160,7 @@ def _period(left: Expr, right: Expr) -> int:
 
 
 def _residues(names: tuple[str, ...], whole: frozenset[str], period: int) -> Iterator[dict[str, fmpq]]:
-    """Yield every residue of each whole variable, and the neighbours of powers."""
+    """Yield points that run over the residues, and the neighbours of powers."""
     powers = [base**exponent for base in (2, 3, 10) for exponent in (1, 2, 3, 5, 8)]
     lone = sorted({power + step for power in powers for step in (-1, 0, 1)} | set(range(min(period + 2, 60))))
     large = [10**6 + at for at in range(0, period, 1 + period // 30)]
@@ -180,7 +180,7 @@ def _residues(names: tuple[str, ...], whole: frozenset[str], period: int) -> Ite
 
 
 def _around_breaks(left: Expr, right: Expr, name: str, base: Point) -> Iterator[dict[str, fmpq]]:
-    """Yield points on, around and between the changes of branch along one variable."""
+    """Yield points on, around and between one variable's changes of branch."""
     breaks = sorted(
         {place for edge in _edges(left, right) if name in symbols(edge) for place in _zeros(edge, name, base)}
     )
@@ -210,7 +210,7 @@ _WHOLE_EDGES = tuple(Fraction(at) for at in (-2, -1, 0, 1, 2, 5))
 
 
 def _zeros(edge: Expr, name: str, base: Point) -> list[fmpq]:
-    """Return where an expression changes sign along one variable, exactly or within a thousandth."""
+    """Return approximate zeros of an expression along one variable."""
     signs = [
         (fmpq(round(value * 10**6), 10**6), _sign_at(edge, {**base, name: fmpq(round(value * 10**6), 10**6)}))
         for value in _GRID
@@ -227,7 +227,7 @@ def _zeros(edge: Expr, name: str, base: Point) -> list[fmpq]:
 
 
 def _simplest(low: fmpq, high: fmpq) -> fmpq:
-    """Return the fraction of smallest denominator, up to 60, in an interval, or its middle."""
+    """Return an interval's fraction of smallest denominator, up to 60, or its middle."""
     for denominator in range(1, 61):
         numerator = (low * denominator).ceil()
         if numerator <= high * denominator:
@@ -236,7 +236,7 @@ def _simplest(low: fmpq, high: fmpq) -> fmpq:
 
 
 def _sign_at(edge: Expr, point: Point) -> int:
-    """Return the sign at a point; 2 where there is none."""
+    """Return the sign at a point, or 2 if there is none."""
     with precision(64):
         evaluation = Evaluation(point, real=True)
         try:
@@ -257,7 +257,7 @@ IDENTITY_TRIALS = 3
 
 
 class Equivalence(Enum):
-    """The result: proved equal, tested equal, refuted, equal for positive variables only, or unknown."""
+    """The result of comparing two expressions; IDENTITY means that they agree at points."""
 
     PROVED = "exact"
     IDENTITY = "identity"
@@ -271,11 +271,7 @@ class Equivalence(Enum):
 
 
 def compare_expressions(left: Expr, right: Expr, integers: frozenset[str] = frozenset()) -> Equivalence:
-    """Return whether two expressions have the same value wherever both have one.
-
-    Args:
-        integers: variables known to be integers.
-    """
+    """Return whether two expressions have the same value wherever both have one."""
     if left == right:
         return Equivalence.PROVED
     exact_left, exact_right = rational_value(left), rational_value(right)
@@ -313,7 +309,7 @@ def _compare_constants(left: Expr, right: Expr) -> Equivalence:
 
 
 def _is_value_of_identity(left: Expr, right: Expr) -> bool:
-    """Return whether two constants are the same value of two functions that agree around it."""
+    """Return whether two constants are values of functions (`generalised`) that agree nearby."""
     (left_function, left_names), (right_function, right_names) = generalised(left), generalised(right)
     centre = left_names | right_names
     if not centre:
@@ -351,7 +347,7 @@ def _compare_at_points(left: Expr, right: Expr, integers: frozenset[str], *, rea
 
 
 def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | None:
-    """Return both values at a point where neither is zero, and their real quotient's sign, or None."""
+    """Return both values at a point where neither is zero, and their quotient's sign, or None."""
     for _, point in trial_points(left, right):
         at = {name: num(as_fraction(value)) for name, value in point.items()}
         first, second = rename(left, at), rename(right, at)
@@ -362,10 +358,7 @@ def values_at_trial_point(left: Expr, right: Expr) -> tuple[Expr, Expr, int] | N
 
 
 def agree_within_rounding(left: Expr, right: Expr) -> bool:
-    """Return whether no point distinguishes two functions with rounded coefficients (``rounded``).
-
-    A point counts if rounding leaves three digits of both values.
-    """
+    """Return whether functions with ``rounded`` numbers agree at all points, and to three digits at enough of them."""
     agreements = 0
     for _, point in trial_points(left, right):
         with precision(4 * FIRST_BITS):
@@ -381,7 +374,7 @@ def agree_within_rounding(left: Expr, right: Expr) -> bool:
 
 
 def _agree_at(left: Expr, right: Expr, point: Point, *, real: bool) -> bool | None:
-    """Return whether two values agree: False proves that they differ, None is undecided.
+    """Return whether two values agree, None if undecided; False is proved.
 
     Raises `Undefined` if one has no value.
     """
@@ -414,7 +407,7 @@ def _agreement_bits(values: tuple[Number, Number], gap: Number) -> int:
 
 
 def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
-    """Compare products of powers and factorials too large to hold, by exact logarithms."""
+    """Compare constants too large to hold by their logarithms."""
     for _ in range(4):
         left, right = logarithm(left), logarithm(right)
         if left == right:
@@ -427,12 +420,12 @@ def _compare_logarithms(left: Expr, right: Expr) -> Equivalence:
 
 
 def written_number(expr: Expr) -> WrittenNumber | None:
-    """Return a number's value and decimal places as written; None for another expression."""
+    """Return a number as written, or None for another expression."""
     return WrittenNumber(expr.value, expr.places) if expr.op == "num" else None
 
 
 def constant_value(expr: Expr) -> Fraction | None:
-    """Return a real constant to 60 digits, or None without a value."""
+    """Return a real constant, exactly or to 50 digits, or None."""
     if symbols(expr):
         return None
     exact = rational_value(expr)

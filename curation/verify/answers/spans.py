@@ -1,7 +1,6 @@
 """Runs of tokens: names, calls, tails, number sets, words; and tokens that a form left out.
 
-`left_out` accounts for each token: in the form, a declaration of a name ("where k is an integer"), without meaning
-("only"), or unread.
+`left_out` accounts for each token: read, a declaration ("where k is an integer"), without meaning ("only"), or unread.
 """
 
 from __future__ import annotations
@@ -76,9 +75,9 @@ def _trimmed(run: list[Token]) -> list[Token]:
 
 
 def _declaration(run: list[Token], names: frozenset[str]) -> dict[str, str] | None:
-    """Return the kinds that a run of tokens declares of the form's names; None if it states more.
+    """Return the kinds of the names that a run of tokens declares; None if it states more.
 
-    Words without a meaning give {}; a lone name counts as the head of a set.
+    Words without a meaning give {}; names before a bar count as the head of a set.
     """
     declared: list[str] = []
     kinds: list[str] = []

@@ -1,7 +1,6 @@
-"""The tier that computes integrals, limits, derivatives, sums and products, by sympy.
+"""Evaluates integrals, limits, derivatives, sums and products with sympy.
 
-sympy's objects are built from `Expr` node by node, never from text. Sizes are bounded first; time is the worker's
-limit. sympy is imported only when an operator is met.
+sympy's objects are built from `Expr` node by node, never from text. Sizes are bounded here, time by the worker.
 """
 
 from __future__ import annotations

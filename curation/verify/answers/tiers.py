@@ -1,7 +1,4 @@
-"""All tiers on one pair: strings, choices, words and times, then every pair of readings, the likeliest first.
-
-`curation.verify.extraction` reads values out of sentences; a refusal of a sentence left whole is doubtful.
-"""
+"""Compares a pair by all tiers: strings, choices, words and times, then pairs of readings, the likeliest first."""
 
 from __future__ import annotations
 
@@ -95,7 +92,7 @@ def clean_answer(text: str) -> str:
 
 
 def _is_same_digit_string(left: str, right: str) -> bool:
-    """Return whether two very long texts are the same number without leading zeros and separators."""
+    """Return whether two long texts are the same digits without leading zeros and separators."""
     left, right = (text.replace(",", "").replace(" ", "").strip("$") for text in (left, right))
     return left.lstrip("0") == right.lstrip("0") and left.isdigit() and right.isdigit()
 
@@ -106,10 +103,7 @@ def compare_readings(
     policy: ApproximationPolicy,
     question: QuestionForm = NOTHING_ASKED,
 ) -> AnswerComparison:
-    """Return the verdict on every pair of readings, the likeliest first.
-
-    Incomplete readings are the same only if they left out the same.
-    """
+    """Return CORRECT if any pair of readings is the same answer and left out the same text."""
     doubtful = False
     method = ""
     reference_words, answer_words = references[-1].form, answers[-1].form
@@ -137,7 +131,7 @@ def compare_readings(
 
 
 def _unread(readings: tuple[Reading, ...], others: tuple[Reading, ...]) -> frozenset[str]:
-    """Return the text not understood: tokens left out, commands and words read as letters, formulas."""
+    """Return the text not understood: left out, or read as letters or words."""
     form, words = readings[0].form, readings[-1].form
     names, foreign = names_in(form), frozenset("".join(names_in(others[0].form)))
     unread = {readings[0].unread, *(name for name in names if len(name) > 2 and name.isalpha() and name not in _NAMES)}
@@ -176,7 +170,7 @@ def _is_wordy(words: Words) -> bool:
 
 
 def _compare_as_words(reference: str, answer: str, lang: str, policy: ApproximationPolicy) -> AnswerComparison | None:
-    """Compare yes and no, times, dates, lists of words and lettered options; None for anything else."""
+    """Compare yes and no, times, dates, reversed sums, lists of words and lettered options; None for anything else."""
     if len(reference) > 1 or len(answer) > 1:
         truth = _compare_truths(reference, answer, lang, policy)
         if truth is not None:
@@ -199,7 +193,7 @@ _TERM = re.compile(r"[-+]?(?:\{[^{}]*\}|\([^()]*\)|\\[A-Za-z]+|[^-+{}()\\,;=<>&|
 
 
 def _terms(text: str) -> list[str]:
-    """Return a sum's terms with their written signs; empty if it is no sum."""
+    """Return a sum's terms with their signs, or the text if it is no sum."""
     flat = "".join(text.replace("\\cdots", "\\dots").replace("\\ldots", "\\dots").split())
     terms = _TERM.findall(flat)
     signed = [term if term[0] in "+-" else f"+{term}" for term in terms]
@@ -253,10 +247,7 @@ def _verdict(equal: bool, method: str, left: str, right: str) -> AnswerCompariso
 
 
 def compare_with_sentence(reference: str, answer: str, comparison: AnswerComparison) -> AnswerComparison:
-    """Return a comparison, checked again if it refuses a sentence.
-
-    The one option that the sentence names decides against a lettered option; another refusal is doubtful.
-    """
+    """Return a comparison; a refused sentence is judged by the only option it names, or is doubtful."""
     if comparison.outcome is not Outcome.WRONG:
         return comparison
     choice = parse_choice(reference)

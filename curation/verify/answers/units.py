@@ -1,7 +1,6 @@
-"""Units: which words are units, and which are the same or convert.
+"""Units: which words are units, and which convert.
 
-A unit is normalised text, ``"cm^2"``. Counted things (apples, stuffed goats) are units too, but not known ones:
-`is_counted_thing`.
+A unit is normalised text: ``"cm^2"``, or a counted thing such as "stuffed goats" (`is_counted_thing`).
 """
 
 from __future__ import annotations
@@ -181,12 +180,12 @@ def _table_name(word: str) -> str | None:
 
 
 def is_unit(word: str) -> bool:
-    """Return whether a word is in the table of units, or has no meaning."""
+    """Return whether a word is a unit, is a power such as square, or has no meaning."""
     return word in _UNITS or word.lower() in _UNITS or word.lower() in _MEANINGLESS or word.lower() in _POWERS
 
 
 def is_known(unit: str) -> bool:
-    """Return whether a normalised unit, or each factor of it, is in the table."""
+    """Return whether all factors of a normalised unit are in the table."""
     return unit in ("", "deg", "ratio") or _dimensions_and_size(unit) is not None
 
 

@@ -23,7 +23,7 @@ from curation.verify.answers.units import conversion_factor, is_known, is_power_
 
 
 class ComparisonState:
-    """The state of one comparison, shared by the matcher's parts; ``method`` names the tier that decided last."""
+    """The state of one comparison; ``method`` is the tier that decided last."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ComparisonState:
 
 
 class Families(ComparisonState):
-    """The part of `matching.Matcher` that compares formulas with parameters."""
+    """Compares formulas with parameters, for `matching.Matcher`."""
 
     def same_with_parameters(self, reference: Expr, answer: Expr) -> bool:
         only_one, only_two = symbols(reference) - symbols(answer), symbols(answer) - symbols(reference)
@@ -79,7 +79,7 @@ class Families(ComparisonState):
         return self.decide("family", True) if is_family else self._same_antiderivative(reference, answer)
 
     def match_parts(self, left: list[Form], right: list[Form]) -> bool:
-        """Return whether forms match item by item, with one common shift of a period counter allowed."""
+        """Return whether forms match item by item, after one common shift of a period counter."""
         pairs = list(zip(left, right, strict=True))
         values = [(one.expr, other.expr) for one, other in pairs if isinstance(one, Value) and isinstance(other, Value)]
         shift = next((dict([found]) for pair in values if (found := self._shift(*pair)) is not None), {})
@@ -90,10 +90,7 @@ class Families(ComparisonState):
         return same
 
     def _shift(self, reference: Expr, answer: Expr) -> tuple[str, Expr] | None:
-        """Return k and its replacement that makes b + kp' equal a + kp; None if they are not one family.
-
-        They are if p' = ±p and a - b is a whole multiple of p.
-        """
+        """Return k and its replacement that makes b + kp' equal a + kp, or None unless p' = ±p divides a - b."""
         for name in sorted(symbols(reference) & symbols(answer)):
             if not (_is_period(reference, name) and _is_period(answer, name)):
                 continue
@@ -155,7 +152,7 @@ def _is_constant(expr: Expr, name: str) -> bool:
 
 
 def _is_period(expr: Expr, name: str) -> bool:
-    """Return whether a variable counts periods: it occurs once, multiplied with π."""
+    """Return whether a variable counts periods: it occurs once, times π or degrees."""
     if name[:1] not in "nkmNK" or sum(node.op == "sym" and node.name == name for node in walk(expr)) != 1:
         return False
     return any(
@@ -182,7 +179,7 @@ MIN_COEFFICIENT_DIGITS = 5
 
 
 class Values(Families):
-    """The part of `matching.Matcher` that compares single values."""
+    """Compares single values, for `matching.Matcher`."""
 
     def match_values(self, reference: Value, answer: Value) -> bool:
         """Return whether two values are the same, with units omitted, converted, or implied."""
@@ -210,7 +207,7 @@ class Values(Families):
         return any(self.is_same(left, right) for left, right in self._conversions(reference, answer))
 
     def _conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """Return the pairs of bare expressions that the two units admit."""
+        """Return pairs of expressions without units, of which one must match."""
         reference_unit, answer_unit = reference.unit, answer.unit
         plain = (reference.expr, answer.expr)
         if "%" in (reference_unit, answer_unit):
@@ -230,10 +227,9 @@ class Values(Families):
         return []
 
     def _match_in_unit(self, reference: Value, answer: Value, unit: str) -> bool | None:
-        """Return whether two values are the same if the one without a unit is in the unit asked for.
+        """Return whether values are the same if the one without a unit is in ``unit``; None if that does not decide.
 
-        None if undecided: both or neither have a unit, or it is of another kind. Equal numbers of the wrong unit are
-        doubtful.
+        Equal numbers in different units are doubtful.
         """
         reference, answer = _with_unit_letter(reference), _with_unit_letter(answer)
         if (reference.unit == "") == (answer.unit == ""):
@@ -257,7 +253,7 @@ class Values(Families):
         return False
 
     def _percent_conversions(self, reference: Value, answer: Value) -> list[tuple[Expr, Expr]]:
-        """Return the pairs to compare: 28% is 0.28, or 28 without the sign; but 0.5% is not 0.5."""
+        """Return the pairs to compare: 28% is 0.28 or a bare 28, but the reference 0.5 is not 0.5%."""
         hundredth = num(Fraction(1, 100))
         bare = answer if reference.unit == "%" else reference
         if bare.unit not in ("", "ratio"):
@@ -321,7 +317,7 @@ class Values(Families):
         return self._match_approximation(numbers, reference, answer) or self._rounded_coefficients(reference, answer)
 
     def _match_computed(self, reference: Expr, answer: Expr) -> bool:
-        """Carry out integrals, limits, derivatives and sums first, then compare."""
+        """Compare expressions after sympy has evaluated their integrals, limits, derivatives and sums."""
         if reference == answer:
             return self.decide("exact", True)
         reference_value = evaluate_symbolically(reference) if needs_sympy(reference) else reference
@@ -369,10 +365,7 @@ class Values(Families):
         return self.decide("residue", same and compare_expressions(modulus, other).is_equal)
 
     def _match_base(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether numbers have the same digits in the same base.
-
-        A number without a base is in the statement's; without any base the result is doubtful.
-        """
+        """Return whether numbers have the same digits and base; a bare number needs the statement's, or is doubtful."""
         if reference.op == answer.op == "fn":
             return self.decide("base", reference == answer)
         based, bare = (reference, answer) if reference.op == "fn" else (answer, reference)
@@ -382,7 +375,7 @@ class Values(Families):
         return False
 
     def _rounded_coefficients(self, reference: Expr, answer: Expr) -> bool:
-        """Return whether formulas agree if a long decimal in only one of them is a rounded number."""
+        """Return whether formulas agree if long decimals that only one of them has are rounded."""
         if not self.policy.enabled or symbols(reference) != symbols(answer):
             return False
         decimals = [_long_decimals(side) for side in (reference, answer)]
@@ -436,7 +429,7 @@ def _with_unit_letter(value: Value) -> Value:
 
 
 def _varies_by_integers(expr: Expr) -> bool:
-    """Return whether integers may simplify an expression: it has a step, a period or a variable exponent."""
+    """Return whether integer variables may simplify an expression."""
     periodic = ("floor", "ceil", "mod", "gcd", "lcm", "sin", "cos", "tan")
     return any(
         (node.op == "fn" and node.name in periodic) or (node.op == "pow" and bool(symbols(node.args[1])))

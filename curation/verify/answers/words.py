@@ -1,4 +1,4 @@
-"""Words as answers: yes and no in all languages, choice letters, names, short texts."""
+"""Words as answers: yes and no, choice letters, numbers, times, dates, short texts."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def parse_choice(raw: str) -> tuple[str, str] | None:
 
 
 def parse_boolean(text: str) -> str | None:
-    """Return "yes" or "no" for such words in any language, also Y, N, T, F, else None."""
+    """Return "yes" or "no" for such words in any known language, also Y, N, T, F, else None."""
     said = split_boolean(text)
     return said[0] if said is not None else None
 
@@ -132,7 +132,7 @@ _CLOCK = re.compile(r"(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*(?:([ap])\.?\s*\.?m\
 
 
 def is_remark(text: str) -> bool:
-    """Return whether text after yes or no only comments: no formulas, conditions, or other yes or no."""
+    """Return whether text after yes or no only comments, without formulas or conditions."""
     words_of_it = re.findall(r"[^\W_]+", text.casefold())
     bare = any(word.isdigit() for word in words_of_it) and len(words_of_it) < MIN_WORDS_AROUND_A_NUMBER
     return not bare and not _SIGNS.search(text) and _NO_REMARK.isdisjoint(words_of_it)
