@@ -1,4 +1,4 @@
-"""Optional extras of the package: whether one is installed, and the sentence if it is not."""
+"""Check whether optional extras are installed."""
 
 from __future__ import annotations
 
