@@ -72,7 +72,7 @@ def load_plugin(name: str, folder: Path) -> Plugin:
     Example: ``load_plugin("my_votes.py:SOLVABLE", Path("recipes"))``
 
     Raises:
-        ConfigError: the name is malformed or undefined, its file is missing or outside of the folder, or the code fails.
+        ConfigError: the name is malformed or undefined, its file is missing or outside of the folder, or it fails.
     """
     place, _, attribute = name.rpartition(":")
     if not place or not attribute.isidentifier():

@@ -1,4 +1,4 @@
-"""The append-only store of attempts, shared by all stages and training runs.
+"""The append-only store of attempts.
 
     FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
     FOLDER/<key digest>/journal.jsonl           finished attempts that are in no part yet
@@ -6,11 +6,8 @@
     FOLDER/<key digest>/refused.jsonl           refused attempts (`REFUSAL`)
 
 Invariants:
-  - an attempt is identified by (problem, policy, prompt, sampling, index), and never changed;
-  - it is on disk when `add` or `append` returns; opening the store drops duplicates that a kill left;
-  - a stored attempt is never requested again.
-
-Verdicts are stored apart.
+  - an attempt is identified by (problem, policy, prompt, sampling, index), and never changed or repeated;
+  - it is on disk when `add` or `append` returns; opening the store drops duplicates that a kill left.
 """
 
 from __future__ import annotations
@@ -54,11 +51,14 @@ _REASON_LETTERS = 400
 
 
 class KeyedStore:
-    """Rows about attempts under one key, by problem and index.
+    """Rows under one key, by problem and index.
 
     Args:
         about: stored in key.json of a new store.
-        create: whether to make a missing store.
+        create: whether to make a missing store, and to write.
+
+    Raises:
+        StoreError: the store is missing or damaged.
     """
 
     schema: ClassVar[pl.Schema]
@@ -92,7 +92,7 @@ class KeyedStore:
 
     @property
     def height(self) -> int:
-        """Return how many attempts the store holds."""
+        """Return the number of attempts."""
         return int(self._part_of_problem["attempts"].sum()) + len(self._journal) - len(self._also_in_parts)
 
     @property
@@ -112,7 +112,7 @@ class KeyedStore:
         self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
 
     def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
-        """Move the journal's attempts at each group of problems into a part."""
+        """Move the journal's attempts into parts, by group of problems."""
         names_of: dict[str, list[Name]] = {}
         for name in self._journal.names():
             names_of.setdefault(name[0], []).append(name)
@@ -125,14 +125,14 @@ class KeyedStore:
         self._journal.drop(moved)
 
     def close(self) -> None:
-        """Flush everything to disk and close the journal."""
+        """Flush and close the journal."""
         self._journal.close()
 
     def append(self, attempts: pl.DataFrame) -> None:
-        """Write finished attempts to disk as a part.
+        """Write finished attempts as a part.
 
         Raises:
-            StoreError: columns or key differ, or an attempt is stored already.
+            StoreError: columns or key differ, or an attempt exists.
         """
         if attempts.is_empty():
             return
@@ -173,7 +173,7 @@ class KeyedStore:
         return attempts.sort("problem", "index")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield all attempts, each once, in sorted tables.
+        """Yield all attempts in tables, each once.
 
         Args:
             columns: must include problem and index.
@@ -190,7 +190,7 @@ class KeyedStore:
             yield self._as_frame(names, [journal[name] for name in names]).select(columns)
 
     def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
-        """Return the missing indices below ``attempts`` of each problem."""
+        """Return each problem's missing indices below ``attempts``."""
         problems = list(problems)
         stored: dict[str, set[int]] = {}
         for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
@@ -199,7 +199,7 @@ class KeyedStore:
         return {problem: indices for problem, indices in missing.items() if indices}
 
     def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        """Return which attempts are in a part."""
+        """Return those in a part."""
         requested = set(names)
         problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
         return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
@@ -217,7 +217,7 @@ class KeyedStore:
             yield batch
 
     def _frame(self, names: Sequence[Name]) -> pl.DataFrame:
-        """Read attempts of the journal as a table."""
+        """Read attempts of the journal."""
         return self._as_frame(names, list(self._journal.read(names)))
 
     def _as_frame(self, names: Sequence[Name], lines: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -232,7 +232,7 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema={name: self.schema[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Return each part's problems, with their number of attempts."""
+        """Return the parts' problems and numbers of attempts."""
         frames = [
             self._scan(path, ["problem"])
             .group_by("problem", maintain_order=True)
@@ -263,11 +263,11 @@ class AttemptStore(KeyedStore):
     schema = ATTEMPT
 
     def add(self, completions: Iterable[tuple[str, int, Completion]]) -> None:
-        """Add finished attempts (problem, index, text) to the journal."""
+        """Add finished attempts to the journal."""
         self.add_lines(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
 
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
-        """Record refused attempts: problem, index and reason."""
+        """Record refused attempts."""
         lines = [[problem, index, refused.kind, _excerpt(refused.reason)] for problem, index, refused in refusals]
         content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
         with (self.folder / _REFUSED).open("ab") as out:
@@ -290,7 +290,7 @@ class AttemptStore(KeyedStore):
 
 
 class VerdictStore(KeyedStore):
-    """The verdicts of one verifier (`VERDICT`); a null ``outcome``: not asked."""
+    """One verifier's verdicts (`VERDICT`); a null ``outcome``: not asked."""
 
     schema = VERDICT
 
@@ -313,7 +313,7 @@ def _excerpt(reason: str) -> str:
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:
-    """Return an attempt as a journal line, without None."""
+    """Return an attempt's line, without None."""
     line = {
         "text": without_surrogates(completion.text),
         "answer": without_surrogates(completion.answer),
