@@ -1,6 +1,6 @@
 r"""Finds the answer in boxes (``\boxed{…}``, ``\fbox{…}``), in linear time.
 
-Boxes joined by "and", commas or names are one answer, without repetitions.
+Boxes joined by "and", commas or names are one answer.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def end_of_boxes(text: str) -> int:
 
 
 def strip_boxes(text: str) -> str:
-    """Return ``text`` with boxes replaced by their contents."""
+    """Return a text with boxes replaced by their contents."""
     if "boxed" not in text and "fbox" not in text:
         return text
     whole = text.strip()
@@ -105,7 +105,7 @@ def _joins(gap: str) -> bool:
 
 
 def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
-    """Return outermost boxes, and the start of an unfinished one or None."""
+    """Return outermost boxes, and an unfinished one's start."""
     first = _BOX.search(text)
     if first is None:
         return [], None

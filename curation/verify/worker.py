@@ -1,7 +1,7 @@
 """Runs jobs in a worker process, over JSON lines.
 
 Invariants: a step is announced before it begins; the CPU limit is a kernel timer with the default action, which no code
-can delay; nothing is caught, so an exception ends the process; RLIMIT_AS bounds memory.
+can delay; an exception ends the process; RLIMIT_AS bounds memory.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ PROCESS_STATUS = Path("/proc/self/status")
 
 
 class Guard(Protocol):
-    """Announces the risky steps of a job.
+    """Announces a job's risky steps.
 
-    ``enter(step)`` returns None if the step may run (call ``leave()`` after it), else the outcome of its earlier
-    failure.
+    ``enter`` returns None if the step may run, until ``leave``, or else the outcome of its earlier failure.
     """
 
     def enter(self, step: str) -> Outcome | None: ...
@@ -56,7 +55,7 @@ class PipeGuard:
 
 
 def die_with_parent(parent: int) -> None:
-    """Make the kernel kill this process when its parent ends."""
+    """End this process with its parent."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -64,7 +63,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def peak_rss_kib() -> int:
-    """Return this program's peak KiB, by VmHWM because ``ru_maxrss`` includes the parent's."""
+    """Return this program's peak KiB: VmHWM, because ``ru_maxrss`` includes the parent's."""
     try:
         lines = PROCESS_STATUS.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:  # no Linux
@@ -73,7 +72,7 @@ def peak_rss_kib() -> int:
 
 
 def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], channel: int) -> None:
-    """Run jobs and send their values until stdin ends."""
+    """Run jobs from stdin, and send their values."""
 
     def send(message: Any) -> None:
         data = json.dumps(message).encode() + b"\n"
