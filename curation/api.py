@@ -20,7 +20,7 @@ POLICIES = {"endpoint": "curation.policies.endpoint:Endpoint", "vllm": "curation
 
 
 def read_set(folder: str | Path) -> pl.DataFrame:
-    """Return the problems in the folder of a set or run, with the columns of `CURATED`.
+    """Return the problems of a set or run, with the columns of `CURATED`.
 
     Raises:
         SourceError: there is no set.
@@ -50,7 +50,7 @@ def judge_answers(
     Example: ``judge_answers("1/2", [r"So it is \boxed{0.5}."])[0].outcome`` is ``correct``.
 
     Args:
-        statement: may ask for a quantity, unit or form.
+        statement: the problem's.
         response_format: as `verify.response_format` of a recipe.
         judges: your own, as `path/to/chem.py:FORMULA`.
 
@@ -75,14 +75,14 @@ def judge_program(
     memory_mb: int = 300,
     every: bool = False,
 ) -> ProgramResult:
-    """Return the verdict on a program by tests of (input, output), run in the sandbox.
+    """Return the verdict on a program by tests of (input, output), in the sandbox.
 
     Example: ``judge_program([("1 2", "3")], "print(sum(map(int, input().split())))").verdict`` is ``AC``.
 
     Args:
         language: `python` or `cpp`.
         cpu_s, memory_mb: limits per test.
-        every: continue after a failed test.
+        every: continue after a failure.
 
     Raises:
         VerifierError: this machine cannot isolate programs.
@@ -113,7 +113,7 @@ def pass_rate(
     Verifier failures do not count; NaN if nothing was judged.
 
     Args:
-        model: as `[models.NAME]` of a recipe, of kind `endpoint` or `vllm`.
+        model: as `[models.NAME]`, of kind `endpoint` or `vllm`.
 
     Raises:
         ConfigError: the table is invalid.
@@ -133,7 +133,7 @@ def export(folder: str | Path, form: str, out: str | Path) -> ExportResult:
     """Write a curated set in a trainer's format.
 
     Raises:
-        SourceError: format or set do not exist, or the format cannot hold a problem.
+        SourceError: format or set do not exist, or do not fit.
     """
     from curation.publish.export_formats import export_set
 

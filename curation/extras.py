@@ -17,15 +17,15 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 
 
 def has_extra(extra: str) -> bool:
-    """Return whether everything that an extra brings is installed."""
+    """Return whether an extra is installed."""
     return all(importlib.util.find_spec(name) is not None for name in MODULES[extra])
 
 
 def require_extra(extra: str, feature: str) -> None:
-    """Refuse a feature whose extra is not installed, before anything is read.
+    """Refuse a feature whose extra is not installed.
 
     Raises:
-        ConfigError: the extra is not installed.
+        ConfigError: it is not.
     """
     if not has_extra(extra):
         raise ConfigError(

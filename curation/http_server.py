@@ -59,7 +59,7 @@ class TimedProtocol(H11Protocol):
 
 
 def server_of(app: ASGIApp) -> uvicorn.Server:
-    """Return an application's server; ``run(sockets=[…])`` serves until interrupted."""
+    """Return an application's server, run by ``run(sockets=[…])``."""
     return uvicorn.Server(
         uvicorn.Config(
             app,

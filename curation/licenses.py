@@ -35,10 +35,7 @@ def checked_license(text: str) -> str:
 
 
 def canonical_license(license: str) -> str:
-    """Return a valid licence in SPDX's spelling.
-
-    Example: ``canonical_license("apache-2.0 or mit") == "Apache-2.0 OR MIT"``
-    """
+    """Return a valid licence in SPDX's spelling."""
     from packaging.licenses import canonicalize_license_expression
 
     is_stated = license.lower() not in (UNKNOWN, OTHER)
@@ -46,7 +43,7 @@ def canonical_license(license: str) -> str:
 
 
 def nearest_license(text: str) -> str | None:
-    """Return the SPDX licence with the most similar name, or None."""
+    """Return the SPDX licence with the most similar name."""
     from packaging.licenses._spdx import LICENSES
 
     names = {name: spdx["id"] for name, spdx in LICENSES.items() if not spdx["deprecated"]}
@@ -77,7 +74,7 @@ def conflict(row: str, card: str) -> str | None:
 
 
 def _forbidden(row: str, card: str) -> str | None:
-    """Return why a single licence forbids it, or None."""
+    """Return why one licence forbids it, or None."""
     if row.lower() in _NONE_STATED:
         return "is not known to allow anything"
     if _name(row) == _name(card):
@@ -97,7 +94,7 @@ def _name(license: str) -> str:
 
 
 def _terms(license: str) -> frozenset[str]:
-    """Return a licence's terms among NC, ND and SA."""
+    """Return a licence's terms: NC, ND, SA."""
     name = _name(license)
     terms = set(re.split(r"[-.]", name)) & {"NC", "ND", "SA"}
     return frozenset(terms | ({"SA"} if _COPYLEFT.search(name) else set()))

@@ -1,7 +1,7 @@
 """Split a statement into question and options.
 
-Invariants: labels are consecutive from the first (A, 1, a or ①) and of one style; no option is empty. The caller
-decides whether it is a multiple choice.
+Invariants: labels are consecutive from the first and of one style; no option is empty. The caller decides whether it is
+a multiple choice.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def normalise_layout(statement: str) -> str:
 
 
 def _lettered(match: re.Match[str]) -> str:
-    """Return a list's items with letters, unless there are too few letters."""
+    """Return a list's items with letters, if there are enough."""
     head, *items = _ITEM.split(match.group(1))
     if not items or len(items) > len(UPPER):
         return match.group()
@@ -100,13 +100,13 @@ def _lettered(match: re.Match[str]) -> str:
 
 
 def _unwrapped(match: re.Match[str]) -> str:
-    """Return a label without font command, and the other words in its braces as text."""
+    """Return a label without font command."""
     inside = match.group(2).strip()
     return f"{match.group(1)} " + (f"\\text{{{inside}}}" if inside else "")
 
 
 def split_options(statement: str) -> OptionSplit | None:
-    """Return question and options, or None without labels."""
+    """Return question and options, if there are labels."""
     text = normalise_layout(statement)
     best: OptionSplit | None = None
     present = {kind: second.search(text) is not None for kind, second in _SECOND.items()}
@@ -139,7 +139,7 @@ _SOMETHING = re.compile(r"[^\s&$\\~.,;，。．；]")
 
 
 def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
-    """Split at the longest run of labels of one style, the last of equals."""
+    """Split at the longest run of labels of one style."""
     alphabet = _alphabet(kind)
     marks = [(match.group(1), match.start(), match.end()) for match in style.finditer(text)]
     best: list[tuple[str, int, int]] = []
@@ -167,7 +167,7 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:
-    """Return the last option, which ends with its first line unless other options have several, and later text."""
+    """Return the last option and later text, which begins after its first line unless other options have several."""
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()
@@ -186,7 +186,7 @@ def _only_layout(text: str) -> bool:
 
 
 def tidy_question(question: str) -> str:
-    """Return the question without layout and headings at its end."""
+    """Return the question without trailing layout and headings."""
     text = question.rstrip()
     for _ in range(4):
         before = text
@@ -249,14 +249,14 @@ def tidy_option(option: str) -> str:
 
 
 def without_frame(option: str) -> str:
-    """Return an option without layout at its ends and unbalanced marks of environments."""
+    """Return an option without outer layout and unbalanced environments."""
     begun, ended = (option.count(f"\\{mark}{{") for mark in ("begin", "end"))
     return without_edges(_ENVIRONMENT.sub(" ", option) if begun != ended else option)
 
 
 @lru_cache(maxsize=64)
 def without_edges(text: str) -> str:
-    """Return an option without layout at its ends."""
+    """Return an option without outer layout."""
     if not _LAYOUT.search(text):
         return text.strip()
     for _ in range(4):
@@ -274,7 +274,7 @@ def _holds_a_matrix(option: str) -> bool:
 
 
 def strip_label(option: str, index: int) -> str:
-    """Return an option without its own label: "A)6" and "A)A)59" with index 0, "B. 7" with 1."""
+    """Return an option without its own label: "A)6" with index 0, "B. 7" with 1."""
     text = option.translate(_FULL) if option[:1] in "ＡＢＣＤＥＦＧＨＩＪ（" else option
     if text[:1] not in "ABCDEFGHIJ( [":
         return text

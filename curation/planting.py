@@ -37,8 +37,7 @@ def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -
     """Return the text, changed by a recipe.
 
     Args:
-        recipe: ``typography``, ``word`` (one in thirty replaced) or ``number`` (one changed: another problem).
-        words: replacements.
+        recipe: ``typography``, ``word`` (one in thirty) or ``number`` (another problem).
     """
     if recipe == "typography":
         return text.upper().replace(" ", "  ").replace(".", " .") if "\\" not in text else text.replace(" ", " \\, ")
@@ -56,7 +55,7 @@ def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -
 
 
 def exchangeable(parts: Sequence[str]) -> list[int]:
-    """Return the positions of long words, which can be replaced."""
+    """Return the positions of long words."""
     return [place for place, part in enumerate(parts) if part.isalpha() and len(part) >= _LEAST_LETTERS]
 
 
@@ -75,7 +74,7 @@ PLANTED = pl.Schema({"source": pl.String(), "row": pl.Int64(), "kind": pl.String
 
 @dataclass(frozen=True, slots=True)
 class PlantedRows:
-    """`PROBLEM` rows, which of them are planted (`PLANTED`), and each copy's original by id."""
+    """`PROBLEM` rows, which of them are planted (`PLANTED`), and each copy's original."""
 
     rows: pl.DataFrame
     planted: pl.DataFrame
@@ -88,7 +87,7 @@ def plant_rows(
     """Plant each kind of defect in its share of the rows.
 
     Args:
-        rows: `PROBLEM` rows that passed the filters.
+        rows: those that passed the filters.
         benchmarks: their statements.
         most: max rows per kind.
         beside: max rows without a defect.
@@ -135,7 +134,7 @@ def cut_off(text: str, draw: random.Random) -> str:
 
 
 def _words_of(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Return long words by language, sorted."""
+    """Return long words by language."""
     words: dict[str, set[str]] = {}
     for row in rows:
         parts = row["statement"].split(" ")
@@ -160,7 +159,7 @@ def _is_long(row: Row) -> bool:
 
 
 def _can_exchange(row: Row) -> bool:
-    """Return whether a text, of 20 words or more, stays the same problem with a word replaced."""
+    """Return whether a long text would stay the same problem with a word replaced."""
     parts = row["statement"].split(" ")
     return len(parts) >= 20 and bool(exchangeable(parts))
 
@@ -273,7 +272,7 @@ _EVERY = 4
 
 
 def corrupt(answer: bytes, draw: random.Random) -> bytes:
-    """Return another output with one word changed."""
+    """Return another output, with one word changed."""
     tokens = answer.split(b"\n")
     places = [i for i, line in enumerate(tokens) if line.strip()]
     if not places:
@@ -299,11 +298,7 @@ def _other(word: bytes, draw: random.Random) -> bytes:
 
 
 def spoil_tests(tests: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return tests, one in `_EVERY` with a wrong output or cut input, and which (`SPOILT`).
-
-    Args:
-        tests: `TEST` rows with outputs.
-    """
+    """Return tests, one in `_EVERY` with a wrong output or cut input, and which (`SPOILT`)."""
     rows, spoilt, turn = [], [], 0
     for group in tests.partition_by("problem", maintain_order=True):
         own = group.to_dicts()

@@ -1,6 +1,6 @@
 """Load the user's own objects: `my_file.py:name` or `package.module:name`.
 
-Whatever uses a plug-in puts its digest into its fingerprint; files that the plug-in imports are not covered.
+A plug-in's digest, without files that it imports, belongs in the fingerprint of its user.
 """
 
 from __future__ import annotations
@@ -22,23 +22,20 @@ from curation.records import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An object with the path and digest of its file."""
+    """An object with its file's path and digest."""
 
     value: Any
     digest: str
     path: Path
 
     def failure(self, error: Exception) -> str:
-        """Return the plug-in's error on one line: `chem.py:12: ValueError: no atom`."""
+        """Return its error on one line: `chem.py:12: ValueError: no atom`."""
         return f"{_location(error, self.path)}: {type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True, slots=True)
 class PluginRef:
-    """A picklable reference to a plug-in: name, folder and digest.
-
-    Example: ``PluginRef("chem.py:FORMULA", "recipes", "5e1c…")``
-    """
+    """A picklable reference to a plug-in, such as `chem.py:FORMULA` in a folder."""
 
     name: str
     folder: str
@@ -69,8 +66,6 @@ def _loaded(named: PluginRef) -> Plugin:
 def load_plugin(name: str, folder: Path) -> Plugin:
     """Return the object that a recipe in this folder names.
 
-    Example: ``load_plugin("my_votes.py:SOLVABLE", Path("recipes"))``
-
     Raises:
         ConfigError: the name is malformed or undefined, its file is missing or outside of the folder, or it fails.
     """
@@ -89,7 +84,7 @@ def find_plugin(name: str, folder: Path, setting: str, protocol: type, needed: s
     """Return the plug-in that a setting names.
 
     Args:
-        setting: the recipe's key, for errors.
+        setting: for errors.
         protocol: a runtime-checkable Protocol.
         needed: the protocol in words, for errors.
 
@@ -135,7 +130,7 @@ def _from_module(name: str, place: str) -> tuple[ModuleType, Path]:
 
 
 def _location(error: Exception, path: Path | None) -> str:
-    """Return a failure's file and line, preferably in the plug-in."""
+    """Return a failure's file and line, preferably the plug-in's."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,7 +1,4 @@
-"""Remove secrets from URLs.
-
-Only requests use the full URL; files, messages, digests and cache names use the public one.
-"""
+"""Remove secrets from URLs; only requests use the full one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The types of Goldilocks and their table schemas: Problem → Attempt → Verdict → PassRate → Decision.
+"""The types of Goldilocks and their tables: Problem → Attempt → Verdict → PassRate → Decision.
 
 Invariants:
-  - a problem's ``id`` hashes its normalised content and is equal in every run and source;
+  - a problem's ``id`` hashes its normalised content, in every run and source;
   - a dropped row keeps all columns of `PROBLEM`;
   - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers;
   - this imports only the standard library, polars and `curation.errors`.
@@ -263,7 +263,7 @@ class AttemptKey:
 
 @dataclass(frozen=True, slots=True)
 class RolloutOrigin:
-    """Where in a training run an attempt was made, see `ATTEMPT`."""
+    """An attempt's place in a training run, see `ATTEMPT`."""
 
     purpose: str
     step: int
@@ -274,7 +274,7 @@ class RolloutOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A policy's answer: a row of `ATTEMPT` without its key.
+    """A policy's answer: a row of `ATTEMPT` without key.
 
     ``text`` has thoughts in ``<think>`` tags. ``logprobs`` are natural logarithms under the sampling distribution, one
     per token; None unless requested.
@@ -315,7 +315,7 @@ class Policy(Protocol):
     ) -> None: ...
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return one attempt; None if a file has none of this index."""
+        """Return one attempt, if there is one of this index."""
         ...
 
 
@@ -331,7 +331,7 @@ def normalise_text(text: str) -> str:
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """Return 80 bits of BLAKE2b over the normalised problem, as 20 hexadecimal digits.
+    """Return 80 bits of BLAKE2b over the problem, as 20 hexadecimal digits.
 
     The reference is left out, so that conflicts are seen.
     """

@@ -1,4 +1,4 @@
-"""Checks of Host, Origin and key for this project's servers, and vLLM's."""
+"""Checks of Host, Origin and key for all servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class KeyGuard:
-    """Wraps an ASGI application; without the key or, if there is none, from other hosts or origins, it refuses.
+    """Wraps an ASGI application to require the key or, if there is none, requests from this machine.
 
     The key is a bearer token or a URL's password. ``/health`` is open.
     """
@@ -48,7 +48,7 @@ class KeyGuard:
 
 
 def host_name(host: str) -> str:
-    """Return a Host header's name without port, or ""."""
+    """Return a Host header's name without port."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:  # of brackets
@@ -61,13 +61,13 @@ def is_same(given: str, wanted: str) -> bool:
 
 
 def given_key(authorization: str) -> str:
-    """Return an Authorization header's bearer token or password, or ""."""
+    """Return an Authorization header's bearer token or password."""
     scheme, _, word = authorization.partition(" ")
     return word if scheme.lower() == "bearer" else basic_credentials(authorization).partition(":")[2]
 
 
 def basic_credentials(authorization: str) -> str:
-    """Return an Authorization header's ``name:password``, or ""."""
+    """Return an Authorization header's ``name:password``."""
     scheme, _, word = authorization.partition(" ")
     with suppress(binascii.Error, UnicodeDecodeError):
         return base64.b64decode(word, validate=True).decode() if scheme.lower() == "basic" else ""

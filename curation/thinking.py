@@ -1,7 +1,6 @@
 """Tags around a model's thoughts.
 
-Invariants: policies return, and stores keep, responses with `THINK` tags, which only `split_response` reads. Tags are
-never guessed from a chat template.
+Invariants: policies return, and stores keep, responses with `THINK` tags. Tags are never guessed from a chat template.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _SPACE_CHARS = 64
 
 @dataclass(frozen=True, slots=True)
 class ThinkingTags:
-    """The tags around a model's thoughts; empty if it does not think.
+    """The tags around a model's thoughts; empty if it has none.
 
     Example: ``ThinkingTags.of("[THINK]") == ThinkingTags("[THINK]", "[/THINK]")``
     """
@@ -66,7 +65,7 @@ class ThinkingTags:
         return {} if self.are_used else {"enable_thinking": False, "thinking": False}
 
     def end_of(self, prompt: str) -> str:
-        """Return the open tag, or empty pair of tags, that ends a rendered prompt, with its white space, or ""."""
+        """Return the open tag, or empty pair of tags, that ends a prompt, with its white space."""
         if not self.are_used:
             return ""
         tail = prompt[-len(self.open) - len(self.close) - _SPACE_CHARS :]
@@ -74,7 +73,7 @@ class ThinkingTags:
         return match[0] if match is not None else ""
 
     def without_prompt(self, text: str) -> str:
-        """Put the open tag in front of a response that has only a closing one."""
+        """Put the open tag before a response that has only a closing one."""
         before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")
         return self.open + text if closing and self.open not in before else text
 
@@ -93,7 +92,7 @@ THINK = ThinkingTags(OPEN, CLOSE)
 
 @dataclass(frozen=True, slots=True)
 class ResponseParts:
-    """Thoughts, or "", and the answer, or None if the thoughts never end."""
+    """Thoughts, and the answer, or None if the thoughts never end."""
 
     thoughts: str
     answer: str | None
@@ -115,8 +114,8 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
     """Return a response with `THINK` tags.
 
     Args:
-        message: text, a list of parts, or a chat message; a refusal counts as text.
-        place: server, or file and row, for errors.
+        message: text, parts, or a chat message; a refusal counts as text.
+        place: for errors.
 
     Raises:
         RequestRefused: a part has an unknown type, or the message only calls tools.
@@ -142,7 +141,7 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
 
 
 def _parts(content: Any, place: str) -> Iterator[tuple[bool, str]]:
-    """Yield (is a thought, text) of each part."""
+    """Yield (is a thought, text) per part."""
     if isinstance(content, str):
         yield False, content
         return

@@ -82,7 +82,7 @@ def stop_tokens(tokenizer: Any, own: Sequence[int]) -> StopTokens:
 
 
 def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
-    """Return the end tokens of a folder's model."""
+    """Return a folder's end tokens."""
     return stop_tokens(tokenizer, end_tokens(folder))
 
 

@@ -1,8 +1,7 @@
 """The HTTP client of model servers.
 
 Invariants:
-  - a usable answer is never requested again;
-  - temporary failures are retried after a pause, if possible elsewhere;
+  - temporary failures are retried after a pause, if possible elsewhere; a usable answer is never requested again;
   - a request that fails on living servers is refused; a missing server, key or model ends the run;
   - cancelling a call aborts its generation;
   - keys are never part of settings, errors or the store.
@@ -154,7 +153,7 @@ class HttpSession:
 
 
 class ServerClient:
-    """The client of one model's servers, inside its ``async with`` block.
+    """The client of one model's servers.
 
     Args:
         model: None: the servers' first.
@@ -208,9 +207,9 @@ class ServerClient:
         """Return what ``read`` makes of an answer from the least busy server.
 
         Args:
-            body: called for each try.
+            body: called per try.
             read: raises `TemporaryFailure` to retry.
-            request: its name in errors.
+            request: for errors.
 
         Raises:
             RequestRefused: living servers do not answer it.
@@ -277,7 +276,7 @@ class ServerClient:
         """Post to a server, and count the outcome.
 
         Raises:
-            TemporaryFailure: the server cannot answer now.
+            TemporaryFailure: it cannot answer now.
         """
         begun = time.monotonic()
         try:
@@ -371,7 +370,7 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
 
 
 def _retry_after(response: ServerResponse) -> float:
-    """Return the requested pause in seconds, or 0."""
+    """Return the requested pause in seconds."""
     try:
         return min(max(float(response.retry_after or 0.0), 0.0), 10 * _LONGEST_PAUSE_S)
     except ValueError:

@@ -1,6 +1,6 @@
 """A policy on OpenAI-compatible servers.
 
-Invariant: a problem without room for `max_tokens` is refused, since `vllm serve` would silently cut `max_tokens`.
+Invariant: a problem without room for `max_tokens` is refused, since `vllm serve` would cut it silently.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Endpoint:
     """OpenAI-compatible servers as a `Policy`.
 
     Raises:
-        PolicyError: the key is missing; on entering: no server is usable.
+        PolicyError: the key is missing, or on entering no server is usable.
     """
 
     def __init__(self, settings: EndpointModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike

@@ -17,7 +17,7 @@ class FailureBudget:
 
     Args:
         share: of ``problems`` that may be refused.
-        setting: the share's key, for errors.
+        setting: its key, for errors.
     """
 
     def __init__(self, share: float, problems: int, setting: str = "", before: int = 0) -> None:

@@ -1,6 +1,6 @@
 """A policy that answers from a file of attempts.
 
-Invariants: an attempt without text and answer counts as no answer; one with unreadable text is refused.
+Invariant: an attempt without text and answer counts as no answer.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Recorded:
         return sum(int(rows.execute(_COUNT_OF_PROBLEM, (problem,)).fetchone()[0]) for problem in problems)
 
     def models_at(self, problem: str) -> list[str | None]:
-        """Return the models of a problem's attempts, if recorded."""
+        """Return the models of a problem's attempts."""
         if self._settings.columns.model is None:
             return []
         return [model for (model,) in self._loaded().execute(_MODELS_OF_PROBLEM, (problem,))]

@@ -1,6 +1,6 @@
 """Keys and seeds of live policies' attempts.
 
-Invariants: (seed, problem, index) determines an attempt's seed; whatever changes its draw changes the key.
+Invariants: (seed, problem, index) determines the attempt's seed; whatever else changes a draw changes the key.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Invariants: a request goes to the least busy server below its limit, if possible to one not tried yet; a server that
 broke a connection gets nothing until a probe succeeds.
 
-Limits adapt by AIMD (Chiu and Jain 1989), and fall only if `OVERLOAD` of a window or more is refused.
+Limits adapt by AIMD (Chiu and Jain 1989), and fall only if `OVERLOAD` of a window is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class AdaptiveLimit:
         return int(self._limit)
 
     def answered(self, seconds: float, outstanding: int) -> None:
-        """Count an answer; ``outstanding`` includes this request."""
+        """Count an answer; ``outstanding`` includes it."""
         self.latency_s = seconds if not self.latency_s else 0.9 * self.latency_s + 0.1 * seconds
         self._count_outcome()
         if outstanding >= self.value and self._limit < self._cap:  # less is no sign of what it bears
@@ -64,7 +64,7 @@ class TemporaryFailure(Exception):
     """A failure that a retry may fix.
 
     Attributes:
-        kind: set if the request may be the cause; it is refused if every try fails.
+        kind: set if the request may be the cause.
         retry_after_s: the requested pause.
     """
 

@@ -1,4 +1,4 @@
-"""The JSON record by which other trainers judge an exported row.
+"""The JSON record by which trainers judge a row.
 
     {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}

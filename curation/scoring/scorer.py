@@ -35,10 +35,10 @@ class ScoringSettings:
 
     Args:
         thinking: a tag, as `<think>`, or `none`; None: the record's.
-        response_format: as `verify.response_format`; None: the record's.
-        workers: verifier processes per domain; None: one per core.
+        response_format: None: the record's.
+        workers: processes per domain; None: one per core.
         tests_run: max tests per program; None: all.
-        limit_s: CPU seconds per comparison of answers.
+        limit_s: CPU seconds per comparison.
         all_tests: continue after a failed test.
         judges: as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`.
     """
@@ -113,12 +113,11 @@ class Scorer:
     def submit(
         self, record: str | Mapping[str, Any], response: Any, *, seed: int = 0, finish: str | None = None
     ) -> Future[tuple[Verdict, ...]]:
-        """Return the verdict on one response as a future.
+        """Return the verdict on a response as a future.
 
         Args:
             response: text, a chat message, or its parts.
             seed: draws a program's tests.
-            finish: as in `TokenCompletion`.
         """
         table = read_record(record)
         tags = ThinkingTags.of(self.settings.thinking or table.get("thinking", OPEN))

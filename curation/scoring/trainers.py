@@ -7,7 +7,7 @@
     verifiers    vf.Rubric(funcs=[verifiers_reward]), before 0.4; a `Taskset` since
     ART          trajectory.reward = await art_reward(row, trajectory)
 
-Further keywords are those of `ScoringSettings`. If the verifier failed, the reward is None for TRL and 0 elsewhere.
+Further keywords are those of `ScoringSettings`. If the verifier failed, the reward is None for TRL, 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def verl_score(
     extra_info: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> dict[str, float | str]:
-    """Return verl's ``score`` and ``acc`` (1 or 0), and the outcome.
+    """Return verl's ``score`` and ``acc``, and the outcome.
 
     Raises:
         SourceError: ``extra_info`` has no record.
@@ -105,7 +105,7 @@ def exported_score(record: Any, response: str) -> Score:
 
 
 def without_end(text: str) -> str:
-    """Return a response without end tokens and padding: ``18<|im_end|>`` → ``18``."""
+    """Return a response without end tokens: ``18<|im_end|>`` → ``18``."""
     return _END.sub("", text)
 
 

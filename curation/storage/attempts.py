@@ -5,9 +5,8 @@
     FOLDER/<key digest>/part-<content>.parquet  attempts (`ATTEMPT`)
     FOLDER/<key digest>/refused.jsonl           refused attempts (`REFUSAL`)
 
-Invariants:
-  - an attempt is identified by (problem, policy, prompt, sampling, index), and never changed or repeated;
-  - it is on disk when `add` or `append` returns; opening the store drops duplicates that a kill left.
+Invariants: an attempt, by key, problem and index, is never changed or repeated; it is on disk when `add` or `append`
+returns; opening the store drops duplicates that a kill left.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ class KeyedStore:
     """Rows under one key, by problem and index.
 
     Args:
-        about: stored in key.json of a new store.
-        create: whether to make a missing store, and to write.
+        about: for key.json of a new store.
+        create: make a missing store, and write.
 
     Raises:
         StoreError: the store is missing or damaged.
@@ -108,7 +107,7 @@ class KeyedStore:
             self._synced = time.monotonic()
 
     def compact(self, problems: Sequence[str] | None = None) -> None:
-        """Move the journal's attempts at these problems, or all, into parts."""
+        """Move the journal's attempts at these problems into parts; None: all."""
         self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
 
     def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
@@ -129,7 +128,7 @@ class KeyedStore:
         self._journal.close()
 
     def append(self, attempts: pl.DataFrame) -> None:
-        """Write finished attempts as a part.
+        """Write attempts as a part.
 
         Raises:
             StoreError: columns or key differ, or an attempt exists.
@@ -158,7 +157,7 @@ class KeyedStore:
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
 
     def read(self, problems: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return all attempts at these problems, sorted.
+        """Return attempts at these problems, sorted.
 
         Args:
             columns: must include problem and index.
@@ -173,7 +172,7 @@ class KeyedStore:
         return attempts.sort("problem", "index")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield all attempts in tables, each once.
+        """Yield all attempts in tables.
 
         Args:
             columns: must include problem and index.
@@ -274,7 +273,7 @@ class AttemptStore(KeyedStore):
             out.write(content)
 
     def refusals(self) -> pl.DataFrame:
-        """Return refused attempts that have not succeeded since (`REFUSAL`)."""
+        """Return refused attempts that have not succeeded since."""
         path = self.folder / _REFUSED
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         try:
@@ -290,7 +289,7 @@ class AttemptStore(KeyedStore):
 
 
 class VerdictStore(KeyedStore):
-    """One verifier's verdicts (`VERDICT`); a null ``outcome``: not asked."""
+    """One verifier's verdicts; a null ``outcome``: not asked."""
 
     schema = VERDICT
 

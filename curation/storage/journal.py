@@ -1,7 +1,6 @@
 """An append-only file of named JSON lines, for one writer and many readers.
 
-Invariants: kill -9 loses no line that `add` wrote, a power cut none before `sync`; opening for writing cuts off a torn
-line.
+Invariants: kill -9 loses no added line, a power cut no synced one; opening for writing cuts off a torn line.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Journal:
         return self._end
 
     def names(self) -> Iterator[Name]:
-        """Return the names in the order of writing."""
+        """Return the names, oldest first."""
         return iter(self._places)
 
     def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
@@ -81,7 +80,7 @@ class Journal:
                 yield json.loads(handle.read(size))[2]
 
     def snapshot(self) -> Iterator[tuple[Name, dict[str, Any]]]:
-        """Read all lines at once, also while another process writes."""
+        """Read all lines, also during writing."""
         try:
             with self.path.open("rb") as handle:
                 for line in handle:

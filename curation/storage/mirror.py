@@ -1,4 +1,4 @@
-"""Copies of a run's finished folders and logs at a URL.
+"""Copies of finished folders and logs at a URL.
 
     MIRROR/curated/5f0c…/…          a finished folder, named by its content
     MIRROR/curated/5f0c….json       its mark: files with sizes, times and hashes
@@ -36,10 +36,7 @@ class Finished:
 
 
 class Mirror:
-    """A run's mirror.
-
-    Args:
-        name: the run's recipe.
+    """A run's mirror, owned by recipe ``name``.
 
     Raises:
         StoreError: the URL cannot be reached or written.
@@ -73,11 +70,7 @@ class Mirror:
                     self._written[name] = content
 
     def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
-        """Copy missing folders of a kind, and remove all others.
-
-        Args:
-            folders: oldest first.
-        """
+        """Copy a kind's missing folders, oldest first, and remove all others."""
         with self._errors():
             for finished in folders:
                 self._copy(f"{kind}/{finished.name}", finished.folder)
@@ -158,7 +151,7 @@ def _protocols(fs: Any) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> dict[str, list[int]]:
-    """Return each file's bytes and modification time in ns."""
+    """Return each file's bytes and time in ns."""
     try:
         states = {path: path.stat() for path in sorted(folder.rglob("*")) if path.is_file()}
     except FileNotFoundError:

@@ -16,7 +16,7 @@ LOCAL = re.compile(r"(?:file|local):/{2}")
 
 
 def is_url(path: str) -> bool:
-    """Return whether a path is a URL, and not local."""
+    """Return whether a path is a remote URL."""
     return URL.match(path) is not None and LOCAL.match(path) is None
 
 
@@ -26,7 +26,7 @@ def local_path(path: str) -> Path:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return a URL's file system, without cached listings, and path."""
+    """Return a URL's file system and path."""
     import fsspec.core
 
     fs, path = fsspec.core.url_to_fs(url)
@@ -39,7 +39,7 @@ def remote_errors(as_error: Callable[[str], GoldilocksError]) -> Iterator[None]:
     """Raise errors of a file system as ours.
 
     Args:
-        as_error: gets a reason, which begins with a verb and ends with a full stop.
+        as_error: gets a reason that begins with a verb and ends with a full stop.
     """
     try:
         yield

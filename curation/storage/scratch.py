@@ -1,7 +1,7 @@
 """Temporary folders that are removed even after a kill.
 
 Invariants: a kernel lock protects a folder while its process lives; later processes of the user remove unlocked ones,
-unless younger than an hour, when they may not be locked yet.
+if older than an hour.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ScratchFolder:
             os.close(handle)
 
     def give_away(self) -> str:
-        """Return the folder's path, which the caller must remove."""
+        """Return the folder, which the caller must remove."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -60,7 +60,7 @@ def memory_folder() -> Path:
 
 
 def sweep(parent: Path, prefix: str) -> list[Path]:
-    """Remove and return this user's unlocked folders with this prefix."""
+    """Remove this user's unlocked folders with this prefix, and return them."""
     removed = []
     for folder in parent.glob(f"{prefix}*"):
         try:

@@ -1,4 +1,4 @@
-"""Tables larger than memory, in parts that do not affect the bytes written."""
+"""Tables larger than memory, read and written in parts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _BEGIN = pl.col("problem").str.slice(0, 3)
 
 
 def scan_table(folder: Path, table: str) -> pl.LazyFrame:
-    """Return a finished stage's table, lazily."""
+    """Scan a finished stage's table."""
     files = table_files(folder, table)
     return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame()
 
 
 def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterator[tuple[pl.DataFrame, ...]]:
-    """Yield the tables' rows of the same problems together, sorted."""
+    """Yield rows of the same problems together, sorted."""
     begins = [table.group_by(begin=_BEGIN).len().collect(engine="streaming") for table in tables]
     sizes = pl.concat(begins).group_by("begin").agg(pl.col("len").sum()).sort("begin")
     bounds: list[str] = []

@@ -7,9 +7,8 @@
 Invariants:
   - files are synced and renamed; a mark follows its files, the manifest all marks;
   - a folder with another fingerprint (name, code version, settings, inputs) is discarded;
-  - in = kept + dropped, per shard and per stage;
-  - the manifest's digest covers content only, so that an equal result reruns no later stage;
-  - a file is read only if its hash is right.
+  - in = kept + dropped, per shard and stage;
+  - the manifest's digest covers content only: an equal result reruns no later stage.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ class StageFolder:
         return manifest if is_whole else None
 
     def is_finished(self, index: int) -> bool:
-        """Return whether the shard's mark and files exist."""
+        """Return whether the shard is complete."""
         mark = _read_mark(self._mark(index))
         if mark is None or mark["fingerprint"] != self.fingerprint:
             return False
@@ -133,7 +132,7 @@ class StageFolder:
         """Write one shard: tables, then its mark.
 
         Raises:
-            StoreError: the row counts do not add up.
+            StoreError: the rows do not add up.
         """
         if shard.rows_in != shard.kept + shard.dropped:
             raise StoreError(
@@ -158,10 +157,10 @@ class StageFolder:
         write_json(self._mark(index), mark)
 
     def close(self, shards: int, rows_in: int | None = None) -> Manifest:
-        """Write the manifest; ``rows_in`` is from the previous stage.
+        """Write the manifest.
 
         Raises:
-            StoreError: a shard is missing, or rows are.
+            StoreError: a shard or rows are missing.
         """
         marks = [_read_mark(self._mark(index)) for index in range(shards)]
         missing = [index for index, mark in enumerate(marks) if mark is None]
@@ -209,10 +208,10 @@ def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | No
 
 
 def table_files(folder: Path, table: str) -> list[Path]:
-    """Return the files of a finished stage's table.
+    """Return a finished table's files.
 
     Raises:
-        StoreError: a file is damaged or missing.
+        StoreError: one is damaged or missing.
     """
     return [sound_table(file) for file in sorted((folder / table).glob("[0-9]*.parquet"))]
 
@@ -253,7 +252,7 @@ def require_hash(file: Path, digest: str | None) -> None:
 
 
 def note_hash(file: Path, digest: str) -> None:
-    """Remember a just written file's hash."""
+    """Remember a new file's hash."""
     _sound[file] = (digest, *_state_of(file))
 
 
@@ -307,7 +306,7 @@ def stage_inputs(folder: Path) -> Mapping[str, str]:
 
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the marks, also of a running stage."""
+    """Yield a stage's marks, even before its end."""
     for file in sorted((folder / "shards").glob("[0-9]*.json")):
         mark = _read_mark(file)
         if mark is not None:
@@ -330,7 +329,7 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
 
 
 def system_error(error: Exception, path: Path | None = None) -> OSError | None:
-    """Return the system error in a Rust library's error text."""
+    """Return the system error in a Rust error's text."""
     found = re.search(r"\(os error (\d+)\)", str(error))
     return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])), path and str(path))
 
@@ -346,10 +345,10 @@ def atomic_write(path: Path, text: str) -> None:
 
 @contextmanager
 def atomic_replace(path: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary file that replaces the target after the block.
+    """Yield a file that replaces the target after the block.
 
     Raises:
-        StoreError: the file cannot be written.
+        StoreError: it cannot be written.
     """
     if path.is_dir():
         raise StoreError(f"{path} is a folder; name a file that is to be written.")
@@ -368,7 +367,7 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
 
 
 def require_other_place(out: Path, *inputs: Path) -> None:
-    """Refuse an output that is also an input.
+    """Refuse an output that is an input.
 
     Raises:
         StoreError: it is.

@@ -31,7 +31,7 @@ class Vllm:
     """vLLM's engine as a `Policy`.
 
     Args:
-        folder: base of a relative `settings.model`; without such a folder the model is the hub's.
+        folder: base of a relative `settings.model`, which else is the hub's.
 
     Raises:
         PolicyError: no revision or weights; on entering: vLLM is missing or cannot use the model.

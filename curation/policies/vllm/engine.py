@@ -4,7 +4,7 @@ Invariants:
   - log-probabilities are those after temperature and top-p;
   - each token has the version of its weights;
   - after a partial load of weights all requests fail;
-  - the engine's processes end with this one;
+  - processes end with this one;
   - on a CPU prompts are not chunked: vLLM 0.32.0 crashes on those with a seed.
 """
 
@@ -65,9 +65,8 @@ class Launch:
 
     Attributes:
         name: the model's, for errors.
-        in_flight: requests at once per ``data_parallel`` copy.
+        in_flight: requests at once per copy.
         transfer: vLLM's name for the weight transfer.
-        worker: mixed into vLLM's workers.
     """
 
     model: str
@@ -148,7 +147,7 @@ class VllmEngine:
         """Return one response; cancelling aborts it.
 
         Args:
-            label: the request's name in errors.
+            label: for errors.
             cache_salt: shared by requests that may share cached prompts.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Additions to vLLM's workers: they end with the run, and request AMX tiles, which bf16 attention needs on a CPU."""
+"""Additions to vLLM's workers: they end with the run, and request AMX tiles, which bf16 attention needs."""
 
 from __future__ import annotations
 
