@@ -50,8 +50,8 @@ def judge_answers(
     Example: ``judge_answers("1/2", [r"So it is \boxed{0.5}."])[0].outcome`` is ``correct``.
 
     Args:
-        statement: the problem's.
-        response_format: as `verify.response_format` of a recipe.
+        statement: may ask for a unit or form.
+        response_format: as `verify.response_format`.
         judges: your own, as `path/to/chem.py:FORMULA`.
 
     Raises:
@@ -85,7 +85,7 @@ def judge_program(
         every: continue after a failure.
 
     Raises:
-        VerifierError: this machine cannot isolate programs.
+        VerifierError: nothing isolates programs here.
     """
     from curation.verify.programs.extraction import CodeLang
     from curation.verify.programs.judge import judge_programs

@@ -1,4 +1,4 @@
-"""Errors that a user can mend, importable without polars; `curation.records` exports them."""
+"""Errors that a user can mend, importable without polars."""
 
 from __future__ import annotations
 

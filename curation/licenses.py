@@ -1,4 +1,4 @@
-"""Check whether a card may publish rows of a licence (SPDX); no legal advice."""
+"""Check whether a card may publish rows of a licence; no legal advice."""
 
 from __future__ import annotations
 

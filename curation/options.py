@@ -100,7 +100,7 @@ def _lettered(match: re.Match[str]) -> str:
 
 
 def _unwrapped(match: re.Match[str]) -> str:
-    """Return a label without font command."""
+    """Return a label without its font command."""
     inside = match.group(2).strip()
     return f"{match.group(1)} " + (f"\\text{{{inside}}}" if inside else "")
 
@@ -167,7 +167,7 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:
-    """Return the last option and later text, which begins after its first line unless other options have several."""
+    """Return the last option, cut at its first line unless other options have several lines, and the later text."""
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()

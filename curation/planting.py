@@ -91,7 +91,7 @@ def plant_rows(
         benchmarks: their statements.
         most: max rows per kind.
         beside: max rows without a defect.
-        math: False: programs, which get only copies and contamination.
+        math: False: programs, with fewer kinds.
     """
     kinds = {name: kind for name, kind in KINDS.items() if math or not kind.math_only}
     own = {name: kind for name, kind in kinds.items() if not kind.of_benchmark}
@@ -159,7 +159,7 @@ def _is_long(row: Row) -> bool:
 
 
 def _can_exchange(row: Row) -> bool:
-    """Return whether a long text would stay the same problem with a word replaced."""
+    """Return whether a text is long enough to stay the same problem."""
     parts = row["statement"].split(" ")
     return len(parts) >= 20 and bool(exchangeable(parts))
 

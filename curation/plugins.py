@@ -1,6 +1,6 @@
 """Load the user's own objects: `my_file.py:name` or `package.module:name`.
 
-A plug-in's digest, without files that it imports, belongs in the fingerprint of its user.
+Whatever uses a plug-in needs its digest, which omits imported files, in its fingerprint.
 """
 
 from __future__ import annotations
@@ -84,9 +84,8 @@ def find_plugin(name: str, folder: Path, setting: str, protocol: type, needed: s
     """Return the plug-in that a setting names.
 
     Args:
-        setting: for errors.
         protocol: a runtime-checkable Protocol.
-        needed: the protocol in words, for errors.
+        needed: the protocol in words.
 
     Raises:
         ConfigError: it cannot be loaded, is a class, or lacks a method.
@@ -130,7 +129,7 @@ def _from_module(name: str, place: str) -> tuple[ModuleType, Path]:
 
 
 def _location(error: Exception, path: Path | None) -> str:
-    """Return a failure's file and line, preferably the plug-in's."""
+    """Return a failure's file and line."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

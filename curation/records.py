@@ -1,10 +1,9 @@
 """The types of Goldilocks and their tables: Problem → Attempt → Verdict → PassRate → Decision.
 
 Invariants:
-  - a problem's ``id`` hashes its normalised content, in every run and source;
+  - a problem's ``id`` depends only on its normalised content;
   - a dropped row keeps all columns of `PROBLEM`;
-  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers;
-  - this imports only the standard library, polars and `curation.errors`.
+  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers.
 """
 
 from __future__ import annotations
@@ -277,7 +276,7 @@ class Completion:
     """A policy's answer: a row of `ATTEMPT` without key.
 
     ``text`` has thoughts in ``<think>`` tags. ``logprobs`` are natural logarithms under the sampling distribution, one
-    per token; None unless requested.
+    per token.
     """
 
     text: str | None
@@ -294,7 +293,7 @@ class Policy(Protocol):
     """Answers problems; an asynchronous context manager.
 
     ``answer`` may be called concurrently, best by ``in_flight`` callers; cancelling it aborts its generation. Equal
-    (problem, index) have equal seeds in every run.
+    (problem, index) have equal seeds.
 
     Raises:
         PolicyError: it cannot answer.
@@ -331,7 +330,7 @@ def normalise_text(text: str) -> str:
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """Return 80 bits of BLAKE2b over the problem, as 20 hexadecimal digits.
+    """Return 80 bits of BLAKE2b over the normalised problem, as 20 hexadecimal digits.
 
     The reference is left out, so that conflicts are seen.
     """

@@ -1,4 +1,4 @@
-"""The forms of a response's final answer: `FORMATS`, or a tag such as ``<answer>``."""
+"""The forms of a final answer: `FORMATS`, or a tag as ``<answer>``."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class ThinkingTags:
 
     @property
     def template_arguments(self) -> dict[str, bool]:
-        """Return chat template arguments that switch thinking off."""
+        """Return chat template arguments that switch thinking off, if tags are unused."""
         return {} if self.are_used else {"enable_thinking": False, "thinking": False}
 
     def end_of(self, prompt: str) -> str:
@@ -73,7 +73,7 @@ class ThinkingTags:
         return match[0] if match is not None else ""
 
     def without_prompt(self, text: str) -> str:
-        """Put the open tag before a response that has only a closing one."""
+        """Put the open tag in front of a response that has only a closing one."""
         before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")
         return self.open + text if closing and self.open not in before else text
 
@@ -92,7 +92,7 @@ THINK = ThinkingTags(OPEN, CLOSE)
 
 @dataclass(frozen=True, slots=True)
 class ResponseParts:
-    """Thoughts, and the answer, or None if the thoughts never end."""
+    """Thoughts and answer; None if the thoughts never end."""
 
     thoughts: str
     answer: str | None
@@ -115,7 +115,6 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
 
     Args:
         message: text, parts, or a chat message; a refusal counts as text.
-        place: for errors.
 
     Raises:
         RequestRefused: a part has an unknown type, or the message only calls tools.

@@ -55,7 +55,7 @@ def folder_revision(folder: Path) -> str:
 
 
 def carries_state(config: Mapping[str, Any]) -> bool:
-    """Return whether config.json has layers with a recurrent state, or unknown ones."""
+    """Return whether a model may have layers with a recurrent state."""
     text = config.get("text_config") or config
     other = set(text.get("layer_types") or ()) - _ATTENTION
     return bool(other) or any(text.get(name) is not None for name in _STATE_SETTINGS)
@@ -70,7 +70,7 @@ def folder_carries_state(folder: Path) -> bool:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Return the end tokens in the generation settings, or in the configuration."""
+    """Return a model's end tokens, from its generation settings if possible."""
     for name in ("generation_config.json", "config.json"):
         try:
             settings = json.loads((folder / name).read_text(encoding="utf-8"))

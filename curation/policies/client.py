@@ -84,7 +84,7 @@ class HttpSession:
     """Connections to servers, made inside an event loop.
 
     Raises:
-        TemporaryFailure: a connection broke or timed out.
+        TemporaryFailure: one broke or timed out.
     """
 
     def __init__(self, headers: Mapping[str, str], connect_s: float, answer_s: float) -> None:
@@ -162,7 +162,7 @@ class ServerClient:
             `TemporaryFailure` or `PolicyError`.
 
     Raises:
-        PolicyError: the key is missing; on entering: no server is usable.
+        PolicyError: the key is missing, or on entering no server is usable.
     """
 
     def __init__(
@@ -209,7 +209,6 @@ class ServerClient:
         Args:
             body: called per try.
             read: raises `TemporaryFailure` to retry.
-            request: for errors.
 
         Raises:
             RequestRefused: living servers do not answer it.
@@ -325,7 +324,7 @@ class ServerClient:
 
 
 def message(response: ServerResponse) -> str:
-    """Return a server's error message on one line."""
+    """Return a server's error on one line."""
     try:
         content = response.json()
     except ValueError:
@@ -354,10 +353,10 @@ def _context_of(response: ServerResponse, url: str, model: str | None) -> int | 
 
 
 def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
-    """Return the header with the key from the environment.
+    """Return the header with the environment's key.
 
     Raises:
-        PolicyError: the key is missing or unusable.
+        PolicyError: it is missing or unusable.
     """
     if name is None:
         return {}

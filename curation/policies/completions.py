@@ -31,7 +31,7 @@ class TokenCompletion:
 
 
 class ResponseReader:
-    """Decodes responses, with the model's thinking tags."""
+    """Decodes responses, with thinking tags."""
 
     def __init__(self, tokenizer: Any, tags: ThinkingTags) -> None:
         self._tokenizer = tokenizer

@@ -64,7 +64,7 @@ class Recorded:
         self._last_problem: tuple[str, list[_Stored]] | None = None  # asked for, and its attempts
 
     def check(self) -> None:
-        """Refuse a file that is missing or lacks a column."""
+        """Refuse a missing file or column."""
         self._check(list(itertools.islice(read_rows(self.path), _FIRST_ROWS)))
 
     @property

@@ -192,7 +192,7 @@ class Servers:
         return min(ready, key=lambda one: (one.outstanding, one.requests), default=None)
 
     def _patience_s(self) -> float | None:
-        """Return the max wait in seconds, or None.
+        """Return the max wait in seconds.
 
         Raises:
             PolicyError: no server was alive for too long.

@@ -1,4 +1,4 @@
-"""Check exported rows by the trainer's own call: the reference must earn 1, an empty answer and a near miss 0.
+"""Check exported rows by the trainer's call: the reference must earn 1, an empty answer and a near miss 0.
 
 Near misses, except of plain numbers, may be right: a row fails only if all are rewarded.
 """
@@ -63,7 +63,7 @@ def _failure(right: Rewards, empty: float | None, wrong: Rewards, strict: bool) 
 
 
 def _answer_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
-    """Return right and wrong responses, and whether no wrong one may be rewarded."""
+    """Return right and wrong responses, and whether each wrong one must earn 0."""
     form = str(read_record(problem.record).get("response_format", ""))
     near = near_misses(problem.answer)
     is_plain = _PLAIN.fullmatch(problem.answer) is not None
@@ -101,7 +101,7 @@ def _response(answer: str, form: str) -> str:
 
 
 def _program_texts(problem: ExportedProblem) -> tuple[list[str], list[str], bool]:
-    """Return programs: right ones, and others of which one must fail."""
+    """Return right programs, and others of which one must fail."""
     from curation.programs.mutants import mutants_of
     from curation.verify.programs.extraction import CodeLang, extract_code, fenced
 

@@ -37,9 +37,9 @@ class ScoringSettings:
         thinking: a tag, as `<think>`, or `none`; None: the record's.
         response_format: None: the record's.
         workers: processes per domain; None: one per core.
-        tests_run: max tests per program; None: all.
+        tests_run: max tests per program.
         limit_s: CPU seconds per comparison.
-        all_tests: continue after a failed test.
+        all_tests: continue after a failure.
         judges: as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`.
     """
 

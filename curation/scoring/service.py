@@ -1,4 +1,4 @@
-"""The judge as an HTTP service over a `Scorer`.
+"""The judge as an HTTP service.
 
     GET  /health       {"status": "ok", "verifiers": {"math": "answers@…", "code": "programs-…"}, "problems": 351}
     POST /score        {"items": [{"record": {…}, "response": "…"}, {"id": "5f…", "response": "…"}]}
@@ -6,7 +6,7 @@
     POST /get_reward   OpenRLHF: {"query": […], "prompts": […], "labels": […]}
                        → {"rewards": […], "scores": […], "extra_logs": {"excluded": […]}}
 
-An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0, and excluded).
+An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The append-only store of attempts.
 
     FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
-    FOLDER/<key digest>/journal.jsonl           finished attempts that are in no part yet
+    FOLDER/<key digest>/journal.jsonl           attempts that are in no part yet
     FOLDER/<key digest>/part-<content>.parquet  attempts (`ATTEMPT`)
     FOLDER/<key digest>/refused.jsonl           refused attempts (`REFUSAL`)
 

@@ -21,7 +21,7 @@ class Journal:
     """The lines of one file, by (problem, index).
 
     Raises:
-        StoreError: the file is damaged.
+        StoreError: it is damaged.
     """
 
     def __init__(self, path: Path, *, writable: bool) -> None:

@@ -1,8 +1,8 @@
 """Copies of finished folders and logs at a URL.
 
     MIRROR/curated/5f0c…/…          a finished folder, named by its content
-    MIRROR/curated/5f0c….json       its mark: files with sizes, times and hashes
-    MIRROR/curated.json             the newest of a kind
+    MIRROR/curated/5f0c….json       its mark: sizes, times and hashes
+    MIRROR/curated.json             the newest
     MIRROR/run.json, history.jsonl  logs
     MIRROR/mirror.json              the owner
 

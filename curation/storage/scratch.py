@@ -1,7 +1,7 @@
 """Temporary folders that are removed even after a kill.
 
-Invariants: a kernel lock protects a folder while its process lives; later processes of the user remove unlocked ones,
-if older than an hour.
+Invariant: a kernel lock protects a folder while its process lives; later processes remove those without, if older than
+an hour.
 """
 
 from __future__ import annotations

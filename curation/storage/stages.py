@@ -1,7 +1,7 @@
 """Stage folders of parquet shards::
 
     kept/00000.parquet  dropped/00000.parquet  …   one folder per table, one file per shard
-    shards/00000.json                              the shard's mark: counts, sizes and hashes of its files
+    shards/00000.json                              the shard's mark: counts, sizes and hashes
     DONE.json                                      the manifest: counts and hashes
 
 Invariants:
@@ -34,10 +34,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One shard's tables, and its number of incoming rows.
-
-    Example: ``Shard(rows_in=3, tables={"kept": two_rows, "dropped": one_row})``
-    """
+    """One shard's tables, and its number of incoming rows."""
 
     rows_in: int
     tables: Mapping[str, pl.DataFrame]
@@ -430,7 +427,7 @@ def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
     """Return a table from `write_json`, or None.
 
     Args:
-        remedy: what the error advises to delete; by default the file.
+        remedy: the file to delete, for the error.
 
     Raises:
         StoreError: it is damaged.

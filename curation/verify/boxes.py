@@ -1,7 +1,4 @@
-r"""Finds the answer in boxes (``\boxed{…}``, ``\fbox{…}``), in linear time.
-
-Boxes joined by "and", commas or names are one answer.
-"""
+r"""Finds the answer in boxes (``\boxed{…}``, ``\fbox{…}``), in linear time."""
 
 from __future__ import annotations
 
@@ -82,7 +79,7 @@ def end_of_boxes(text: str) -> int:
 
 
 def strip_boxes(text: str) -> str:
-    """Return a text with boxes replaced by their contents."""
+    """Replace boxes by their contents."""
     if "boxed" not in text and "fbox" not in text:
         return text
     whole = text.strip()

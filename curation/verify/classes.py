@@ -1,6 +1,6 @@
-"""Groups equal answers into classes, for votes; equality is not transitive (5 is 5 cm and 5 km).
+"""Groups equal answers into classes, for votes.
 
-Invariants: independent of order; all answers of a class are equal to one another.
+Invariants: independent of order; all answers of a class equal one another, although equality is not transitive.
 """
 
 from __future__ import annotations

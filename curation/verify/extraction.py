@@ -56,7 +56,7 @@ TAIL_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ExtractedAnswer:
-    """A final answer and the form that it was found by."""
+    """A final answer and its form."""
 
     method: str
     answer: str
@@ -86,7 +86,7 @@ _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
 def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
-    """Return the final answer of a response, or None.
+    """Return the final answer of a response, if any.
 
     Args:
         form: as in `curation.response_formats`.
@@ -115,7 +115,7 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
 
 
 def read_answer(text: str, form: str = ANY) -> str | None:
-    """Return the final answer in an answer or a response, or None.
+    """Return the final answer in an answer or a response, if any.
 
     Args:
         form: `LOOSE`, or any other for a recorded answer.
@@ -162,7 +162,7 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
 
 
 def _by_later_cue(text: str) -> ExtractedAnswer | None:
-    """Return the value of a "Final answer:" after the last box."""
+    """Return a "Final answer:" after the last box."""
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
     is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
@@ -187,7 +187,7 @@ def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | No
 
 
 def _whole_tokens(text: str, finish: str | None) -> str:
-    """Remove a last token that may be cut off."""
+    """Remove a cut-off token."""
     if finish != "length" or not text or text[-1].isspace():
         return text
     return text[: len(text) - len(text.split()[-1])]
@@ -199,7 +199,7 @@ def _by_box(text: str) -> ExtractedAnswer | None:
 
 
 def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
-    """Return the last closed tag's content, or a marker's in it."""
+    """Return the last closed tag's content."""
     small = text.lower()
     end = small.rfind(tag.lower().replace("<", "</"))
     start = small.rfind(tag.lower(), 0, max(end, 0))
@@ -211,7 +211,7 @@ def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
 
 
 def _by_hashes(text: str) -> ExtractedAnswer | None:
-    """Return the text after the last hashes that are no heading."""
+    """Return the text after the last hashes."""
     last: ExtractedAnswer | None = None
     for match in [*_HASHES.finditer(text)][::-1]:
         said = _strip_markup(match[1])
@@ -226,7 +226,7 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
-    """Return the text of the last cue, preferably not a weak one.
+    """Return the text of the last cue, preferably a strong one.
 
     Args:
         is_cut: an unfinished sentence gives its first value.
@@ -254,7 +254,7 @@ def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
 
 
 def _value_or_all(text: str) -> str:
-    """Return the only value among words, or the whole text."""
+    """Return the only value among words, or all."""
     text = _CONTRAST.sub(r"\1", text)
     is_sum = "=" in text and WORD.search(text) is not None
     return (value_in(text) or text) if is_sum or is_prose(text) else text

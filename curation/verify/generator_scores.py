@@ -1,4 +1,4 @@
-"""Runs a generator file's `score(row, answer)` in the sandbox; right answers score true or at least 1.
+"""Runs a generator's `score(row, answer)` in the sandbox; right answers score true or at least 1.
 
 Invariant: a failure is never a wrong answer.
 """

@@ -2,8 +2,6 @@
 
 A job is JSON: ``{"do": "judge" | "check", "reference": …, "lang": …}`` with distinct ``answers`` and optionally
 ``admissible``, ``letter``, ``statement``, ``judges``.
-
-Invariant: only job and failed steps determine the result, except for milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ DOUBTFUL = " (doubtful)"
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
-    """Run one job, with imports before the first step."""
+    """Run one job, after its imports."""
     answers.load()
     judges = [PluginRef(*fields) for fields in job.get("judges", ())]
     for judge in judges:

@@ -2,7 +2,7 @@
 
 Answer class 0 equals the reference, others get 1, 2, … by first appearance; failed comparisons have none.
 
-Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG; only task, format and limits matter.
+Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ class MathJudge:
             yield ready if ready is not None else _outcome(reply)
 
     def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Yield results and jobs' replies in order, few in flight."""
+        """Yield results and replies in order."""
         in_flight: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
         capacity = 4 * self._pool.workers
@@ -312,7 +312,7 @@ class MathJudge:
 
 
 def final_answer(response: Response, response_format: str = ANY) -> str | None:
-    """Return the final answer in a response's text, else the recorded."""
+    """Return a response's final answer, else the recorded."""
     if response.text is None:
         return read_answer(response.answer, response_format) if response.answer is not None else None
     extracted = extract_answer(response.text, response_format, response.finish)

@@ -1,6 +1,6 @@
 """Loads a user's judges of answers: `[verify] judges = ["chem.py:FORMULA"]`.
 
-The first that claims a reference decides it; a generator's `score(row, answer)` is one too.
+The first that claims a reference decides it.
 
 Invariants: a judge's exception is BROKEN, never wrong; its file's digest is in the verifier's version.
 """
@@ -121,7 +121,7 @@ VARIABLE = "GOLDILOCKS_JUDGES"
 
 
 def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str = "en") -> bool | str:
-    """Return whether a judge claims a reference, or how it failed."""
+    """Return whether a judge claims a reference, or its failure."""
     plugin = judge.load()
     if is_scorer(plugin.value):
         if answers.check_reference(reference, lang=lang) is None:

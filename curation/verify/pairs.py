@@ -39,7 +39,7 @@ def verify_pairs(
 ) -> dict[str, int]:
     """Judge pairs into ``verdicts_path``; return rows per verdict.
 
-    ``progress`` receives the rows done. Raises `SourceError` on an invalid line.
+    ``progress`` gets the rows done. Raises `SourceError` on an invalid line.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()

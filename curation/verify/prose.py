@@ -1,6 +1,6 @@
 """Reads a sentence's only value, like "144 to paint the room", unless words change it.
 
-Other texts stay whole, and `answers.compare` marks them doubtful.
+`answers.compare` marks other texts doubtful.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _SINGLE_LETTERS = frozenset("aAI")
 
 
 def _telling_words() -> frozenset[str]:
-    """Return lower-case words that can change an adjacent number."""
+    """Return words that can change a number."""
     words: list[str] = [
         *every(lambda vocab: vocab.answers.value_words),
         *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
@@ -124,7 +124,7 @@ def inside(formula: str) -> str:
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text has words outside commands and formulas."""
+    """Return whether a text has words outside formulas."""
     outside = _TEXT_COMMAND.sub(" ", MATH.sub(" ", text[:MAX_PROSE_CHARS]))
     return WORD.search(outside) is not None or FOREIGN.search(outside) is not None
 
@@ -197,7 +197,7 @@ def stated_value(text: str) -> str:
 
 
 def _with_unit(text: str, match: re.Match[str]) -> str | None:
-    """Return a value with its unit, unless other words could change it."""
+    """Return a value with its unit, unless other words may change it."""
     after = text[match.end() :]
     if after[:1].isalpha() or not _is_idle(after):
         return None

@@ -1,7 +1,7 @@
 """Runs jobs in a worker process, over JSON lines.
 
 Invariants: a step is announced before it begins; the CPU limit is a kernel timer with the default action, which no code
-can delay; an exception ends the process; RLIMIT_AS bounds memory.
+can delay; RLIMIT_AS bounds memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PROCESS_STATUS = Path("/proc/self/status")
 
 
 class Guard(Protocol):
-    """Announces a job's risky steps.
+    """Announces risky steps.
 
     ``enter`` returns None if the step may run, until ``leave``, or else the outcome of its earlier failure.
     """
@@ -35,7 +35,7 @@ class Guard(Protocol):
 
 
 class PipeGuard:
-    """The guard of one job in a worker process."""
+    """One job's guard in a worker process."""
 
     def __init__(self, send: Callable[[Any], None], failed_steps: dict[str, str], step_s: float) -> None:
         self._send = send
@@ -90,7 +90,7 @@ def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], chan
 
 
 def main() -> None:
-    """Set the limits, import the target, serve."""
+    """Set limits, import the target, serve."""
     name, settings = sys.argv[1], json.loads(sys.argv[2])
     die_with_parent(int(settings["parent"]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,7 +1,7 @@
-"""Runs work that may hang, crash or eat memory in worker processes, with hard limits per step.
+"""Runs work that may hang, crash or eat memory in worker processes; foreign code belongs in `sandbox`.
 
 A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. CPU time decides, so an overloaded
-machine changes no verdict. Foreign code belongs in `sandbox`.
+machine changes no verdict.
 
 Invariants: workers are fresh interpreters that die with their parent; methods are thread-safe.
 """
@@ -42,7 +42,7 @@ MAX_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class JobReply:
-    """A job's value, or why the worker failed outside of steps."""
+    """A job's value, or a failure outside of steps."""
 
     value: Any
     failure: Outcome | None
@@ -87,7 +87,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End all workers, even busy ones, and cancel waiting jobs."""
+        """End all workers, and cancel waiting jobs."""
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)
@@ -108,7 +108,7 @@ class WorkerPool:
         return future
 
     def map(self, jobs: Iterable[Any]) -> Iterator[JobReply]:
-        """Yield replies in order, at most ``4 * workers`` jobs ahead."""
+        """Yield replies in order, at most ``4 * workers`` ahead."""
         in_flight: deque[Future[JobReply]] = deque()
         try:
             for job in jobs:
@@ -267,7 +267,7 @@ class _Worker:
             view = view[self.process.stdin.write(view) :]
 
     def _read(self, deadline: float, closing: threading.Event) -> Any:
-        """Return the next message, None at the end, ``"late"`` past the deadline."""
+        """Return the next message, None at the end, or ``"late"``."""
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
         poll = select.poll()

@@ -147,7 +147,6 @@ class VllmEngine:
         """Return one response; cancelling aborts it.
 
         Args:
-            label: for errors.
             cache_salt: shared by requests that may share cached prompts.
 
         Raises:

@@ -19,7 +19,7 @@ _LIST_S = 60.0
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the GPUs that this process may use."""
+    """Return the GPUs for this process."""
     visible = (os.environ if environment is None else environment).get(VISIBLE)
     if visible is not None:
         named = (name.strip() for name in visible.split(","))
