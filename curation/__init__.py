@@ -1,4 +1,4 @@
-"""Measures problems, and decides which are worth training on. Imports neither prefect nor torch."""
+"""Measures problems, and decides which are worth training on."""
 
 from curation.api import export, judge_answers, judge_program, pass_rate, read_set
 

@@ -95,6 +95,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket, key: str | None = None) -> str:
-    """Return a socket's URL, with the key as its password."""
+    """Return a socket's URL, with the key as password."""
     host, port = listening.getsockname()[:2]
     return f"http://{f'goldilocks:{key}@' if key else ''}{f'[{host}]' if ':' in host else host}:{port}"

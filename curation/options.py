@@ -1,7 +1,6 @@
-"""Split a statement into question and options.
+"""Split a statement into question and options, which may be no multiple choice.
 
-Invariants: labels are consecutive from the first and of one style; no option is empty. The caller decides whether it is
-a multiple choice.
+Invariants: labels are consecutive from the first and of one style; no option is empty.
 """
 
 from __future__ import annotations
@@ -268,7 +267,7 @@ def without_edges(text: str) -> str:
 
 
 def _holds_a_matrix(option: str) -> bool:
-    """Return whether the option contains a whole array or table."""
+    """Return whether an option contains a whole array."""
     marks = _CONTENT.findall(option) if "\\begin" in option else []
     return bool(marks) and marks[0][0] == "begin" and 2 * sum(mark == "begin" for mark, _ in marks) == len(marks)
 

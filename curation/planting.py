@@ -128,7 +128,7 @@ def plant_rows(
 
 
 def cut_off(text: str, draw: random.Random) -> str:
-    """Return the first 40 to 70 % of a text."""
+    """Return about the first half of a text."""
     share, parts = draw.uniform(0.4, 0.7), text.split(" ")
     return " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
 
@@ -159,7 +159,7 @@ def _is_long(row: Row) -> bool:
 
 
 def _can_exchange(row: Row) -> bool:
-    """Return whether a text is long enough to stay the same problem."""
+    """Return whether a text stays the same problem with a word replaced."""
     parts = row["statement"].split(" ")
     return len(parts) >= 20 and bool(exchangeable(parts))
 
@@ -298,7 +298,7 @@ def _other(word: bytes, draw: random.Random) -> bytes:
 
 
 def spoil_tests(tests: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return tests, one in `_EVERY` with a wrong output or cut input, and which (`SPOILT`)."""
+    """Return tests, one in `_EVERY` with a wrong output or cut input, and which."""
     rows, spoilt, turn = [], [], 0
     for group in tests.partition_by("problem", maintain_order=True):
         own = group.to_dicts()

@@ -29,13 +29,13 @@ class Plugin:
     path: Path
 
     def failure(self, error: Exception) -> str:
-        """Return its error on one line: `chem.py:12: ValueError: no atom`."""
+        """Return its error with file and line."""
         return f"{_location(error, self.path)}: {type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True, slots=True)
 class PluginRef:
-    """A picklable reference to a plug-in, such as `chem.py:FORMULA` in a folder."""
+    """A picklable reference to a plug-in by name and folder."""
 
     name: str
     folder: str

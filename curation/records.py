@@ -239,7 +239,7 @@ DECISION = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """A problem as a policy sees it; ``details`` fill further blanks of the prompt."""
+    """A problem as a policy sees it; ``details`` fill the prompt's further blanks."""
 
     id: str
     statement: str
@@ -262,7 +262,7 @@ class AttemptKey:
 
 @dataclass(frozen=True, slots=True)
 class RolloutOrigin:
-    """An attempt's place in a training run, see `ATTEMPT`."""
+    """An attempt's place in a training run."""
 
     purpose: str
     step: int
@@ -330,9 +330,6 @@ def normalise_text(text: str) -> str:
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """Return 80 bits of BLAKE2b over the normalised problem, as 20 hexadecimal digits.
-
-    The reference is left out, so that conflicts are seen.
-    """
+    """Return 80 bits of BLAKE2b over the normalised problem, as 20 hexadecimal digits; the reference is left out."""
     parts = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

@@ -1,4 +1,4 @@
-"""The forms of a final answer: `FORMATS`, or a tag as ``<answer>``."""
+"""The forms of a final answer, `FORMATS` or tags."""
 
 from __future__ import annotations
 

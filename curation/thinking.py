@@ -73,12 +73,12 @@ class ThinkingTags:
         return match[0] if match is not None else ""
 
     def without_prompt(self, text: str) -> str:
-        """Put the open tag in front of a response that has only a closing one."""
+        """Add the open tag to a response that has only a closing one."""
         before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")
         return self.open + text if closing and self.open not in before else text
 
     def house_form(self, text: str) -> str:
-        """Exchange these tags and `THINK`; a second call restores the text."""
+        """Exchange these tags and `THINK`; a second call restores them."""
         if not self.are_used or self == THINK:
             return text
         exchanged = {self.open: OPEN, self.close: CLOSE, OPEN: self.open, CLOSE: self.close}
@@ -92,7 +92,7 @@ THINK = ThinkingTags(OPEN, CLOSE)
 
 @dataclass(frozen=True, slots=True)
 class ResponseParts:
-    """Thoughts and answer; None if the thoughts never end."""
+    """Thoughts and answer, which is None if the thoughts never end."""
 
     thoughts: str
     answer: str | None

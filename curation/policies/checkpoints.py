@@ -70,7 +70,7 @@ def folder_carries_state(folder: Path) -> bool:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Return a model's end tokens, from its generation settings if possible."""
+    """Return a model's end tokens, preferably its generation settings'."""
     for name in ("generation_config.json", "config.json"):
         try:
             settings = json.loads((folder / name).read_text(encoding="utf-8"))

@@ -237,7 +237,7 @@ class ServerClient:
 
     @property
     def health(self) -> dict[str, float]:
-        """Return failures, retries and mean latency."""
+        """Return failures, retries and latency."""
         servers = self.servers.all
         latencies = [server.limit.latency_s for server in servers if server.limit.latency_s]
         return {
@@ -248,7 +248,7 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post JSON, for an answer of any status."""
+        """Post JSON, for any status."""
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:

@@ -17,7 +17,6 @@ class FailureBudget:
 
     Args:
         share: of ``problems`` that may be refused.
-        setting: its key, for errors.
     """
 
     def __init__(self, share: float, problems: int, setting: str = "", before: int = 0) -> None:

@@ -42,7 +42,7 @@ class AdaptiveLimit:
             self._limit = min(self._cap, self._limit + 1.0 / self._limit)
 
     def refused(self, now: float) -> bool:
-        """Count a temporary failure; return whether the server is overloaded."""
+        """Count a failure; return whether the server is overloaded."""
         if now < self._cut_until:
             return True
         self._count_outcome()

@@ -34,7 +34,7 @@ def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked 
 
     Args:
         program: None for math.
-        asked: how the set was asked, if not by default.
+        asked: how the set was asked.
     """
     from curation.verify.programs.files import row_of_problem
 

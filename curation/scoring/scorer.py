@@ -1,4 +1,4 @@
-"""Rewards by the judges that measured the problem: 1 for correct, else 0; None if the verifier failed."""
+"""Rewards by the problem's judges: 1 for correct, else 0; None if the verifier failed."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Scorer:
     def submit(
         self, record: str | Mapping[str, Any], response: Any, *, seed: int = 0, finish: str | None = None
     ) -> Future[tuple[Verdict, ...]]:
-        """Return the verdict on a response as a future.
+        """Return a response's future verdict.
 
         Args:
             response: text, a chat message, or its parts.
@@ -147,7 +147,7 @@ class Scorer:
             return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
-        """Keep a problem's tests under the returned name, since ids may repeat."""
+        """Keep a problem's tests under the returned name."""
         content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
         held = f"{name}/{content}"
         with self._lock:

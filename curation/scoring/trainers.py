@@ -96,7 +96,7 @@ async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
 
 
 def exported_score(record: Any, response: str) -> Score:
-    """Return a response's score by its row's record.
+    """Return a response's score by its record.
 
     Raises:
         SourceError: there is no record.

@@ -107,11 +107,11 @@ class KeyedStore:
             self._synced = time.monotonic()
 
     def compact(self, problems: Sequence[str] | None = None) -> None:
-        """Move the journal's attempts at these problems into parts; None: all."""
+        """Move the journal's attempts at these problems, or all, into parts."""
         self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
 
     def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
-        """Move the journal's attempts into parts, by group of problems."""
+        """Move the journal's attempts into parts, by group."""
         names_of: dict[str, list[Name]] = {}
         for name in self._journal.names():
             names_of.setdefault(name[0], []).append(name)
@@ -189,7 +189,7 @@ class KeyedStore:
             yield self._as_frame(names, [journal[name] for name in names]).select(columns)
 
     def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
-        """Return each problem's missing indices below ``attempts``."""
+        """Return each problem's missing indices."""
         problems = list(problems)
         stored: dict[str, set[int]] = {}
         for problem, index in self.read(problems, ["problem", "index"]).iter_rows():

@@ -60,7 +60,7 @@ def memory_folder() -> Path:
 
 
 def sweep(parent: Path, prefix: str) -> list[Path]:
-    """Remove this user's unlocked folders with this prefix, and return them."""
+    """Remove and return this user's unlocked folders."""
     removed = []
     for folder in parent.glob(f"{prefix}*"):
         try:

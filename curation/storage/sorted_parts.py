@@ -25,7 +25,7 @@ def scan_table(folder: Path, table: str) -> pl.LazyFrame:
 
 
 def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterator[tuple[pl.DataFrame, ...]]:
-    """Yield rows of the same problems together, sorted."""
+    """Yield rows of the same problems together."""
     begins = [table.group_by(begin=_BEGIN).len().collect(engine="streaming") for table in tables]
     sizes = pl.concat(begins).group_by("begin").agg(pl.col("len").sum()).sort("begin")
     bounds: list[str] = []

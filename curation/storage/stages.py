@@ -34,7 +34,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One shard's tables, and its number of incoming rows."""
+    """One shard's tables, and its incoming rows."""
 
     rows_in: int
     tables: Mapping[str, pl.DataFrame]
@@ -43,14 +43,14 @@ class Shard:
 
     @property
     def kept(self) -> int:
-        """Return the number of kept rows."""
+        """Return the kept rows."""
         if self.kept_rows is not None:
             return self.kept_rows
         return self.tables["kept"].height if "kept" in self.tables else 0
 
     @property
     def dropped(self) -> int:
-        """Return the number of dropped rows."""
+        """Return the dropped rows."""
         return self.tables["dropped"].height if "dropped" in self.tables else 0
 
 
@@ -86,7 +86,7 @@ class StageFolder:
         self.fingerprint = _digest(json.dumps(self._identity, sort_keys=True).encode())
 
     def prepare(self) -> None:
-        """Remove half-written files, and everything under another fingerprint."""
+        """Remove half-written files, and another fingerprint's."""
         identity = self.folder / "stage.json"
         stored = read_json(identity)
         if stored != self._identity and self.folder.exists():
@@ -126,7 +126,7 @@ class StageFolder:
         return all(_size(self.folder / entry["file"]) == entry["bytes"] for entry in mark["tables"].values())
 
     def write(self, index: int, shard: Shard) -> None:
-        """Write one shard: tables, then its mark.
+        """Write one shard.
 
         Raises:
             StoreError: the rows do not add up.
@@ -297,7 +297,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def stage_inputs(folder: Path) -> Mapping[str, str]:
-    """Return the digests of a stage's inputs."""
+    """Return a stage's inputs' digests."""
     identity = read_json(folder / "stage.json")
     return identity.get("inputs", {}) if identity is not None else {}
 
@@ -332,7 +332,7 @@ def system_error(error: Exception, path: Path | None = None) -> OSError | None:
 
 
 def atomic_write(path: Path, text: str) -> None:
-    """Write a small text file, sync and rename it."""
+    """Write a text file, sync and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     aside.write_text(text, encoding="utf-8")

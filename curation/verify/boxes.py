@@ -73,7 +73,7 @@ def unfinished_box(text: str) -> str | None:
 
 
 def end_of_boxes(text: str) -> int:
-    """Return the end of the last closed box, or -1."""
+    """Return the last closed box's end, or -1."""
     spans, _ = _top_level_boxes(text)
     return spans[-1][2] if spans else -1
 

@@ -36,7 +36,7 @@ def guess_answer(text: str) -> Guess | None:
 
 
 def _has_condition(text: str) -> bool:
-    """Return whether a short text has several formulas, or conditions."""
+    """Return whether a short text has conditions or several formulas."""
     if _DECLARES.search(text):
         return True
     formulas = len(MATH.findall(text))

@@ -54,7 +54,7 @@ class JudgeTask:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one response, with the ``method`` that decided or failed.
+    """A response's verdict, with the ``method`` that decided or failed.
 
     ``passed`` is the share of tests passed if all were run.
     """

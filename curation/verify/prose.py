@@ -1,7 +1,4 @@
-"""Reads a sentence's only value, like "144 to paint the room", unless words change it.
-
-`answers.compare` marks other texts doubtful.
-"""
+"""Reads a sentence's only value, like "144 to paint the room", unless words change it."""
 
 from __future__ import annotations
 
@@ -112,7 +109,7 @@ def _is_math_word(word: str) -> bool:
 
 
 def _is_operand(text: str, word: re.Match[str]) -> bool:
-    """Return whether letters are a product, like "xy" in "xy+yz+zx"."""
+    """Return whether letters are a product, as in "xy+yz+zx"."""
     before, after = text[: word.start()].rstrip()[-1:], text[word.end() :].lstrip()[:1]
     return len(word.group()) <= 3 and (before in _OPERATORS or after in _OPERATORS)
 

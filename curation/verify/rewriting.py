@@ -1,4 +1,4 @@
-"""Accepts a rewritten reference only if it is the same answer; equality by arithmetic does not count."""
+"""Accepts a rewritten reference only if it is the same answer, without arithmetic."""
 
 from __future__ import annotations
 

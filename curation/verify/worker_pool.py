@@ -173,7 +173,7 @@ class WorkerPool:
 
 @dataclass(frozen=True, slots=True)
 class _RunEnd:
-    """The end of a run: a value, or a failed step."""
+    """A run's value, or failed step."""
 
     has_value: bool
     value: Any = None
@@ -215,7 +215,7 @@ class _Worker:
         }
 
     def await_ready(self, closing: threading.Event) -> str:
-        """Wait for the worker; return why it failed, or nothing."""
+        """Wait for the worker; return any failure."""
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""

