@@ -248,7 +248,7 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post JSON, for any status."""
+        """Post JSON and return an answer of any status."""
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:

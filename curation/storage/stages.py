@@ -34,7 +34,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One shard's tables, and its incoming rows."""
+    """One shard's tables, and its number of incoming rows."""
 
     rows_in: int
     tables: Mapping[str, pl.DataFrame]
@@ -43,14 +43,14 @@ class Shard:
 
     @property
     def kept(self) -> int:
-        """Return the kept rows."""
+        """Return the number of kept rows."""
         if self.kept_rows is not None:
             return self.kept_rows
         return self.tables["kept"].height if "kept" in self.tables else 0
 
     @property
     def dropped(self) -> int:
-        """Return the dropped rows."""
+        """Return the number of dropped rows."""
         return self.tables["dropped"].height if "dropped" in self.tables else 0
 
 
