@@ -1,4 +1,4 @@
-"""What a problem is, and whether it is worth training on. Imports neither prefect nor torch, and stays quick."""
+"""Measures problems, and decides which are worth training on."""
 
 from curation.api import export, judge_answers, judge_program, pass_rate, read_set
 

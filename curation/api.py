@@ -1,7 +1,4 @@
-"""What a notebook or a script needs of curation, in five functions: `from curation import judge_answers`.
-
-Only the names in `__all__` of `curation` are promised. `flows.run_recipe` runs a pipeline: curation imports no flows.
-"""
+"""Functions for notebooks and scripts; only names in `curation.__all__` are stable."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ POLICIES = {"endpoint": "curation.policies.endpoint:Endpoint", "vllm": "curation
 
 
 def read_set(folder: str | Path) -> pl.DataFrame:
-    """Return the problems of a curated set, one row each, in the columns of `CURATED`.
-
-    Args:
-        folder: of a run, or of its set.
+    """Return the problems of a set or run, with the columns of `CURATED`.
 
     Raises:
         SourceError: there is no set.
@@ -51,14 +45,14 @@ def judge_answers(
     workers: int = 1,
     judges: Sequence[str] = (),
 ) -> list[Verdict]:
-    r"""Return the verdict on each response to a problem of mathematics, as a run judges attempts.
+    r"""Return a verdict on each response to a math problem, as a run judges attempts.
 
     Example: ``judge_answers("1/2", [r"So it is \boxed{0.5}."])[0].outcome`` is ``correct``.
 
     Args:
-        statement: the problem, which shows which quantity, unit and form are asked for.
-        response_format: how responses give their answers, as `verify.response_format` of a recipe.
-        judges: judges of the user's own, as `path/to/chem.py:FORMULA`.
+        statement: may ask for a unit or form.
+        response_format: as `verify.response_format`.
+        judges: your own, as `path/to/chem.py:FORMULA`.
 
     Raises:
         ConfigError: a judge cannot be loaded.
@@ -81,17 +75,17 @@ def judge_program(
     memory_mb: int = 300,
     every: bool = False,
 ) -> ProgramResult:
-    """Return the verdict on a program by tests of (input, output), run in the sandbox.
+    """Return the verdict on a program by tests of (input, output), in the sandbox.
 
     Example: ``judge_program([("1 2", "3")], "print(sum(map(int, input().split())))").verdict`` is ``AC``.
 
     Args:
         language: `python` or `cpp`.
-        cpu_s, memory_mb: limits of each test.
-        every: run the tests after the first failure too.
+        cpu_s, memory_mb: limits per test.
+        every: continue after a failure.
 
     Raises:
-        VerifierError: this machine cannot isolate programs.
+        VerifierError: nothing isolates programs here.
     """
     from curation.verify.programs.extraction import CodeLang
     from curation.verify.programs.judge import judge_programs
@@ -114,15 +108,15 @@ def pass_rate(
     lang: str = "en",
     response_format: str = "any",
 ) -> tuple[float, list[Verdict]]:
-    """Ask a model a problem of mathematics and return correct / judged, in [0, 1], with the verdict on each attempt.
+    """Ask a model a math problem; return correct / judged, and all verdicts.
 
-    What the verifier failed on counts neither way; without one verdict the pass rate is NaN.
+    Verifier failures do not count; NaN if nothing was judged.
 
     Args:
-        model: a table as `[models.NAME]` of a recipe, of kind `endpoint` or `vllm`.
+        model: as `[models.NAME]`, of kind `endpoint` or `vllm`.
 
     Raises:
-        ConfigError: the table is no such model.
+        ConfigError: the table is invalid.
         PolicyError: the model cannot be asked.
     """
     from curation.records import Domain, Outcome, PromptRequest
@@ -136,10 +130,10 @@ def pass_rate(
 
 
 def export(folder: str | Path, form: str, out: str | Path) -> ExportResult:
-    """Write a curated set for another trainer, as `goldilocks export` does.
+    """Write a curated set in a trainer's format.
 
     Raises:
-        SourceError: there is no such format or no set, or the format cannot carry a problem.
+        SourceError: format or set do not exist, or do not fit.
     """
     from curation.publish.export_formats import export_set
 

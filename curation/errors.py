@@ -1,4 +1,4 @@
-"""Errors that a user can mend; `curation.records` hands them on. Here, so that a command can end without polars."""
+"""Errors that a user can mend, importable without polars."""
 
 from __future__ import annotations
 

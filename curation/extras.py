@@ -1,4 +1,4 @@
-"""Optional extras of the package: whether one is installed, and the sentence if it is not."""
+"""Check whether optional extras are installed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MODULES: Mapping[str, tuple[str, ...]] = {
 
 
 def has_extra(extra: str) -> bool:
-    """Return whether everything that an extra brings is installed."""
+    """Return whether an extra is installed."""
     return all(importlib.util.find_spec(name) is not None for name in MODULES[extra])
 
 
 def require_extra(extra: str, feature: str) -> None:
-    """Refuse a feature whose extra is not installed, before anything is read.
+    """Refuse a feature whose extra is not installed.
 
     Raises:
-        ConfigError: the extra is not installed.
+        ConfigError: it is not.
     """
     if not has_extra(extra):
         raise ConfigError(

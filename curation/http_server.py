@@ -1,4 +1,4 @@
-"""A uvicorn server with limits: how many connections, and how long a request may take to arrive."""
+"""A uvicorn server with limited connections and request times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STOP_S = 5
 
 
 class TimedProtocol(H11Protocol):
-    """uvicorn's protocol with a deadline for each request; its own ends idle connections, but no half requests."""
+    """uvicorn's protocol with a deadline for each request."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -59,7 +59,7 @@ class TimedProtocol(H11Protocol):
 
 
 def server_of(app: ASGIApp) -> uvicorn.Server:
-    """Return a server of an application; ``run(sockets=[…])`` serves until interrupted."""
+    """Return an application's server, run by ``run(sockets=[…])``."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -76,10 +76,10 @@ def server_of(app: ASGIApp) -> uvicorn.Server:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes a free one.
+    """Return a listening socket; port 0 takes a free one.
 
     Raises:
-        GoldilocksError: the address cannot be had.
+        GoldilocksError: the address cannot be used.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -95,6 +95,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listening: socket.socket, key: str | None = None) -> str:
-    """Return the address of a listening socket, with the key as its password."""
+    """Return a socket's URL, with the key as password."""
     host, port = listening.getsockname()[:2]
     return f"http://{f'goldilocks:{key}@' if key else ''}{f'[{host}]' if ':' in host else host}:{port}"

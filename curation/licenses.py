@@ -1,7 +1,4 @@
-"""Check whether a set's card may publish rows of a given licence (SPDX expression).
-
-`unknown` is an unstated licence, and `other` a card that makes no promise. This is no legal advice.
-"""
+"""Check whether a card may publish rows of a licence; no legal advice."""
 
 from __future__ import annotations
 
@@ -16,10 +13,10 @@ _NONE_STATED = frozenset({"", UNKNOWN, OTHER, "educational", "permission"})
 
 
 def checked_license(text: str) -> str:
-    """Return a licence as it is written.
+    """Return a valid licence unchanged.
 
     Raises:
-        ValueError: it is neither an SPDX expression nor `unknown` nor `other`; the message names the nearest.
+        ValueError: it is no SPDX expression, `unknown` or `other`.
     """
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
@@ -38,10 +35,7 @@ def checked_license(text: str) -> str:
 
 
 def canonical_license(license: str) -> str:
-    """Return a licence that `checked_license` let pass in the letters of SPDX's list.
-
-    Example: ``canonical_license("apache-2.0 or mit") == "Apache-2.0 OR MIT"``
-    """
+    """Return a valid licence in SPDX's spelling."""
     from packaging.licenses import canonicalize_license_expression
 
     is_stated = license.lower() not in (UNKNOWN, OTHER)
@@ -49,7 +43,7 @@ def canonical_license(license: str) -> str:
 
 
 def nearest_license(text: str) -> str | None:
-    """Return the SPDX licence whose name is most like a text; None where none is like it."""
+    """Return the SPDX licence with the most similar name."""
     from packaging.licenses._spdx import LICENSES
 
     names = {name: spdx["id"] for name, spdx in LICENSES.items() if not spdx["deprecated"]}
@@ -61,9 +55,9 @@ def nearest_license(text: str) -> str | None:
 
 
 def conflict(row: str, card: str) -> str | None:
-    """Return why rows under a licence may not be under a card's; None where nothing here speaks against it.
+    """Return why rows of one licence may not be in a card's, or None.
 
-    Of alternatives (`OR`) one that allows it is enough; of licences that hold together (`AND`) each counts.
+    Of alternatives (`OR`) one must allow it, of joint licences (`AND`) all.
 
     Example: ``conflict("CC-BY-NC-4.0", "Apache-2.0") == "allows non-commercial use only"``
     """
@@ -80,7 +74,7 @@ def conflict(row: str, card: str) -> str | None:
 
 
 def _forbidden(row: str, card: str) -> str | None:
-    """Return what a single licence forbids under a card's."""
+    """Return why one licence forbids it, or None."""
     if row.lower() in _NONE_STATED:
         return "is not known to allow anything"
     if _name(row) == _name(card):
@@ -100,7 +94,7 @@ def _name(license: str) -> str:
 
 
 def _terms(license: str) -> frozenset[str]:
-    """Return the terms of a licence that narrow what a card may grant: NC, ND, SA."""
+    """Return a licence's terms: NC, ND, SA."""
     name = _name(license)
     terms = set(re.split(r"[-.]", name)) & {"NC", "ND", "SA"}
     return frozenset(terms | ({"SA"} if _COPYLEFT.search(name) else set()))

@@ -1,4 +1,4 @@
-"""Answers that name an option by its letter."""
+"""Answers that name an option by letter."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ _ONLY_LETTER = re.compile(r"^[(（\[]?([A-Ja-j])[)）\].．:：、]*$")
 
 
 def without_lead(answer: str) -> str:
-    """Return an answer without the words that lead up to it ("The correct answer is")."""
+    """Return an answer without words such as "The answer is"."""
     return _LEAD.sub("", answer.strip())
 
 
 @lru_cache(maxsize=4096)
 def named_letter(answer: str) -> str | None:
-    """Return the letter that the answer is, or begins with as a label ("B", "(B)", "B. 12", "\\text{B}"), in upper
-    case.
-    """
+    r"""Return the upper-case letter that an answer is or begins with ("B", "B. 12", "\\text{B}")."""
     plain = without_lead(answer)
     plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", plain)
     plain = plain.strip("$* \n\\")
@@ -35,16 +33,13 @@ def named_letter(answer: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def is_only_letter(answer: str) -> bool:
-    """Return whether the answer is a label and nothing else."""
+    """Return whether the answer is only a label."""
     plain = re.sub(r"\\(?:text|textbf|textrm|mathrm|mathbf|boxed|bf|rm)\s*\{([^{}]*)\}", r"\1", without_lead(answer))
     return _ONLY_LETTER.match(plain.strip("$* \n\\")) is not None
 
 
 def option_letter(raw_answer: str | None, answer: str) -> str | None:
-    """Return the right option's letter where the format filter opened a multiple-choice problem, else None.
-
-    Attempts may still answer with the letter.
-    """
+    """Return the letter that a rewritten answer was; attempts may use it."""
     if raw_answer is None:
         return None
     letter = named_letter(raw_answer.partition("\\\\")[0])  # up to a LaTeX line break, behind which debris stands

@@ -1,10 +1,6 @@
-"""Split a statement into its question and its options.
+"""Split a statement into question and options, which may be no multiple choice.
 
-Invariants:
-  - labels are consecutive from the first (A, 1, a or ①), all in the same style;
-  - no option is empty, and options taken together with the question are the whole statement, layout aside.
-
-The caller decides whether the labels are a multiple choice at all.
+Invariants: labels are consecutive from the first and of one style; no option is empty.
 """
 
 from __future__ import annotations
@@ -22,7 +18,7 @@ _CIRCLED = "①②③④⑤⑥⑦⑧"
 
 @dataclass(frozen=True, slots=True)
 class OptionSplit:
-    """A statement cut into its question and its options as they are; ``kind``: upper, lower, digit or circled."""
+    """Question and options; ``kind`` is upper, lower, digit or circled."""
 
     question: str
     options: tuple[str, ...]
@@ -81,7 +77,7 @@ _LAYOUT_AFTER = re.compile(
 
 
 def normalise_layout(statement: str) -> str:
-    """Make full-width labels plain, remove font commands around labels, and write out those that LaTeX would count."""
+    """Return a statement with plain labels, also in lists."""
     text = statement
     if "\\" in text:
         text = _ITEM_LABEL.sub(r"(\1) ", _LISTED.sub(_lettered, text))
@@ -93,9 +89,7 @@ def normalise_layout(statement: str) -> str:
 
 
 def _lettered(match: re.Match[str]) -> str:
-    """Return the items of a list with the letters that LaTeX would set before them; more than there are letters, as
-    they stood.
-    """
+    """Return a list's items with letters, if there are enough."""
     head, *items = _ITEM.split(match.group(1))
     if not items or len(items) > len(UPPER):
         return match.group()
@@ -105,13 +99,13 @@ def _lettered(match: re.Match[str]) -> str:
 
 
 def _unwrapped(match: re.Match[str]) -> str:
-    """Return the label bare, and the words that shared its braces as text again."""
+    """Return a label without its font command."""
     inside = match.group(2).strip()
     return f"{match.group(1)} " + (f"\\text{{{inside}}}" if inside else "")
 
 
 def split_options(statement: str) -> OptionSplit | None:
-    """Return the question and the options of a statement, or None where no run of labels is found."""
+    """Return question and options, if there are labels."""
     text = normalise_layout(statement)
     best: OptionSplit | None = None
     present = {kind: second.search(text) is not None for kind, second in _SECOND.items()}
@@ -144,7 +138,7 @@ _SOMETHING = re.compile(r"[^\s&$\\~.,;，。．；]")
 
 
 def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
-    """Return the longest run of consecutive labels of one style, the last one where several are as long."""
+    """Split at the longest run of labels of one style."""
     alphabet = _alphabet(kind)
     marks = [(match.group(1), match.start(), match.end()) for match in style.finditer(text)]
     best: list[tuple[str, int, int]] = []
@@ -172,7 +166,7 @@ def _run(text: str, kind: str, style: re.Pattern[str]) -> OptionSplit | None:
 
 
 def _last_option(texts: list[str]) -> tuple[str, str]:
-    """Cut what follows the options off the last one: a new paragraph that is longer than any of the other options."""
+    """Return the last option, cut at its first line unless other options have several lines, and the later text."""
     last = texts[-1].strip()
     head, newline, rest = last.partition("\n")
     rest = rest.strip()
@@ -191,7 +185,7 @@ def _only_layout(text: str) -> bool:
 
 
 def tidy_question(question: str) -> str:
-    """Return the question without the layout and headings that led over to the options."""
+    """Return the question without trailing layout and headings."""
     text = question.rstrip()
     for _ in range(4):
         before = text
@@ -230,7 +224,7 @@ _LAYOUT = re.compile(r"[\\&~$;；{}^_]")
 
 
 def tidy_option(option: str) -> str:
-    """Return an option's text without layout, with its formula in dollars where they stayed outside the option."""
+    """Return an option without layout; a bare formula gets dollars."""
     if not _LAYOUT.search(option):
         return _FINAL_SIGN.sub("", option.strip())
     text = without_edges(_ENVIRONMENT.sub(" ", option) if not _holds_a_matrix(option) else option)
@@ -254,16 +248,14 @@ def tidy_option(option: str) -> str:
 
 
 def without_frame(option: str) -> str:
-    """Return an option without the layout before and after it, and without marks of environments that do not both
-    begin and end in it: these stood around several options.
-    """
+    """Return an option without outer layout and unbalanced environments."""
     begun, ended = (option.count(f"\\{mark}{{") for mark in ("begin", "end"))
     return without_edges(_ENVIRONMENT.sub(" ", option) if begun != ended else option)
 
 
 @lru_cache(maxsize=64)
 def without_edges(text: str) -> str:
-    """Return an option without the layout before and after it."""
+    """Return an option without outer layout."""
     if not _LAYOUT.search(text):
         return text.strip()
     for _ in range(4):
@@ -275,13 +267,13 @@ def without_edges(text: str) -> str:
 
 
 def _holds_a_matrix(option: str) -> bool:
-    """Return whether an array or table begins and ends in the option: it is the option's, no layout around it."""
+    """Return whether an option contains a whole array."""
     marks = _CONTENT.findall(option) if "\\begin" in option else []
     return bool(marks) and marks[0][0] == "begin" and 2 * sum(mark == "begin" for mark, _ in marks) == len(marks)
 
 
 def strip_label(option: str, index: int) -> str:
-    """Return a separate option without its own label: "A)6", "B. 7", "(C) 8", "A)A)59" with index 0, 1, 2, 0."""
+    """Return an option without its own label: "A)6" with index 0, "B. 7" with 1."""
     text = option.translate(_FULL) if option[:1] in "ＡＢＣＤＥＦＧＨＩＪ（" else option
     if text[:1] not in "ABCDEFGHIJ( [":
         return text

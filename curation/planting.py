@@ -1,6 +1,6 @@
-"""Plant known defects in copies of good rows, to count how many a recipe's filters catch.
+"""Plant known defects in copies of good rows, to measure filters.
 
-Invariants: a row carries at most one defect; the same rows, benchmarks and seed give the same planted rows.
+Invariants: at most one defect per row; equal inputs and seed give equal rows.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ _LEAST_LETTERS = 6
 
 
 def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -> str:
-    """Return a copy of the text, changed by the recipe.
+    """Return the text, changed by a recipe.
 
     Args:
-        recipe: ``typography`` (case, spaces, LaTeX spacing), ``word`` (one word in thirty replaced, no number) or
-            ``number`` (one number changed); only the last one is another problem.
-        words: that are put in the place of others.
+        recipe: ``typography``, ``word`` (one in thirty) or ``number`` (another problem).
     """
     if recipe == "typography":
         return text.upper().replace(" ", "  ").replace(".", " .") if "\\" not in text else text.replace(" ", " \\, ")
@@ -57,7 +55,7 @@ def changed(text: str, recipe: str, draw: random.Random, words: Sequence[str]) -
 
 
 def exchangeable(parts: Sequence[str]) -> list[int]:
-    """Return the places of long words of letters alone, which may be exchanged without changing what is asked."""
+    """Return the positions of long words."""
     return [place for place, part in enumerate(parts) if part.isalpha() and len(part) >= _LEAST_LETTERS]
 
 
@@ -76,10 +74,7 @@ PLANTED = pl.Schema({"source": pl.String(), "row": pl.Int64(), "kind": pl.String
 
 @dataclass(frozen=True, slots=True)
 class PlantedRows:
-    """Rows for the sources' stage (`PROBLEM`), which of them are planted (`PLANTED`), and the original of each copy.
-
-    ``copies`` maps the id of a planted row to that of its original; rows of benchmarks have none.
-    """
+    """`PROBLEM` rows, which of them are planted (`PLANTED`), and each copy's original."""
 
     rows: pl.DataFrame
     planted: pl.DataFrame
@@ -92,11 +87,11 @@ def plant_rows(
     """Plant each kind of defect in its share of the rows.
 
     Args:
-        rows: `PROBLEM` rows that passed the filters.
+        rows: those that passed the filters.
         benchmarks: their statements.
-        most: limit of the rows with one kind.
-        beside: limit of the rows without a defect.
-        math: whether the rows are math; of programs only copies and contamination are planted.
+        most: max rows per kind.
+        beside: max rows without a defect.
+        math: False: programs, with fewer kinds.
     """
     kinds = {name: kind for name, kind in KINDS.items() if math or not kind.math_only}
     own = {name: kind for name, kind in kinds.items() if not kind.of_benchmark}
@@ -133,13 +128,13 @@ def plant_rows(
 
 
 def cut_off(text: str, draw: random.Random) -> str:
-    """Return about the first half of a text: whole words, if it has eight between spaces."""
+    """Return about the first half of a text."""
     share, parts = draw.uniform(0.4, 0.7), text.split(" ")
     return " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
 
 
 def _words_of(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """Return long words of each language, in order."""
+    """Return long words by language."""
     words: dict[str, set[str]] = {}
     for row in rows:
         parts = row["statement"].split(" ")
@@ -164,7 +159,7 @@ def _is_long(row: Row) -> bool:
 
 
 def _can_exchange(row: Row) -> bool:
-    """Return whether one word in at least twenty can be exchanged: in a shorter text that is another problem."""
+    """Return whether a text stays the same problem with a word replaced."""
     parts = row["statement"].split(" ")
     return len(parts) >= 20 and bool(exchangeable(parts))
 
@@ -183,7 +178,7 @@ def _worded(table: Forms, column: str = "statement") -> Spoiler:
 
 
 def _figure(row: Row, number: int, draw: random.Random, _words: Sequence[str]) -> Row:
-    """Put a figure that is missing in the place of a number."""
+    """Replace a number by a mention of a missing figure."""
     forms, text = FIGURES[row["lang"]], row["statement"]
     place = draw.choice(list(_NUMBER.finditer(text)))
     return {**row, "statement": text[: place.start()] + forms[number % len(forms)] + text[place.end() :]}
@@ -211,7 +206,7 @@ def _copy(recipe: str) -> Spoiler:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of defect: its words, how it is made of which rows, and the reasons for which such a row should leave."""
+    """A kind of defect; ``reasons`` count as caught."""
 
     title: str
     reasons: frozenset[DropReason]
@@ -277,7 +272,7 @@ _EVERY = 4
 
 
 def corrupt(answer: bytes, draw: random.Random) -> bytes:
-    """Return another output of the same form: one number changed, else one letter, never equal in tokens."""
+    """Return another output, with one word changed."""
     tokens = answer.split(b"\n")
     places = [i for i, line in enumerate(tokens) if line.strip()]
     if not places:
@@ -303,11 +298,7 @@ def _other(word: bytes, draw: random.Random) -> bytes:
 
 
 def spoil_tests(tests: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the tests with some of each problem's spoilt, wrong outputs and cut inputs in turn; and which (`SPOILT`).
-
-    Args:
-        tests: `TEST` rows with expected outputs; a problem with fewer than `_EVERY` is left as it is.
-    """
+    """Return tests, one in `_EVERY` with a wrong output or cut input, and which."""
     rows, spoilt, turn = [], [], 0
     for group in tests.partition_by("problem", maintain_order=True):
         own = group.to_dicts()

@@ -1,7 +1,6 @@
-"""Load an object of the user's own code by its name in a recipe: `my_file.py:name` or `package.module:name`.
+"""Load the user's own objects: `my_file.py:name` or `package.module:name`.
 
-A file must be in the recipe's folder or below it. The digest of its bytes belongs in the fingerprint of whatever uses
-the object; files that it imports in turn are not part of it.
+Whatever uses a plug-in needs its digest, which omits imported files, in its fingerprint.
 """
 
 from __future__ import annotations
@@ -23,23 +22,20 @@ from curation.records import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A loaded object, the hexadecimal digest of the file that defines it, and that file."""
+    """An object with its file's path and digest."""
 
     value: Any
     digest: str
     path: Path
 
     def failure(self, error: Exception) -> str:
-        """Return what the user's code raised, as one line: `chem.py:12: ValueError: no atom`."""
+        """Return its error with file and line."""
         return f"{_location(error, self.path)}: {type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True, slots=True)
 class PluginRef:
-    """A plug-in by its name, the folder that the name is relative to, and its digest; it travels between processes.
-
-    Example: ``PluginRef("chem.py:FORMULA", "recipes", "5e1c…")``
-    """
+    """A picklable reference to a plug-in by name and folder."""
 
     name: str
     folder: str
@@ -47,14 +43,14 @@ class PluginRef:
 
     @property
     def label(self) -> str:
-        """Return the name without folders, with the digest: `chem.py:FORMULA@5e1c…`."""
+        """Return `chem.py:FORMULA@5e1c…`."""
         return f"{self.name.rpartition('/')[2]}@{self.digest}"
 
     def load(self) -> Plugin:
-        """Return the plug-in, which a process loads once.
+        """Load the plug-in, once per process.
 
         Raises:
-            ConfigError: its file has changed since it was named.
+            ConfigError: its file has changed.
         """
         return _loaded(self)
 
@@ -68,17 +64,10 @@ def _loaded(named: PluginRef) -> Plugin:
 
 
 def load_plugin(name: str, folder: Path) -> Plugin:
-    """Return the object that a recipe names.
-
-    Args:
-        name: `my_file.py:name`, with a path relative to the recipe's folder, or `package.module:name`.
-        folder: the recipe's folder.
-
-    Example: ``load_plugin("my_votes.py:SOLVABLE", Path("recipes"))``
+    """Return the object that a recipe in this folder names.
 
     Raises:
-        ConfigError: the name has another form, the file is missing or outside of the folder, the code fails, or it
-            does not define the name.
+        ConfigError: the name is malformed or undefined, its file is missing or outside of the folder, or it fails.
     """
     place, _, attribute = name.rpartition(":")
     if not place or not attribute.isidentifier():
@@ -92,15 +81,14 @@ def load_plugin(name: str, folder: Path) -> Plugin:
 
 
 def find_plugin(name: str, folder: Path, setting: str, protocol: type, needed: str) -> PluginRef:
-    """Return the object that a setting names, checked to have what its protocol asks for.
+    """Return the plug-in that a setting names.
 
     Args:
-        setting: the recipe's key, for the message.
-        protocol: a runtime-checkable Protocol of methods.
-        needed: what the protocol asks for, in words.
+        protocol: a runtime-checkable Protocol.
+        needed: the protocol in words.
 
     Raises:
-        ConfigError: the plug-in cannot be loaded, or lacks a method.
+        ConfigError: it cannot be loaded, is a class, or lacks a method.
     """
     plugin = load_plugin(name, folder)
     if isinstance(plugin.value, type) or not isinstance(plugin.value, protocol):
@@ -141,7 +129,7 @@ def _from_module(name: str, place: str) -> tuple[ModuleType, Path]:
 
 
 def _location(error: Exception, path: Path | None) -> str:
-    """Return file and line of a failure: the deepest line of the plug-in's own file, or of the last frame."""
+    """Return a failure's file and line."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,8 +1,4 @@
-"""URLs without their secrets: no user name, no password, no signature, no token.
-
-Only the request to a server gets a URL as its recipe writes it. Files, messages, digests and cache names get the public
-form, so a presigned URL that was renewed is still the same source.
-"""
+"""Remove secrets from URLs; only requests use the full one."""
 
 from __future__ import annotations
 
@@ -33,7 +29,7 @@ _PLAIN = re.compile(r"[\w./,+ -]*")
 
 
 def public_url(url: str) -> str:
-    """Return a URL, also a chain of them, without its secrets; a path without a scheme is returned as it is.
+    """Return a URL, or a chain of them, without secrets.
 
     >>> public_url("https://me:pw@host/rows.jsonl?id=3&X-Amz-Signature=9f")
     'https://host/rows.jsonl?id=3'
@@ -44,7 +40,7 @@ def public_url(url: str) -> str:
 
 
 def public_text(text: str) -> str:
-    """Return a text with the URLs in it made public.
+    """Return a text with its URLs made public.
 
     >>> public_text("GET https://me:pw@host/a?token=1 (403).")
     'GET https://host/a (403).'

@@ -1,10 +1,9 @@
-"""The nouns of Goldilocks and their table schemas: Problem → Attempt → Verdict → PassRate → Decision.
+"""The types of Goldilocks and their tables: Problem → Attempt → Verdict → PassRate → Decision.
 
 Invariants:
-  - a problem's ``id`` is a hash of its normalised content (`problem_id`), the same in every run and source;
-  - a dropped row keeps every column of `PROBLEM` and gains ``stage``, one `DropReason`, and ``evidence``;
-  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers;
-  - only the standard library, polars types and public URLs are imported here.
+  - a problem's ``id`` depends only on its normalised content;
+  - a dropped row keeps all columns of `PROBLEM`;
+  - `Outcome.TIMEOUT` and `Outcome.BROKEN` are failures of the verifier, never wrong answers.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from curation.errors import VerifierError as VerifierError
 
 
 class Domain(StrEnum):
-    """What kind of problem it is, hence which verifier judges its attempts."""
+    """A problem's kind, which selects its verifier."""
 
     MATH = "math"
     CODE = "code"
@@ -51,7 +50,7 @@ COUNTED_OUTCOMES = (Outcome.CORRECT, Outcome.WRONG, Outcome.NO_ANSWER)
 
 
 class DropReason(StrEnum):
-    """Why a row left. One reason a row; the evidence next to it has more."""
+    """Why a row was dropped."""
 
     # sources
     BAD_ROW = "bad_row"  # set aside
@@ -240,10 +239,7 @@ DECISION = pl.Schema(
 
 @dataclass(frozen=True, slots=True)
 class PromptRequest:
-    """A problem as a policy sees it: ``statement`` is what is asked, ``id`` is what the attempt is filed under.
-
-    ``details`` fill further blanks of a prompt, as the language to translate into.
-    """
+    """A problem as a policy sees it; ``details`` fill the prompt's further blanks."""
 
     id: str
     statement: str
@@ -254,7 +250,7 @@ class PromptRequest:
 
 @dataclass(frozen=True, slots=True)
 class AttemptKey:
-    """What an attempt is filed under apart from its problem and index.
+    """What a set of attempts has in common.
 
     Example: ``AttemptKey("qwen3-8b@9c925d6", "think-1", "5f0c2ab19e7d")``
     """
@@ -266,10 +262,7 @@ class AttemptKey:
 
 @dataclass(frozen=True, slots=True)
 class RolloutOrigin:
-    """Where in a training run an attempt comes from: the columns of `ATTEMPT` of these names.
-
-    Example: ``RolloutOrigin("training", step=3, version=2, newest_version=3, rollout_group=57)``
-    """
+    """An attempt's place in a training run."""
 
     purpose: str
     step: int
@@ -280,11 +273,10 @@ class RolloutOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Hold what a policy answered to one request: a row of `ATTEMPT` without its key.
+    """A policy's answer: a row of `ATTEMPT` without key.
 
-    ``text`` has its thoughts in ``<think>`` tags, with the tag that the prompt ended in. ``logprobs`` are natural
-    logarithms under the sampling distribution, one per token of ``token_ids``; both are None unless requested.
-    ``origin`` is set only in training.
+    ``text`` has thoughts in ``<think>`` tags. ``logprobs`` are natural logarithms under the sampling distribution, one
+    per token.
     """
 
     text: str | None
@@ -298,11 +290,13 @@ class Completion:
 
 
 class Policy(Protocol):
-    """Answer problems: an engine, a server, or a file of attempts.
+    """Answers problems; an asynchronous context manager.
 
-    An asynchronous context manager. ``answer`` may be called concurrently, up to ``in_flight`` times with profit;
-    cancelling it aborts its generation. The same (problem, index) draws with the same seed in every run. A policy that
-    cannot answer raises `PolicyError`.
+    ``answer`` may be called concurrently, best by ``in_flight`` callers; cancelling it aborts its generation. Equal
+    (problem, index) have equal seeds.
+
+    Raises:
+        PolicyError: it cannot answer.
     """
 
     key: AttemptKey
@@ -310,7 +304,7 @@ class Policy(Protocol):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return what the store notes next to the key: the sampling parameters in full."""
+        """Return the sampling parameters, for the store."""
         ...
 
     async def __aenter__(self) -> Self: ...
@@ -320,7 +314,7 @@ class Policy(Protocol):
     ) -> None: ...
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return one attempt; None where the policy has no attempt of this index (a file that holds fewer)."""
+        """Return one attempt, if there is one of this index."""
         ...
 
 
@@ -329,19 +323,13 @@ _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "\u00ad
 
 
 def normalise_text(text: str) -> str:
-    """Return text with one Unicode form (NFC), straight quotes, no invisible characters and single spaces.
-
-    Nothing that can carry mathematical meaning is touched: case, superscripts and punctuation stay.
-    """
+    """Return text in NFC, with straight quotes, single spaces and no invisible characters."""
     if text.isascii():
         return " ".join(text.split())
     return _SPACE.sub(" ", unicodedata.normalize("NFC", text.translate(_QUOTES))).strip()
 
 
 def problem_id(statement: str, choices: Sequence[str] | None = None, domain: str = Domain.MATH) -> str:
-    """Return the problem's id: 80 bits of BLAKE2b over its normalised content, as 20 hexadecimal digits.
-
-    The reference answer is left out on purpose: one problem with two references is a conflict to be seen.
-    """
+    """Return 80 bits of BLAKE2b over the normalised problem, as 20 hexadecimal digits; the reference is left out."""
     parts = [domain, normalise_text(statement), *(normalise_text(choice) for choice in choices or ())]
     return hashlib.blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()

@@ -1,8 +1,4 @@
-"""Response formats: in which form a response of math gives its final answer, as recipes and commands name it.
-
-A format is one of `FORMATS` or a tag of one's own, ``<answer>``. What each means to the reader of answers stands in
-`curation.verify.extraction`.
-"""
+"""The forms of a final answer, `FORMATS` or tags."""
 
 from __future__ import annotations
 
@@ -23,10 +19,10 @@ MEANING = (
 
 
 def checked_format(name: str) -> str:
-    """Return a format's name as it is.
+    """Return a format's name unchanged.
 
     Raises:
-        ValueError: it is none.
+        ValueError: there is no such format.
     """
     if name not in FORMATS and TAG.fullmatch(name) is None:
         raise ValueError(f"{name!r} is no response format; write one of {', '.join(FORMATS)}, or a tag as <answer>")

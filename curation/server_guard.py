@@ -1,7 +1,4 @@
-"""Who may ask the servers of this project: the checks of Host, Origin and key, and the guard that needs no more.
-
-The guards of `goldilocks page` and `goldilocks serve` use the same checks. vLLM imports this in its server's process.
-"""
+"""Checks of Host, Origin and key for all servers."""
 
 from __future__ import annotations
 
@@ -23,9 +20,9 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class KeyGuard:
-    """Wraps an ASGI application: refuses requests without the key or, if there is no key, those from elsewhere.
+    """Wraps an ASGI application to require the key or, if there is none, a local Host and no Origin.
 
-    ``/health`` is open to all. The key is a bearer token, or the password of an address (``http://NAME:KEY@host``).
+    The key is a bearer token or a URL's password. ``/health`` is open.
     """
 
     def __init__(self, app: App, key: str | None) -> None:
@@ -51,7 +48,7 @@ class KeyGuard:
 
 
 def host_name(host: str) -> str:
-    """Return the name in a Host header, without its port; empty if it cannot be read."""
+    """Return a Host header's name without port."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:  # of brackets
@@ -64,13 +61,13 @@ def is_same(given: str, wanted: str) -> bool:
 
 
 def given_key(authorization: str) -> str:
-    """Return the bearer token or the password of an Authorization header; empty if there is none."""
+    """Return an Authorization header's bearer token or password."""
     scheme, _, word = authorization.partition(" ")
     return word if scheme.lower() == "bearer" else basic_credentials(authorization).partition(":")[2]
 
 
 def basic_credentials(authorization: str) -> str:
-    """Return the decoded ``name:password`` of an Authorization header; empty if there are none."""
+    """Return an Authorization header's ``name:password``."""
     scheme, _, word = authorization.partition(" ")
     with suppress(binascii.Error, UnicodeDecodeError):
         return base64.b64decode(word, validate=True).decode() if scheme.lower() == "basic" else ""

@@ -1,8 +1,6 @@
-"""Convert the tags of a model's thoughts, and split responses into thoughts and answer.
+"""Tags around a model's thoughts.
 
-Invariants: policies return and stores keep responses with `THINK` tags, whatever tags the model writes;
-`split_response` is the only reader of that form. Tags are set by `thinking`, never guessed from a chat template. Tokens
-stay as they were sampled.
+Invariants: policies return, and stores keep, responses with `THINK` tags. Tags are never guessed from a chat template.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _SPACE_CHARS = 64
 
 @dataclass(frozen=True, slots=True)
 class ThinkingTags:
-    """The tags that a model writes; both are empty where it does not think aloud.
+    """The tags around a model's thoughts; empty if it has none.
 
     Example: ``ThinkingTags.of("[THINK]") == ThinkingTags("[THINK]", "[/THINK]")``
     """
@@ -39,14 +37,10 @@ class ThinkingTags:
 
     @classmethod
     def of(cls, setting: str | Sequence[str]) -> ThinkingTags:
-        """Return the tags that a setting means.
-
-        Args:
-            setting: an opening tag in angle or square brackets, whose closing tag has a slash; or both tags; or
-                `none`.
+        """Return a setting's tags: an opening tag in angle or square brackets, two tags, or `none`.
 
         Raises:
-            ValueError: it is none of these, or one of the tags is a part of the other.
+            ValueError: it is none of these, or one tag contains the other.
         """
         if setting == NONE:
             return cls("", "")
@@ -62,19 +56,16 @@ class ThinkingTags:
 
     @property
     def are_used(self) -> bool:
-        """Return whether the model thinks aloud."""
+        """Return whether the model thinks."""
         return bool(self.open)
 
     @property
     def template_arguments(self) -> dict[str, bool]:
-        """Return the arguments by which chat templates keep the model from thinking."""
+        """Return chat template arguments that switch thinking off, if tags are unused."""
         return {} if self.are_used else {"enable_thinking": False, "thinking": False}
 
     def end_of(self, prompt: str) -> str:
-        r"""Return the end of a rendered prompt that is the response's: an open tag, or a pair with nothing in it.
-
-        Empty where the prompt ends in neither. White space is part of it: ``"<think>\n"``.
-        """
+        """Return the open tag, or empty pair of tags, that ends a prompt, with its white space."""
         if not self.are_used:
             return ""
         tail = prompt[-len(self.open) - len(self.close) - _SPACE_CHARS :]
@@ -82,12 +73,12 @@ class ThinkingTags:
         return match[0] if match is not None else ""
 
     def without_prompt(self, text: str) -> str:
-        """Return a response whose prompt is not known, with the open tag in front if it has a closing one only."""
+        """Add the open tag to a response that has only a closing one."""
         before, closing, _ = text.partition(self.close) if self.are_used else (text, "", "")
         return self.open + text if closing and self.open not in before else text
 
     def house_form(self, text: str) -> str:
-        """Return a response with `THINK` and these tags exchanged; a second exchange restores it."""
+        """Exchange these tags and `THINK`; a second call restores them."""
         if not self.are_used or self == THINK:
             return text
         exchanged = {self.open: OPEN, self.close: CLOSE, OPEN: self.open, CLOSE: self.close}
@@ -101,19 +92,14 @@ THINK = ThinkingTags(OPEN, CLOSE)
 
 @dataclass(frozen=True, slots=True)
 class ResponseParts:
-    """A response's thoughts, empty where there are none, and its answer, None where the thoughts never end.
-
-    Example: ``ResponseParts("2 + 2", "4")``
-    """
+    """Thoughts and answer, which is None if the thoughts never end."""
 
     thoughts: str
     answer: str | None
 
 
 def split_response(text: str) -> ResponseParts:
-    """Split a text in the house's form: the answer is what follows the last closing tag, or the whole text.
-
-    A closing tag without an opening one is accepted: of recorded attempts, the template may have opened it.
+    """Split a response at the last closing tag; without tags, all of it is the answer.
 
     Example: ``split_response("<think>2 + 2</think>4") == ResponseParts("2 + 2", "4")``
     """
@@ -128,12 +114,10 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
     """Return a response with `THINK` tags.
 
     Args:
-        message: text, a list of parts, or a chat message; a refusal is an answer, and no text is empty.
-        tags: those that the model writes in its text.
-        place: the server, or the file and row, for the error.
+        message: text, parts, or a chat message; a refusal counts as text.
 
     Raises:
-        RequestRefused: the message has parts of an unknown type, or calls tools in place of an answer.
+        RequestRefused: a part has an unknown type, or the message only calls tools.
     """
     if isinstance(message, Mapping) and _MESSAGE & message.keys():
         content = message.get("content") or message.get("refusal") or ""
@@ -156,7 +140,7 @@ def response_text(message: Any, tags: ThinkingTags, place: str) -> str:
 
 
 def _parts(content: Any, place: str) -> Iterator[tuple[bool, str]]:
-    """Yield whether each part of a content is a thought, and its text."""
+    """Yield (is a thought, text) per part."""
     if isinstance(content, str):
         yield False, content
         return

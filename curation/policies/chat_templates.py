@@ -1,4 +1,4 @@
-"""Chat templates: a chat's text, and the tokens that end an answer, which base models' settings often lack."""
+"""Chat templates and end tokens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StopTokens:
     added: bool
 
     def phrase(self, tokenizer: Any) -> str:
-        """Return in words what ends a response."""
+        """Return them in words."""
         names = ", ".join(f"{tokenizer.decode([token])} ({token})" for token in self.ids)
         end = f"{names} {'ends' if len(self.ids) == 1 else 'end'} a response"
         if self.turn_end is None:
@@ -40,10 +40,10 @@ class StopTokens:
 
 
 def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: Any) -> Any:
-    """Return a chat's text without a default system message.
+    """Apply the chat template, without a default system message.
 
     Raises:
-        PolicyError: the template refuses the chat.
+        PolicyError: it refuses the chat.
     """
     from jinja2.exceptions import TemplateError
 
@@ -62,10 +62,10 @@ def apply_chat_template(tokenizer: Any, messages: Sequence[Message], **options: 
 
 
 def stop_tokens(tokenizer: Any, own: Sequence[int]) -> StopTokens:
-    """Return the end tokens of the model (``own``), tokenizer and template.
+    """Return the end tokens of model (``own``), tokenizer and template.
 
     Raises:
-        PolicyError: there is none.
+        PolicyError: there are none.
     """
     known = list(own)
     if tokenizer.eos_token_id is not None:
@@ -82,12 +82,12 @@ def stop_tokens(tokenizer: Any, own: Sequence[int]) -> StopTokens:
 
 
 def folder_stop_tokens(folder: Path, tokenizer: Any) -> StopTokens:
-    """Return the end tokens of the model in a folder."""
+    """Return a folder's end tokens."""
     return stop_tokens(tokenizer, end_tokens(folder))
 
 
 def turn_end_token(tokenizer: Any) -> int | None:
-    """Return the template's special token after an answer, or before the next user turn (GLM), or None."""
+    """Return the special token after an answer or before the next turn."""
     if getattr(tokenizer, "chat_template", None) is None:
         return None
     for chat in (_CHAT, (*_CHAT, _QUESTION)):
@@ -104,12 +104,12 @@ def turn_end_token(tokenizer: Any) -> int | None:
 
 
 def special_tokens(tokenizer: Any) -> set[int]:
-    """Return the special and added tokens of a tokenizer."""
+    """Return a tokenizer's special and added tokens."""
     return {*tokenizer.all_special_ids, *getattr(tokenizer, "added_tokens_decoder", ())}
 
 
 def _first_special(tokenizer: Any, tail: str) -> int | None:
-    """Return the special token at the start of ``tail``, or None."""
+    """Return the special token that begins ``tail``."""
     special = special_tokens(tokenizer)
     for token in tokenizer.encode(tail, add_special_tokens=False):
         if token in special:

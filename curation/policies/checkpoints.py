@@ -1,4 +1,4 @@
-"""Folders with weights, read without loading a model."""
+"""Folders with weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STATE_SETTINGS = ("mamba_d_state", "ssm_state_size", "state_size", "conv_L_cach
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Return a folder's weight files, sorted.
+    """Return a folder's weight files.
 
     Raises:
         PolicyError: there are none.
@@ -39,10 +39,10 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def folder_revision(folder: Path) -> str:
-    """Return 12 hexadecimal digits over a folder's weights, tokenizer and chat template.
+    """Return 12 hexadecimal digits over weights, tokenizer and chat template.
 
     Raises:
-        PolicyError: the folder has no readable weights.
+        PolicyError: no weights can be read.
     """
     total = hashlib.blake2b(digest_size=6)
     try:
@@ -55,14 +55,14 @@ def folder_revision(folder: Path) -> str:
 
 
 def carries_state(config: Mapping[str, Any]) -> bool:
-    """Return whether config.json names layers with a recurrent state, or unknown ones."""
+    """Return whether a model may have layers with a recurrent state."""
     text = config.get("text_config") or config
     other = set(text.get("layer_types") or ()) - _ATTENTION
     return bool(other) or any(text.get(name) is not None for name in _STATE_SETTINGS)
 
 
 def folder_carries_state(folder: Path) -> bool:
-    """Return whether the folder's model has such layers."""
+    """Return `carries_state` for a folder."""
     try:
         return carries_state(json.loads((folder / "config.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -70,7 +70,7 @@ def folder_carries_state(folder: Path) -> bool:
 
 
 def end_tokens(folder: Path) -> tuple[int, ...]:
-    """Return the end tokens of a model's generation settings, or of its configuration."""
+    """Return a model's end tokens, preferably its generation settings'."""
     for name in ("generation_config.json", "config.json"):
         try:
             settings = json.loads((folder / name).read_text(encoding="utf-8"))

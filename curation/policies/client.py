@@ -1,10 +1,9 @@
 """The HTTP client of model servers.
 
 Invariants:
-  - an answered request is never repeated;
-  - temporary failures (429, 5xx, a timeout, a broken connection) are retried on another server after a pause;
-  - what living servers do not answer is refused (`RequestRefused`); a missing server, key or model ends the run;
-  - cancelling a call closes its connection, so that vLLM aborts the generation;
+  - temporary failures are retried after a pause, if possible elsewhere; a usable answer is never requested again;
+  - a request that fails on living servers is refused; a missing server, key or model ends the run;
+  - cancelling a call aborts its generation;
   - keys are never part of settings, errors or the store.
 """
 
@@ -43,7 +42,7 @@ _LONGEST_PAUSE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Timeouts in seconds, and the number of retries."""
+    """Timeouts in seconds, and retries."""
 
     retries: int = 8
     connect_s: float = 10.0
@@ -57,7 +56,7 @@ PATIENCE = Patience()
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """A server's answer of any status."""
+    """An answer of any status."""
 
     status: int
     content: bytes
@@ -66,11 +65,11 @@ class ServerResponse:
 
     @property
     def text(self) -> str:
-        """Return the body as text."""
+        """Return the body."""
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Return the body's JSON, also with NaN.
+        """Parse the body, also with NaN.
 
         Raises:
             ValueError: it is no JSON.
@@ -82,10 +81,10 @@ class ServerResponse:
 
 
 class HttpSession:
-    """Open connections to any number of servers; made inside an event loop.
+    """Connections to servers, made inside an event loop.
 
     Raises:
-        TemporaryFailure: a connection broke, or no answer came in time.
+        TemporaryFailure: one broke or timed out.
     """
 
     def __init__(self, headers: Mapping[str, str], connect_s: float, answer_s: float) -> None:
@@ -102,7 +101,7 @@ class HttpSession:
         )
 
     async def post(self, url: str, body: Mapping[str, Any], answer_s: float | None = None) -> ServerResponse:
-        """Post a body as JSON; ``answer_s`` overrides the timeout."""
+        """Post JSON; ``answer_s`` overrides the timeout."""
         timeout = self._timeout if answer_s is None else self._timeout_of(answer_s)
         return await self._request("POST", url, orjson.dumps(body), timeout)
 
@@ -136,7 +135,7 @@ class HttpSession:
             raise TemporaryFailure(f"{type(error).__name__} {why}".strip(), "no_answer") from error
 
     def _place(self, url: str) -> tuple[URL, str | None]:
-        """Return a parsed address and its proxy, cached."""
+        """Return an address and its proxy, cached."""
         place = self._places.get(url)
         if place is None:
             from yarl import URL
@@ -154,16 +153,16 @@ class HttpSession:
 
 
 class ServerClient:
-    """Sends requests to the servers of one model, inside its ``async with`` block.
+    """The client of one model's servers.
 
     Args:
-        model: its name on the servers; None: the first that each lists.
+        model: None: the servers' first.
         models: path of the list of models.
-        welcome: called with a server's address and context in tokens before its first request and after every outage;
-            may raise `TemporaryFailure` or `PolicyError`.
+        welcome: called with URL and context in tokens before a server's first request and after outages; may raise
+            `TemporaryFailure` or `PolicyError`.
 
     Raises:
-        PolicyError: the key is missing; on entering: no server answers, or one never will.
+        PolicyError: the key is missing, or on entering no server is usable.
     """
 
     def __init__(
@@ -208,13 +207,12 @@ class ServerClient:
         """Return what ``read`` makes of an answer from the least busy server.
 
         Args:
-            body: called for each try.
+            body: called per try.
             read: raises `TemporaryFailure` to retry.
-            request: its name in errors.
 
         Raises:
-            RequestRefused: living servers do not answer this request.
-            PolicyError: the servers are too busy, or none is alive.
+            RequestRefused: living servers do not answer it.
+            PolicyError: all servers are busy or dead.
         """
         failures, tried = 0, set[str]()
         while True:
@@ -239,7 +237,7 @@ class ServerClient:
 
     @property
     def health(self) -> dict[str, float]:
-        """Return counts of failures and retries, and the mean latency."""
+        """Return failures, retries and latency."""
         servers = self.servers.all
         latencies = [server.limit.latency_s for server in servers if server.limit.latency_s]
         return {
@@ -250,15 +248,15 @@ class ServerClient:
         }
 
     async def post(self, url: str, body: Mapping[str, Any], limit_s: float | None = None) -> ServerResponse:
-        """Post a body and return the answer of any status."""
+        """Post JSON and return an answer of any status."""
         return await self._open_session().post(url, body, limit_s)
 
     async def get(self, url: str) -> ServerResponse:
-        """Get an address and return the answer of any status."""
+        """Get an answer of any status."""
         return await self._open_session().get(url, PATIENCE.connect_s)
 
     def require_ok(self, response: ServerResponse, url: str) -> None:
-        """Raise `TemporaryFailure`, `PolicyError` or `RequestRefused` for any status but 200."""
+        """Raise `TemporaryFailure`, `PolicyError` or `RequestRefused` unless the status is 200."""
         status = response.status
         if status == 200:
             return
@@ -274,10 +272,10 @@ class ServerClient:
         raise RequestRefused(kind, f"{url}: {status} {message(response)}.")
 
     async def _post_to(self, server: Server, path: str, body: Mapping[str, Any]) -> ServerResponse:
-        """Send a request to a server, and count the outcome.
+        """Post to a server, and count the outcome.
 
         Raises:
-            TemporaryFailure: the server cannot answer now.
+            TemporaryFailure: it cannot answer now.
         """
         begun = time.monotonic()
         try:
@@ -300,7 +298,7 @@ class ServerClient:
         return response
 
     async def _greet(self, url: str) -> None:
-        """Check that a server holds the model, and call ``welcome``."""
+        """Check that a server has the model; call ``welcome``."""
         response = await self.get(url + self._models)
         self.require_ok(response, url)
         context = _context_of(response, url, self._model)
@@ -309,7 +307,7 @@ class ServerClient:
         await self._welcome(url, context)
 
     def _pause_s(self, failures: int) -> float:
-        """Return the seconds to wait after consecutive failures."""
+        """Return the pause after consecutive failures."""
         return min(_LONGEST_PAUSE_S, PATIENCE.back_off_s * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
 
     def _open_session(self) -> HttpSession:
@@ -318,7 +316,7 @@ class ServerClient:
         return self._http
 
     async def close(self) -> None:
-        """End the probing, and all connections."""
+        """End probes and connections."""
         await self.servers.close()
         session, self._http = self._http, None
         if session is not None:
@@ -326,7 +324,7 @@ class ServerClient:
 
 
 def message(response: ServerResponse) -> str:
-    """Return a server's error message on one short line."""
+    """Return a server's error on one line."""
     try:
         content = response.json()
     except ValueError:
@@ -338,7 +336,7 @@ def message(response: ServerResponse) -> str:
 
 
 def _context_of(response: ServerResponse, url: str, model: str | None) -> int | None:
-    """Return the context of ``model`` in tokens, or None.
+    """Return the model's context in tokens, if stated.
 
     Raises:
         PolicyError: the model is not listed.
@@ -355,10 +353,10 @@ def _context_of(response: ServerResponse, url: str, model: str | None) -> int | 
 
 
 def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
-    """Return the header with the key that the environment variable ``name`` holds.
+    """Return the header with the environment's key.
 
     Raises:
-        PolicyError: the key is missing or unusable.
+        PolicyError: it is missing or unusable.
     """
     if name is None:
         return {}
@@ -371,7 +369,7 @@ def _authorisation(name: str | None, model: str | None) -> dict[str, str]:
 
 
 def _retry_after(response: ServerResponse) -> float:
-    """Return a server's requested pause in seconds, or 0."""
+    """Return the requested pause in seconds."""
     try:
         return min(max(float(response.retry_after or 0.0), 0.0), 10 * _LONGEST_PAUSE_S)
     except ValueError:
@@ -379,7 +377,7 @@ def _retry_after(response: ServerResponse) -> float:
 
 
 def _ssl_context() -> ssl.SSLContext:
-    """Return a context with the environment's certificates, or certifi's."""
+    """Return the environment's certificates, or certifi's."""
     import certifi
 
     return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())

@@ -1,4 +1,4 @@
-"""Responses with their tokens, and their text with thinking tags."""
+"""Responses as tokens and text."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _TAIL_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class TokenCompletion:
-    """One response; ``logprobs`` (natural, of the distribution drawn from) and ``versions`` are per token, empty if not
-    requested.
+    """A response; ``logprobs`` (natural, of the sampling distribution) and ``versions`` are per token, or empty.
 
-    ``finish`` is ``stop`` (a drawn end token is the last of ``token_ids``) or ``length``.
+    ``finish`` is ``stop``, with the end token in ``token_ids``, or ``length``.
     """
 
     prompt_ids: tuple[int, ...]
@@ -32,7 +31,7 @@ class TokenCompletion:
 
 
 class ResponseReader:
-    """Writes a response's tokens as text, with the model's thinking tags."""
+    """Decodes responses, with thinking tags."""
 
     def __init__(self, tokenizer: Any, tags: ThinkingTags) -> None:
         self._tokenizer = tokenizer
@@ -40,7 +39,7 @@ class ResponseReader:
         self._dropped = self._special_beside_tags(tokenizer) if tags.are_used else None
 
     def text(self, prompt_ids: Sequence[int], token_ids: Sequence[int], decoded: str) -> str:
-        """Return a response's text, with the thinking tag that ends the prompt.
+        """Return a response with the thinking tag that ends the prompt.
 
         Args:
             decoded: without special tokens.
@@ -57,7 +56,7 @@ class ResponseReader:
         return self.tags.end_of(str(self._tokenizer.decode(tail, skip_special_tokens=False)))
 
     def _special_beside_tags(self, tokenizer: Any) -> frozenset[int] | None:
-        """Return the special tokens outside the tags; None if tags have none."""
+        """Return special tokens outside of tags, if tags have some."""
         added = getattr(tokenizer, "added_tokens_decoder", {})  # vLLM's own tokenizers have none
         special = {*tokenizer.all_special_ids, *(number for number, token in added.items() if token.special)}
         words = {number: str(tokenizer.decode([number], skip_special_tokens=False)).strip() for number in special}

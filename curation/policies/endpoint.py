@@ -1,6 +1,6 @@
-"""A policy that asks OpenAI-compatible servers of one model.
+"""A policy on OpenAI-compatible servers.
 
-Invariant: a problem without room for `max_tokens` is refused, since `vllm serve` would silently cut `max_tokens`.
+Invariant: a problem without room for `max_tokens` is refused, since `vllm serve` would cut it silently.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _PATH = "/chat/completions"
 
 
 class Endpoint:
-    """OpenAI-compatible servers under the `Policy` protocol.
+    """OpenAI-compatible servers as a `Policy`.
 
     Raises:
-        PolicyError: the key is missing; on entering: no server answers, or one is unsuitable.
+        PolicyError: the key is missing, or on entering no server is usable.
     """
 
     def __init__(self, settings: EndpointModel, folder: Path, prompt: Prompt | None = None) -> None:  # noqa: ARG002 - all policies open alike
@@ -45,21 +45,21 @@ class Endpoint:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return the store's note on the key."""
+        """Return what the store notes."""
         return {**about_of(self.settings, self._prompt), "revision": self.settings.revision}
 
     @property
     def health(self) -> Mapping[str, float]:
-        """Return how the servers fare, see `ServerClient.health`."""
+        """Return `ServerClient.health`."""
         return self._client.health
 
     @property
     def prompt_tokens(self) -> float | None:
-        """Return the mean tokens of answered prompts, or None."""
+        """Return the mean tokens of prompts."""
         return self._prompt_tokens / self._prompts if self._prompts else None
 
     def asking(self, prompt: Prompt | None) -> Endpoint:
-        """Return a policy for the same servers with this prompt."""
+        """Return the same policy with another prompt."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self.settings.name, prompt)
         other._prompt, other._no_room = prompt or prompt_of(self.settings), {}
@@ -76,8 +76,8 @@ class Endpoint:
         """Return one attempt.
 
         Raises:
-            RequestRefused: living servers refuse the request.
-            PolicyError: a server refuses all requests, or none is alive.
+            RequestRefused: living servers refuse it.
+            PolicyError: no server is usable.
         """
         if (why := self._no_room.get(problem.id)) is not None:
             raise RequestRefused("too_long", why)
@@ -94,7 +94,7 @@ class Endpoint:
         """Return a response's attempt.
 
         Raises:
-            RequestRefused: the prompt is refused, or left no room.
+            RequestRefused: the prompt is refused or too long.
             TemporaryFailure: there is no completion.
         """
         if response.status != 200:
@@ -119,7 +119,7 @@ class Endpoint:
             raise TemporaryFailure(f"200, but no completion: {response.text!r:.120}", "unusable") from error
 
     def _body(self, problem: PromptRequest, index: int) -> dict[str, Any]:
-        """Return the request for one attempt."""
+        """Return an attempt's request."""
         decoding = self.settings.decoding
         body: dict[str, Any] = {
             "model": self.settings.model,

@@ -1,4 +1,4 @@
-"""Foreign text for messages, harmless to the terminal."""
+"""Make foreign text safe for the terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def excerpt(text: str | None, characters: int = EXCERPT_CHARACTERS) -> str:
-    """Return a response in quotes, as `shortened` shows it."""
+    """Return a `shortened` response in quotes."""
     return "(no text)" if text is None else f'"{shortened(text, characters)}"'
 
 

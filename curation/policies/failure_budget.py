@@ -1,7 +1,6 @@
 """The number of problems that a stage may refuse.
 
-Invariants: a problem counts once; one is always allowed unless the share is 0; `IN_A_ROW` refusals in a row end any
-run.
+Invariants: one is allowed unless the share is 0; `IN_A_ROW` refusals in a row end any run.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ IN_A_ROW = 20
 
 
 class FailureBudget:
-    """The refused problems of a stage.
+    """A stage's refused problems, each counted once.
 
     Args:
-        share: of all ``problems`` that may be refused.
-        setting: the share's key, for messages.
+        share: of ``problems`` that may be refused.
     """
 
     def __init__(self, share: float, problems: int, setting: str = "", before: int = 0) -> None:
@@ -29,15 +27,15 @@ class FailureBudget:
 
     @property
     def refused(self) -> int:
-        """Return how many problems were refused."""
+        """Return the number of refused problems."""
         return self._before + len(self._refused)
 
     def count_answer(self) -> None:
-        """Note that a request was answered."""
+        """Count an answer."""
         self._in_a_row = 0
 
     def count_refusal(self, problem: str, refusal: RequestRefused) -> None:
-        """Count a refused problem; raise `PolicyError` if there are too many."""
+        """Count a refused problem; raise `PolicyError` after too many."""
         if problem in self._refused:
             return
         self._refused[problem] = refusal.kind

@@ -1,7 +1,6 @@
 """A policy that answers from a file of attempts.
 
-Invariants: each attempt is given at most once; one without text and answer counts as no answer; one with unreadable
-text is refused.
+Invariant: an attempt without text and answer counts as no answer.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ _Stored = tuple[str | None, str | None, bool | None, str | None]
 
 
 class Recorded:
-    """Attempts of a file under the `Policy` protocol; ``instant``, so that all are requested at once.
+    """A file of attempts as a `Policy`; ``instant``: all are requested at once.
 
     Raises:
         SourceError: the file is unreadable, or lacks a column.
-        PolicyError: the file holds no attempts, or a wrong type.
+        PolicyError: it has no attempts, or a wrong type.
     """
 
     instant = True
@@ -65,33 +64,33 @@ class Recorded:
         self._last_problem: tuple[str, list[_Stored]] | None = None  # asked for, and its attempts
 
     def check(self) -> None:
-        """Refuse a file that is missing or lacks a mapped column."""
+        """Refuse a missing file or column."""
         self._check(list(itertools.islice(read_rows(self.path), _FIRST_ROWS)))
 
     @property
     def attempts(self) -> int:
-        """Return the file's number of attempts for this policy."""
+        """Return the file's number of attempts."""
         self._loaded()
         return self._count
 
     def attempts_at(self, problems: Iterable[str]) -> int:
-        """Return the number of attempts at these problems."""
+        """Return how many attempts these problems have."""
         rows = self._loaded()
         return sum(int(rows.execute(_COUNT_OF_PROBLEM, (problem,)).fetchone()[0]) for problem in problems)
 
     def models_at(self, problem: str) -> list[str | None]:
-        """Return the models of a problem's attempts by index, if recorded."""
+        """Return the models of a problem's attempts."""
         if self._settings.columns.model is None:
             return []
         return [model for (model,) in self._loaded().execute(_MODELS_OF_PROBLEM, (problem,))]
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return the store's note on the key."""
+        """Return what the store notes."""
         return {"kind": "recorded", "file": self.path.name}
 
     def asking(self, _prompt: Prompt | None) -> Self:
-        """Return this policy, since recorded attempts ignore the prompt."""
+        """Return this policy; prompts do not matter."""
         return self
 
     async def __aenter__(self) -> Self:
@@ -102,7 +101,7 @@ class Recorded:
         self._last_problem = None
 
     async def answer(self, problem: PromptRequest, index: int) -> Completion | None:
-        """Return a recorded attempt; None if there are fewer.
+        """Return a recorded attempt, if there is one.
 
         Raises:
             RequestRefused: its text cannot be read.
@@ -178,7 +177,7 @@ class Recorded:
                 require_path(attempts, path, where)
 
     def _text(self, attempt: Row, number: int) -> str | None:
-        """Return the response in our form."""
+        """Return the response with `THINK` tags."""
         path = self._settings.columns.text
         value = value_at(attempt, path) if path is not None else None
         if value is None:

@@ -1,6 +1,6 @@
-"""Keys and seeds of the attempts of live policies.
+"""Keys and seeds of live policies' attempts.
 
-Invariants: (seed, problem, index) determines the seed; settings have equal digests exactly if they draw alike.
+Invariants: (seed, problem, index) determines the attempt's seed; whatever else changes a draw changes the key.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from curation.thinking import THINK, ThinkingTags
 
 
 def seed_of(seed: int, problem: str, index: int) -> int:
-    """Return the 31-bit seed of one attempt."""
+    """Return an attempt's 31-bit seed."""
     digest = hashlib.blake2b(f"{seed}|{problem}|{index}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1
 
 
 def prompt_of(settings: LiveModel) -> Prompt:
-    """Return the prompt that the settings name."""
+    """Return the settings' prompt."""
     examples = [(one.statement, one.response) for one in settings.examples]
     return solving_prompt(settings.prompt, ThinkingTags.of(settings.thinking), examples)
 
@@ -31,7 +31,7 @@ def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **furth
     """Return the key of a live policy's attempts.
 
     Args:
-        further: what else changes requests or draws.
+        further: what else changes requests.
     """
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     if tags != THINK:  # the same tokens are another text
@@ -42,7 +42,7 @@ def key_of(settings: LiveModel, name: str, prompt: Prompt | None = None, **furth
 
 
 def about_of(settings: LiveModel, prompt: Prompt | None = None) -> Mapping[str, Any]:
-    """Return the store's note on the key."""
+    """Return what the store notes."""
     prompt, tags = prompt or prompt_of(settings), ThinkingTags.of(settings.thinking)
     return {
         "kind": settings.model_dump()["kind"],

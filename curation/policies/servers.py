@@ -1,11 +1,9 @@
-"""Choice of the server for each request, and the limits of servers.
+"""The choice of a server for each request.
 
-Invariants:
-  - a request goes to the least busy server below its limit, and to one that it tried before only if no other is alive;
-  - a server that broke a connection gets nothing until a probe succeeds;
-  - without a living server requests fail after ``give_up_s``.
+Invariants: a request goes to the least busy server below its limit, if possible to one not tried yet; a server that
+broke a connection gets nothing until a probe succeeds.
 
-A limit adapts by AIMD (Chiu and Jain 1989), and falls only if refusals are `OVERLOAD` or more of a window.
+Limits adapt by AIMD (Chiu and Jain 1989), and fall only if `OVERLOAD` of a window is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ OVERLOAD, WINDOW = 0.25, 32
 
 
 class AdaptiveLimit:
-    """The limit of one server, at most ``cap`` requests at once."""
+    """A server's limit of requests at once, up to ``cap``."""
 
     def __init__(self, cap: int) -> None:
         self._cap, self._limit = cap, float(cap)
@@ -37,14 +35,14 @@ class AdaptiveLimit:
         return int(self._limit)
 
     def answered(self, seconds: float, outstanding: int) -> None:
-        """Count an answer; ``outstanding`` includes this request."""
+        """Count an answer; ``outstanding`` includes it."""
         self.latency_s = seconds if not self.latency_s else 0.9 * self.latency_s + 0.1 * seconds
         self._count_outcome()
         if outstanding >= self.value and self._limit < self._cap:  # less is no sign of what it bears
             self._limit = min(self._cap, self._limit + 1.0 / self._limit)
 
     def refused(self, now: float) -> bool:
-        """Count a temporary failure; return whether the server is overloaded."""
+        """Count a failure; return whether the server is overloaded."""
         if now < self._cut_until:
             return True
         self._count_outcome()
@@ -63,11 +61,11 @@ class AdaptiveLimit:
 
 
 class TemporaryFailure(Exception):
-    """A failure that a retry may fix; the text is the reason.
+    """A failure that a retry may fix.
 
     Attributes:
-        kind: set if the request may be the cause, which is refused when every try fails so.
-        retry_after_s: the pause that the server requests.
+        kind: set if the request may be the cause.
+        retry_after_s: the requested pause.
     """
 
     def __init__(self, why: str, kind: str = "", retry_after_s: float = 0.0) -> None:
@@ -81,7 +79,7 @@ class Unreachable(TemporaryFailure):
 
 @dataclass(slots=True, eq=False)
 class Server:
-    """One server; ``busy`` counts answers such as 429, ``failed`` those of 500 and above or missing ones."""
+    """One server; ``busy`` counts statuses such as 429, ``failed`` those from 500 and missing answers."""
 
     url: str
     limit: AdaptiveLimit
@@ -101,7 +99,7 @@ class Servers:
     Args:
         in_flight: max requests at once per server.
         give_up_s: seconds without a living server after which requests fail.
-        probe: raises `TemporaryFailure`, or `PolicyError` if the server can never answer.
+        probe: raises `TemporaryFailure`, or `PolicyError` if a server can never answer.
     """
 
     def __init__(
@@ -119,7 +117,7 @@ class Servers:
         self._all_dead_since: float | None = None
 
     async def greet(self) -> None:
-        """Probe every server once.
+        """Probe every server.
 
         Raises:
             PolicyError: none answers, or one never will.
@@ -136,7 +134,7 @@ class Servers:
         """Wait for a server with room; call `release` afterwards.
 
         Args:
-            avoided: addresses to use only if no other server is alive.
+            avoided: URLs for use only if no other server is alive.
 
         Raises:
             PolicyError: no server was alive for too long.
@@ -154,12 +152,12 @@ class Servers:
         return server
 
     def release(self, server: Server) -> None:
-        """Count the end of a request of this server."""
+        """Count the end of a request."""
         server.outstanding -= 1
         self._wake_next()
 
     def suspect(self, server: Server, trouble: str) -> None:
-        """Send a server nothing more until a probe succeeds."""
+        """Send a server nothing until a probe succeeds."""
         server.trouble = trouble
         if not server.alive:
             return
@@ -178,7 +176,7 @@ class Servers:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _probe_failure(self, url: str) -> str | None:
-        """Probe a server; return its temporary failure, or None."""
+        """Probe a server; return its temporary failure."""
         try:
             await self._probe(url)
         except TemporaryFailure as failure:
@@ -186,7 +184,7 @@ class Servers:
         return None
 
     def _free_server(self, avoided: Collection[str]) -> Server | None:
-        """Return the least busy server with room, or None."""
+        """Return the least busy server with room."""
         now = time.monotonic()
         living = [server for server in self.all if server.alive]
         wanted = [server for server in living if server.url not in avoided] if avoided else living
@@ -194,7 +192,7 @@ class Servers:
         return min(ready, key=lambda one: (one.outstanding, one.requests), default=None)
 
     def _patience_s(self) -> float | None:
-        """Return the seconds to wait for a server, or None.
+        """Return the max wait in seconds.
 
         Raises:
             PolicyError: no server was alive for too long.

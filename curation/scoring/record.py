@@ -1,10 +1,10 @@
-"""The JSON record of an exported row, by which other trainers judge as the problem was measured.
+"""The JSON record by which trainers judge a row.
 
     {"goldilocks": 1, "id": "5f…", "domain": "math", "lang": "en", "statement": "What is …?", "answer": "42"}
     {"goldilocks": 1, "id": "9c…", "domain": "code", "lang": "en", "statement": "…", "program": {"tests": […], …}}
 
-Optional: ``letter`` of an opened multiple choice; ``accepted``, answers as good as ``answer``; ``thinking``;
-``response_format``; ``judges``, required user judges.
+Optional: ``letter`` of a former multiple choice, ``accepted`` further answers, ``thinking``, ``response_format``,
+required ``judges``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MARK = "goldilocks"
 
 
 def record_of(row: Mapping[str, Any], program: CodeProblem | None, asked: Asked | None = None) -> str:
-    """Return the record of a row of a curated set.
+    """Return the record of a curated row.
 
     Args:
         program: None for math.
-        asked: how the set was asked; None for the defaults.
+        asked: how the set was asked.
     """
     from curation.verify.programs.files import row_of_problem
 
@@ -57,7 +57,7 @@ def read_record(record: str | Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a record from JSON or an object.
 
     Raises:
-        SourceError: it is no record, or of another version.
+        SourceError: it is invalid, or of another version.
     """
     try:
         table = json.loads(record) if isinstance(record, str) else record

@@ -1,7 +1,4 @@
-"""Rewards by the judges that measured the problem: 1 for correct, 0 otherwise, None if the verifier failed.
-
-Imports neither torch nor Prefect.
-"""
+"""Rewards by the problem's judges: 1 for correct, else 0; None if the verifier failed."""
 
 from __future__ import annotations
 
@@ -37,13 +34,13 @@ class ScoringSettings:
     """How responses are read and judged.
 
     Args:
-        thinking: the model's thinking tag, as `<think>`, or `none`; None: the record's, or `<think>`.
-        response_format: as `verify.response_format`; None: the record's.
-        workers: verifier processes per domain; None: one per core.
-        tests_run: max tests per program; None: all.
-        limit_s: CPU seconds per comparison of answers.
-        all_tests: whether to continue after a failed test.
-        judges: files of user judges, as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`.
+        thinking: a tag, as `<think>`, or `none`; None: the record's.
+        response_format: None: the record's.
+        workers: processes per domain; None: one per core.
+        tests_run: max tests per program.
+        limit_s: CPU seconds per comparison.
+        all_tests: continue after a failure.
+        judges: as `path/to/chem.py:FORMULA`; if empty, those of `GOLDILOCKS_JUDGES`.
     """
 
     thinking: str | tuple[str, str] | None = None
@@ -57,7 +54,7 @@ class ScoringSettings:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The reward of a response (None if the verifier failed), and what decided."""
+    """A reward, None if the verifier failed, and what decided."""
 
     reward: float | None
     outcome: str
@@ -66,7 +63,7 @@ class Score:
 
 
 class Scorer:
-    """Scores responses by their problems' records. Thread-safe."""
+    """Scores responses by their problems' records; thread-safe."""
 
     def __init__(self, settings: ScoringSettings | None = None) -> None:
         self.settings = settings or ScoringSettings()
@@ -100,14 +97,14 @@ class Scorer:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Return name and version of the verifier of each domain."""
+        """Return each domain's verifier, with its version."""
         return {Domain.MATH: self._math[()].version, Domain.CODE: self._code.version}
 
     def score(self, responses: Sequence[tuple[str | Mapping[str, Any], Any]]) -> list[Score]:
         """Return the scores of (record, response) pairs.
 
         Raises:
-            SourceError: a record is invalid, or its judge is missing.
+            SourceError: a record is invalid, or its judge missing.
             VerifierError: programs cannot be run here.
         """
         futures = [self.submit(record, response) for record, response in responses]
@@ -116,12 +113,11 @@ class Scorer:
     def submit(
         self, record: str | Mapping[str, Any], response: Any, *, seed: int = 0, finish: str | None = None
     ) -> Future[tuple[Verdict, ...]]:
-        """Return the verdict on one response as a future.
+        """Return a response's future verdict.
 
         Args:
-            response: a text, a chat message, or its parts.
+            response: text, a chat message, or its parts.
             seed: draws a program's tests.
-            finish: as in `TokenCompletion`, or None.
         """
         table = read_record(record)
         tags = ThinkingTags.of(self.settings.thinking or table.get("thinking", OPEN))
@@ -151,7 +147,7 @@ class Scorer:
             return self._math[judges]
 
     def _hold(self, name: str, program: Mapping[str, Any]) -> str:
-        """Keep a problem's tests, which are not unique to its id, under the returned name."""
+        """Keep a problem's tests under the returned name."""
         content = hashlib.blake2b(json.dumps(program, sort_keys=True).encode(), digest_size=16).hexdigest()
         held = f"{name}/{content}"
         with self._lock:
@@ -172,5 +168,5 @@ def score_of(verdict: Verdict) -> Score:
 
 @cache
 def shared_scorer(settings: ScoringSettings) -> Scorer:
-    """Return this process's scorer for these settings."""
+    """Return the process's scorer."""
     return Scorer(settings)

@@ -1,4 +1,4 @@
-"""The judge as an HTTP service, a starlette application over a `Scorer`.
+"""The judge as an HTTP service.
 
     GET  /health       {"status": "ok", "verifiers": {"math": "answers@…", "code": "programs-…"}, "problems": 351}
     POST /score        {"items": [{"record": {…}, "response": "…"}, {"id": "5f…", "response": "…"}]}
@@ -6,7 +6,7 @@
     POST /get_reward   OpenRLHF: {"query": […], "prompts": […], "labels": […]}
                        → {"rewards": […], "scores": […], "extra_logs": {"excluded": […]}}
 
-An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0, and excluded).
+An unreadable item has the outcome ``refused``, an ``error`` and a null reward (OpenRLHF: 0).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def reward_app(scorer: Scorer, records: Mapping[str, str] | None = None, key: st
 
     Args:
         records: by problem id.
-        key: required except for ``/health``; without one only this machine is answered.
+        key: as in `KeyGuard`.
     """
     service = _Service(scorer, records or {})
     routes = [
@@ -112,7 +112,7 @@ class _Service:
         return items
 
     def _openrlhf_items(self, table: dict[str, Any]) -> list[Any]:
-        """Return the items of an OpenRLHF request."""
+        """Return an OpenRLHF request's items."""
         queries, labels = table.get("query"), table.get("labels")
         prompts = table.get("prompts") or ([""] * len(queries) if isinstance(queries, list) else None)
         match queries, labels, prompts:

@@ -1,4 +1,4 @@
-"""Reward functions in the signatures of other trainers.
+"""Reward functions for other trainers.
 
     verl         custom_reward_function.path=FILE custom_reward_function.name=verl_score   (the export writes FILE)
     TRL, open-r1 GRPOTrainer(reward_funcs=trl_reward)
@@ -7,7 +7,7 @@
     verifiers    vf.Rubric(funcs=[verifiers_reward]), before 0.4; a `Taskset` since
     ART          trajectory.reward = await art_reward(row, trajectory)
 
-Further keywords are those of `ScoringSettings`. If the verifier failed, the reward is None for TRL and 0 elsewhere.
+Further keywords are those of `ScoringSettings`. If the verifier failed, the reward is None for TRL, 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def verl_score(
     extra_info: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> dict[str, float | str]:
-    """Return verl's ``score`` and ``acc`` (1 or 0), and the outcome.
+    """Return verl's ``score`` and ``acc``, and the outcome.
 
     Raises:
         SourceError: ``extra_info`` has no record.
@@ -51,10 +51,13 @@ def trl_reward(
     goldilocks: Sequence[str] | None = None,
     **others: Any,
 ) -> list[float | None]:
-    """Return TRL's rewards of a batch: 1, 0, or None if the verifier failed.
+    """Return a batch's rewards.
 
     Args:
         goldilocks: the column of records.
+
+    Raises:
+        SourceError: a record is missing.
     """
     settings = {name: value for name, value in others.items() if name in _SETTINGS}
     records: Sequence[str | None] = goldilocks or [None] * len(completions)
@@ -70,13 +73,13 @@ def areal_reward(
     goldilocks: str | None = None,
     **others: Any,
 ) -> float:
-    """Return AReaL's reward of one response."""
+    """Return a response's reward."""
     settings = {name: value for name, value in others.items() if name in _SETTINGS}
     return _scored([(goldilocks, without_end(completions))], settings)[0].reward or 0.0
 
 
 async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[float]:
-    """Return slime's reward of a sample or a group."""
+    """Return the reward of a sample, or a group's."""
     samples = sample if isinstance(sample, list) else [sample]
     pairs = [((one.metadata or {}).get(MARK), without_end(one.response)) for one in samples]
     rewards = [score.reward or 0.0 for score in await asyncio.to_thread(_scored, pairs, {})]
@@ -84,7 +87,7 @@ async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[
 
 
 async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
-    """Return the reward of ART's trajectory; its ``metadata`` gets what decided."""
+    """Return a trajectory's reward; its ``metadata`` gets the outcome."""
     pair = (row.get(MARK), last_message(trajectory.messages()))
     (score,) = await asyncio.to_thread(_scored, [pair], {})
     trajectory.metadata["outcome"] = score.outcome
@@ -93,7 +96,7 @@ async def art_reward(row: Mapping[str, Any], trajectory: Any) -> float:
 
 
 def exported_score(record: Any, response: str) -> Score:
-    """Return the score of a response by its row's record.
+    """Return a response's score by its record.
 
     Raises:
         SourceError: there is no record.
@@ -102,18 +105,18 @@ def exported_score(record: Any, response: str) -> Score:
 
 
 def without_end(text: str) -> str:
-    """Return a response without its end tokens and padding: ``18<|im_end|>`` → ``18``."""
+    """Return a response without end tokens: ``18<|im_end|>`` → ``18``."""
     return _END.sub("", text)
 
 
 async def verifiers_reward(completion: Any, info: Mapping[str, Any], **_others: Any) -> float:
-    """Return the reward of a verifiers rollout."""
+    """Return a rollout's reward."""
     pair = (info.get(MARK), last_message(completion))
     return (await asyncio.to_thread(_scored, [pair], {}))[0].reward or 0.0
 
 
 def last_message(completion: Any) -> Any:
-    """Return the text of a response or a conversation's last message."""
+    """Return a response, or a conversation's last message."""
     return completion if isinstance(completion, str) else completion[-1]
 
 

@@ -1,1 +1,1 @@
-"""Storage on disk: stage folders, attempts, journals, mirrors and temporary folders."""
+"""Storage on disk."""

@@ -1,16 +1,12 @@
-"""The append-only store of attempts, shared by all stages and training runs.
+"""The append-only store of attempts.
 
     FOLDER/<key digest>/key.json                policy@revision, prompt version, sampling parameters
-    FOLDER/<key digest>/journal.jsonl           finished attempts that are in no part yet
+    FOLDER/<key digest>/journal.jsonl           attempts that are in no part yet
     FOLDER/<key digest>/part-<content>.parquet  attempts (`ATTEMPT`)
     FOLDER/<key digest>/refused.jsonl           refused attempts (`REFUSAL`)
 
-Invariants:
-  - an attempt is identified by (problem, policy, prompt, sampling, index), and never changed;
-  - it is on disk when `add` or `append` returns; opening the store drops duplicates that a kill left;
-  - a stored attempt is never requested again.
-
-Verdicts are stored apart.
+Invariants: an attempt, by key, problem and index, is never changed or repeated; it is on disk when `add` or `append`
+returns; opening the store drops duplicates that a kill left.
 """
 
 from __future__ import annotations
@@ -54,11 +50,14 @@ _REASON_LETTERS = 400
 
 
 class KeyedStore:
-    """Rows about attempts under one key, by problem and index.
+    """Rows under one key, by problem and index.
 
     Args:
-        about: stored in key.json of a new store.
-        create: whether to make a missing store.
+        about: for key.json of a new store.
+        create: make a missing store, and write.
+
+    Raises:
+        StoreError: the store is missing or damaged.
     """
 
     schema: ClassVar[pl.Schema]
@@ -92,7 +91,7 @@ class KeyedStore:
 
     @property
     def height(self) -> int:
-        """Return how many attempts the store holds."""
+        """Return the number of attempts."""
         return int(self._part_of_problem["attempts"].sum()) + len(self._journal) - len(self._also_in_parts)
 
     @property
@@ -112,7 +111,7 @@ class KeyedStore:
         self.compact_in_parts([sorted({name for name, _ in self._journal.names()}) if problems is None else problems])
 
     def compact_in_parts(self, groups: Iterable[Sequence[str]]) -> None:
-        """Move the journal's attempts at each group of problems into a part."""
+        """Move the journal's attempts into parts, by group."""
         names_of: dict[str, list[Name]] = {}
         for name in self._journal.names():
             names_of.setdefault(name[0], []).append(name)
@@ -125,14 +124,14 @@ class KeyedStore:
         self._journal.drop(moved)
 
     def close(self) -> None:
-        """Flush everything to disk and close the journal."""
+        """Flush and close the journal."""
         self._journal.close()
 
     def append(self, attempts: pl.DataFrame) -> None:
-        """Write finished attempts to disk as a part.
+        """Write attempts as a part.
 
         Raises:
-            StoreError: columns or key differ, or an attempt is stored already.
+            StoreError: columns or key differ, or an attempt exists.
         """
         if attempts.is_empty():
             return
@@ -158,7 +157,7 @@ class KeyedStore:
         self._part_of_problem = pl.concat([self._part_of_problem, self._index([path])])
 
     def read(self, problems: Sequence[str], columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """Return all attempts at these problems, sorted.
+        """Return attempts at these problems, sorted.
 
         Args:
             columns: must include problem and index.
@@ -173,7 +172,7 @@ class KeyedStore:
         return attempts.sort("problem", "index")
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pl.DataFrame]:
-        """Yield all attempts, each once, in sorted tables.
+        """Yield all attempts in tables.
 
         Args:
             columns: must include problem and index.
@@ -190,7 +189,7 @@ class KeyedStore:
             yield self._as_frame(names, [journal[name] for name in names]).select(columns)
 
     def missing_indices(self, problems: Iterable[str], attempts: int) -> dict[str, list[int]]:
-        """Return the missing indices below ``attempts`` of each problem."""
+        """Return each problem's missing indices."""
         problems = list(problems)
         stored: dict[str, set[int]] = {}
         for problem, index in self.read(problems, ["problem", "index"]).iter_rows():
@@ -199,7 +198,7 @@ class KeyedStore:
         return {problem: indices for problem, indices in missing.items() if indices}
 
     def _in_parts(self, names: Iterator[Name]) -> set[Name]:
-        """Return which attempts are in a part."""
+        """Return those in a part."""
         requested = set(names)
         problems = pl.DataFrame({"problem": [problem for problem, _ in requested]}, schema={"problem": pl.String})
         return requested.intersection(self._read_parts(problems.unique(), ["problem", "index"]).iter_rows())
@@ -217,7 +216,7 @@ class KeyedStore:
             yield batch
 
     def _frame(self, names: Sequence[Name]) -> pl.DataFrame:
-        """Read attempts of the journal as a table."""
+        """Read attempts of the journal."""
         return self._as_frame(names, list(self._journal.read(names)))
 
     def _as_frame(self, names: Sequence[Name], lines: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -232,7 +231,7 @@ class KeyedStore:
         return pl.concat([pl.DataFrame(schema={name: self.schema[name] for name in columns}), *frames])
 
     def _index(self, parts: list[Path]) -> pl.DataFrame:
-        """Return each part's problems, with their number of attempts."""
+        """Return the parts' problems and numbers of attempts."""
         frames = [
             self._scan(path, ["problem"])
             .group_by("problem", maintain_order=True)
@@ -263,18 +262,18 @@ class AttemptStore(KeyedStore):
     schema = ATTEMPT
 
     def add(self, completions: Iterable[tuple[str, int, Completion]]) -> None:
-        """Add finished attempts (problem, index, text) to the journal."""
+        """Add finished attempts to the journal."""
         self.add_lines(((problem, index), _journal_line(completion)) for problem, index, completion in completions)
 
     def add_refusals(self, refusals: Iterable[tuple[str, int, RequestRefused]]) -> None:
-        """Record refused attempts: problem, index and reason."""
+        """Record refused attempts."""
         lines = [[problem, index, refused.kind, _excerpt(refused.reason)] for problem, index, refused in refusals]
         content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
         with (self.folder / _REFUSED).open("ab") as out:
             out.write(content)
 
     def refusals(self) -> pl.DataFrame:
-        """Return refused attempts that have not succeeded since (`REFUSAL`)."""
+        """Return refused attempts that have not succeeded since."""
         path = self.folder / _REFUSED
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         try:
@@ -290,7 +289,7 @@ class AttemptStore(KeyedStore):
 
 
 class VerdictStore(KeyedStore):
-    """The verdicts of one verifier (`VERDICT`); a null ``outcome``: not asked."""
+    """One verifier's verdicts; a null ``outcome``: not asked."""
 
     schema = VERDICT
 
@@ -313,7 +312,7 @@ def _excerpt(reason: str) -> str:
 
 
 def _journal_line(completion: Completion) -> dict[str, Any]:
-    """Return an attempt as a journal line, without None."""
+    """Return an attempt's line, without None."""
     line = {
         "text": without_surrogates(completion.text),
         "answer": without_surrogates(completion.answer),

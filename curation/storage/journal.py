@@ -1,7 +1,6 @@
-"""An append-only file of named JSON lines, for one writer and any number of readers.
+"""An append-only file of named JSON lines, for one writer and many readers.
 
-Invariants: kill -9 loses no line that `add` wrote, a power cut none before `sync`; opening for writing cuts off a torn
-line, other damage is a `StoreError`.
+Invariants: kill -9 loses no added line, a power cut no synced one; opening for writing cuts off a torn line.
 """
 
 from __future__ import annotations
@@ -19,7 +18,11 @@ Name = tuple[str, int]
 
 
 class Journal:
-    """The lines of one file, by (problem, index)."""
+    """The lines of one file, by (problem, index).
+
+    Raises:
+        StoreError: it is damaged.
+    """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
@@ -36,11 +39,11 @@ class Journal:
 
     @property
     def bytes(self) -> int:
-        """Return its length."""
+        """Return the size."""
         return self._end
 
     def names(self) -> Iterator[Name]:
-        """Return the lines' names in the order of writing."""
+        """Return the names, oldest first."""
         return iter(self._places)
 
     def add(self, lines: Iterable[tuple[Name, dict[str, Any]]]) -> None:
@@ -61,13 +64,13 @@ class Journal:
         self._unsynced = True
 
     def sync(self) -> None:
-        """Flush what was added to disk."""
+        """Flush added lines to disk."""
         if self._unsynced and self._handle is not None:
             os.fsync(self._handle.fileno())
             self._unsynced = False
 
     def read(self, names: Iterable[Name]) -> Iterator[dict[str, Any]]:
-        """Read the lines of these names."""
+        """Read these lines."""
         if not self._places:
             return
         with self.path.open("rb") as handle:
@@ -77,7 +80,7 @@ class Journal:
                 yield json.loads(handle.read(size))[2]
 
     def snapshot(self) -> Iterator[tuple[Name, dict[str, Any]]]:
-        """Read all lines at once, while other processes may write."""
+        """Read all lines, also during writing."""
         try:
             with self.path.open("rb") as handle:
                 for line in handle:
@@ -88,11 +91,11 @@ class Journal:
             return
 
     def size(self, name: Name) -> int:
-        """Return the bytes of a line."""
+        """Return a line's bytes."""
         return self._places[name][1]
 
     def drop(self, names: Container[Name]) -> None:
-        """Remove these lines from the file."""
+        """Remove these lines."""
         remaining = [(name, place) for name, place in self._places.items() if name not in names]
         if len(remaining) == len(self._places):
             return
@@ -115,7 +118,7 @@ class Journal:
             self.path.unlink()
 
     def close(self) -> None:
-        """Close the file; the next `add` opens it again."""
+        """Close the file, until the next `add`."""
         self.sync()
         if self._handle is not None:
             self._handle.close()

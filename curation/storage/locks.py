@@ -1,4 +1,4 @@
-"""Locks of folders that end with their process."""
+"""Folder locks that end with their process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LOOK_S = 0.2
 
 @contextmanager
 def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Lock the run folder until this process ends.
+    """Lock a folder for the block.
 
     Args:
         patience_s: seconds to wait for another holder.
-        say: called with a sentence before waiting.
+        say: gets a sentence before waiting.
 
     Raises:
-        StoreError: the folder cannot be written, or another process holds it.
+        StoreError: the folder cannot be written, or is locked.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def lock_folder(folder: Path, patience_s: float = 0.0, say: Callable[[str], None
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether someone holds the folder's lock now."""
+    """Return whether a process holds the lock."""
     try:
         with (folder / ".lock").open("r+") as handle:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

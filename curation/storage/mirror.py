@@ -1,12 +1,12 @@
-"""Copies of a run's finished folders and logs at a URL.
+"""Copies of finished folders and logs at a URL.
 
     MIRROR/curated/5f0c…/…          a finished folder, named by its content
-    MIRROR/curated/5f0c….json       its mark: files with sizes, times and hashes
-    MIRROR/curated.json             the newest of a kind
+    MIRROR/curated/5f0c….json       its mark: sizes, times and hashes
+    MIRROR/curated.json             the newest
     MIRROR/run.json, history.jsonl  logs
     MIRROR/mirror.json              the owner
 
-Invariants: a mark exists only while its files are complete; copying is idempotent; obsolete folders are removed last.
+Invariants: a mark exists only while its files are complete; obsolete folders are removed last.
 """
 
 from __future__ import annotations
@@ -29,17 +29,14 @@ BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "os
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A finished folder to copy, and its unique name."""
+    """A finished folder, and its unique name."""
 
     name: str
     folder: Path
 
 
 class Mirror:
-    """A run's mirror.
-
-    Args:
-        name: the run's recipe; a mirror of another recipe is refused.
+    """A run's mirror, owned by recipe ``name``.
 
     Raises:
         StoreError: the URL cannot be reached or written.
@@ -52,7 +49,7 @@ class Mirror:
             self._fs, self._root = file_system(self.url)
 
     def claim(self) -> None:
-        """Refuse a mirror of another run."""
+        """Refuse a mirror of another recipe."""
         with self._errors():
             owner = (self._read(OWNER) or {}).get("recipe", self._name)
             if owner != self._name:
@@ -63,7 +60,7 @@ class Mirror:
             self._write(OWNER, json.dumps({"recipe": self._name}).encode())
 
     def copy_logs(self, folder: Path, names: Sequence[str]) -> None:
-        """Copy the named files that changed since the last copy."""
+        """Copy the named files that changed."""
         with self._errors():
             for name in names:
                 file = folder / name
@@ -73,11 +70,7 @@ class Mirror:
                     self._written[name] = content
 
     def copy_folders(self, kind: str, folders: Sequence[Finished]) -> None:
-        """Copy the missing folders of a kind, and remove all others.
-
-        Args:
-            folders: oldest first; vanished ones are skipped.
-        """
+        """Copy a kind's missing folders, oldest first, and remove all others."""
         with self._errors():
             for finished in folders:
                 self._copy(f"{kind}/{finished.name}", finished.folder)
@@ -116,7 +109,7 @@ class Mirror:
                 self._fs.rm(self._at(path), recursive=path == place)
 
     def _names(self, kind: str) -> set[str]:
-        """Return the folder names of a kind."""
+        """Return a kind's folder names."""
         if not self._fs.exists(self._at(kind)):
             return set()
         self._fs.invalidate_cache()
@@ -124,14 +117,14 @@ class Mirror:
         return {name.removesuffix(".json") for name in found}
 
     def _write(self, name: str, content: bytes) -> None:
-        """Write a small file in one piece."""
+        """Write a small file in one request."""
         path = self._at(name)
         self._make_room(path)
         with self._fs.transaction:
             self._fs.pipe_file(path, content)
 
     def _make_room(self, path: str) -> None:
-        """Make the folder of a file, except in object stores."""
+        """Make a file's folder, except in object stores."""
         if not BUCKETS.intersection(_protocols(self._fs)):
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
 
@@ -158,7 +151,7 @@ def _protocols(fs: Any) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> dict[str, list[int]]:
-    """Return each file's size in bytes and modification time in ns."""
+    """Return each file's bytes and time in ns."""
     try:
         states = {path: path.stat() for path in sorted(folder.rglob("*")) if path.is_file()}
     except FileNotFoundError:

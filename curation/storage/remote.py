@@ -1,4 +1,4 @@
-"""File systems at URLs (fsspec), and their errors as sentences."""
+"""File systems at URLs (fsspec), and their errors."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ LOCAL = re.compile(r"(?:file|local):/{2}")
 
 
 def is_url(path: str) -> bool:
-    """Return whether a path has a scheme that is not local."""
+    """Return whether a path is a remote URL."""
     return URL.match(path) is not None and LOCAL.match(path) is None
 
 
 def local_path(path: str) -> Path:
-    """Return a local path, also from a URL with the scheme ``file``."""
+    """Return the path of a path or ``file`` URL."""
     return Path(LOCAL.sub("", path, count=1)).expanduser()
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return a URL's file system, without cached listings, and the path in it."""
+    """Return a URL's file system and path."""
     import fsspec.core
 
     fs, path = fsspec.core.url_to_fs(url)
@@ -36,10 +36,10 @@ def file_system(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def remote_errors(as_error: Callable[[str], GoldilocksError]) -> Iterator[None]:
-    """Raise errors of a file system as errors of ours.
+    """Raise errors of a file system as ours.
 
     Args:
-        as_error: gets a reason, which begins with a verb and ends with a full stop.
+        as_error: gets a reason that begins with a verb and ends with a full stop.
     """
     try:
         yield
@@ -50,7 +50,7 @@ def remote_errors(as_error: Callable[[str], GoldilocksError]) -> Iterator[None]:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text."""
+    """Return the first line of an error."""
     return (str(error).splitlines() or [""])[0]
 
 

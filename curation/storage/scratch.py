@@ -1,7 +1,7 @@
-"""Temporary folders that are removed even if their process was killed.
+"""Temporary folders that are removed even after a kill.
 
-Invariants: a kernel lock protects a folder while its process lives; a process removes this user's unlocked ones, except
-those younger than an hour, which may not be locked yet.
+Invariant: a kernel lock protects a folder while its process lives; later processes remove those without, if older than
+an hour.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ScratchFolder:
     """An empty temporary folder, until `remove`.
 
     Raises:
-        OSError: the folder cannot be made.
+        OSError: it cannot be made.
     """
 
     def __init__(self, kind: str) -> None:
@@ -40,14 +40,14 @@ class ScratchFolder:
         fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def remove(self) -> None:
-        """Remove the folder; repeated calls do nothing."""
+        """Remove the folder, once."""
         handle, self._handle = self._handle, None
         if handle is not None:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(handle)
 
     def give_away(self) -> str:
-        """Return the folder's path, which the caller has to remove."""
+        """Return the folder, which the caller must remove."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
@@ -55,12 +55,12 @@ class ScratchFolder:
 
 
 def memory_folder() -> Path:
-    """Return an in-memory folder, or that of temporary files."""
+    """Return an in-memory folder, or the temporary one."""
     return IN_MEMORY if IN_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 def sweep(parent: Path, prefix: str) -> list[Path]:
-    """Remove and return this user's unlocked folders whose names begin with ``prefix``."""
+    """Remove and return this user's unlocked folders."""
     removed = []
     for folder in parent.glob(f"{prefix}*"):
         try:

@@ -1,4 +1,4 @@
-"""Tables larger than memory, read and written in parts, with the same bytes whatever the parts."""
+"""Tables larger than memory, read and written in parts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _BEGIN = pl.col("problem").str.slice(0, 3)
 
 
 def scan_table(folder: Path, table: str) -> pl.LazyFrame:
-    """Return a lazy frame of a finished stage's table."""
+    """Scan a finished stage's table."""
     files = table_files(folder, table)
     return pl.scan_parquet(files, glob=False) if files else pl.LazyFrame()
 
 
 def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterator[tuple[pl.DataFrame, ...]]:
-    """Yield the rows of tables by problem, in parts with a common id prefix."""
+    """Yield rows of the same problems together."""
     begins = [table.group_by(begin=_BEGIN).len().collect(engine="streaming") for table in tables]
     sizes = pl.concat(begins).group_by("begin").agg(pl.col("len").sum()).sort("begin")
     bounds: list[str] = []
@@ -43,7 +43,7 @@ def in_order(*tables: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> Iterato
 
 
 def in_slices(table: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Yield a table in slices of `ROWS_AT_ONCE` rows."""
+    """Yield slices of `ROWS_AT_ONCE` rows."""
     height = table.select(pl.len()).collect().item()
     for start in range(0, height, ROWS_AT_ONCE):
         yield table.slice(start, ROWS_AT_ONCE).collect(engine="streaming")
@@ -58,7 +58,7 @@ def write_scanned(path: Path, table: pl.LazyFrame) -> None:
 
 
 def digest_in_order(table: pl.LazyFrame, by: Sequence[str] = ("problem",)) -> str:
-    """Return the hash of a table's CSV text, sorted."""
+    """Return the hash of a table's sorted CSV text."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(pl.DataFrame(schema=table.collect_schema()).write_csv().encode())
     for (part,) in in_order(table, by=by):

@@ -1,17 +1,14 @@
-"""Stage folders of parquet shards.
-
-A stage folder::
+"""Stage folders of parquet shards::
 
     kept/00000.parquet  dropped/00000.parquet  …   one folder per table, one file per shard
-    shards/00000.json                              the shard's mark: counts, sizes and hashes of its files
+    shards/00000.json                              the shard's mark: counts, sizes and hashes
     DONE.json                                      the manifest: counts and hashes
 
 Invariants:
   - files are synced and renamed; a mark follows its files, the manifest all marks;
   - a folder with another fingerprint (name, code version, settings, inputs) is discarded;
-  - in = kept + dropped, per shard and per stage;
-  - the manifest's digest covers content only, so that an equal result reruns no later stage;
-  - a file is read only if its content has the recorded hash.
+  - in = kept + dropped, per shard and stage;
+  - the manifest's digest covers content only: an equal result reruns no later stage.
 """
 
 from __future__ import annotations
@@ -37,10 +34,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The tables of one shard, and its number of incoming rows.
-
-    Example: ``Shard(rows_in=3, tables={"kept": two_rows, "dropped": one_row})``
-    """
+    """One shard's tables, and its number of incoming rows."""
 
     rows_in: int
     tables: Mapping[str, pl.DataFrame]
@@ -49,20 +43,20 @@ class Shard:
 
     @property
     def kept(self) -> int:
-        """Return how many rows the stage kept."""
+        """Return the number of kept rows."""
         if self.kept_rows is not None:
             return self.kept_rows
         return self.tables["kept"].height if "kept" in self.tables else 0
 
     @property
     def dropped(self) -> int:
-        """Return how many rows the stage dropped."""
+        """Return the number of dropped rows."""
         return self.tables["dropped"].height if "dropped" in self.tables else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A finished stage in numbers, stored as DONE.json."""
+    """A finished stage in numbers: DONE.json."""
 
     stage: str
     fingerprint: str
@@ -77,7 +71,7 @@ class Manifest:
 
 
 class StageFolder:
-    """The folder of one stage; another fingerprint discards its content."""
+    """One stage's folder."""
 
     def __init__(self, folder: Path, name: str, version: str, settings: str, inputs: Mapping[str, str]) -> None:
         self.folder = folder
@@ -92,7 +86,7 @@ class StageFolder:
         self.fingerprint = _digest(json.dumps(self._identity, sort_keys=True).encode())
 
     def prepare(self) -> None:
-        """Remove half-written files, and everything under another fingerprint."""
+        """Remove half-written files, and another fingerprint's."""
         identity = self.folder / "stage.json"
         stored = read_json(identity)
         if stored != self._identity and self.folder.exists():
@@ -104,20 +98,20 @@ class StageFolder:
             write_json(identity, self._identity)
 
     def discard(self) -> None:
-        """Remove the folder and its content."""
+        """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def reopen(self) -> None:
-        """Remove the manifest so that shards may be written again."""
+        """Remove the manifest, to write more shards."""
         (self.folder / "DONE.json").unlink(missing_ok=True)
 
     def note(self, note: str) -> int:
-        """Return the sum of a note over finished shards."""
+        """Return a note's sum over finished shards."""
         marks = (mark for mark in finished_shards(self.folder) if mark["fingerprint"] == self.fingerprint)
         return sum(int(mark["notes"].get(note, 0)) for mark in marks)
 
     def manifest(self) -> Manifest | None:
-        """Return the manifest if the stage is finished and complete."""
+        """Return the manifest if the stage is complete."""
         manifest = read_manifest(self.folder)
         if manifest is None or manifest.fingerprint != self.fingerprint:
             return None
@@ -125,17 +119,17 @@ class StageFolder:
         return manifest if is_whole else None
 
     def is_finished(self, index: int) -> bool:
-        """Return whether the shard's mark and files exist."""
+        """Return whether the shard is complete."""
         mark = _read_mark(self._mark(index))
         if mark is None or mark["fingerprint"] != self.fingerprint:
             return False
         return all(_size(self.folder / entry["file"]) == entry["bytes"] for entry in mark["tables"].values())
 
     def write(self, index: int, shard: Shard) -> None:
-        """Write one shard: tables first, then its mark.
+        """Write one shard.
 
         Raises:
-            StoreError: the row counts do not add up.
+            StoreError: the rows do not add up.
         """
         if shard.rows_in != shard.kept + shard.dropped:
             raise StoreError(
@@ -160,7 +154,11 @@ class StageFolder:
         write_json(self._mark(index), mark)
 
     def close(self, shards: int, rows_in: int | None = None) -> Manifest:
-        """Write the manifest; ``rows_in`` is from the previous stage."""
+        """Write the manifest.
+
+        Raises:
+            StoreError: a shard or rows are missing.
+        """
         marks = [_read_mark(self._mark(index)) for index in range(shards)]
         missing = [index for index, mark in enumerate(marks) if mark is None]
         if missing:
@@ -189,7 +187,7 @@ class StageFolder:
         return written
 
     def read(self, table: str, index: int) -> pl.DataFrame:
-        """Return one shard of one table."""
+        """Return a table's shard."""
         return read_shard(self.folder, table, index)
 
     def _mark(self, index: int) -> Path:
@@ -201,25 +199,25 @@ def _mark_of(folder: Path, index: int) -> Path:
 
 
 def read_shard(folder: Path, table: str, index: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return one shard of a table."""
+    """Return a table's shard."""
     file = sound_table(folder / table / f"{index:05}.parquet")
     return pl.read_parquet(file, columns=None if columns is None else list(columns), glob=False)
 
 
 def table_files(folder: Path, table: str) -> list[Path]:
-    """Return the files of a finished stage's table.
+    """Return a finished table's files.
 
     Raises:
-        StoreError: a file is damaged or missing.
+        StoreError: one is damaged or missing.
     """
     return [sound_table(file) for file in sorted((folder / table).glob("[0-9]*.parquet"))]
 
 
 def sound_table(file: Path) -> Path:
-    """Return a table file's path after checking its hash.
+    """Return a table's file after checking its hash.
 
     Raises:
-        StoreError: the file is damaged or missing.
+        StoreError: it is damaged or missing.
     """
     mark = _read_mark(_mark_of(file.parents[1], int(file.stem)))
     require_hash(file, None if mark is None else mark["tables"].get(file.parent.name, {}).get("hash"))
@@ -233,7 +231,7 @@ def require_hash(file: Path, digest: str | None) -> None:
         digest: None: the file only has to exist.
 
     Raises:
-        StoreError: the file is damaged or missing.
+        StoreError: it is damaged or missing.
     """
     try:
         state = _state_of(file)
@@ -251,7 +249,7 @@ def require_hash(file: Path, digest: str | None) -> None:
 
 
 def note_hash(file: Path, digest: str) -> None:
-    """Remember the hash of a file that was just written."""
+    """Remember a new file's hash."""
     _sound[file] = (digest, *_state_of(file))
 
 
@@ -267,14 +265,14 @@ def _state_of(file: Path) -> tuple[int, int, int]:
 def read_optional_shard(
     folder: Path, table: str, index: int, columns: Sequence[str] | None = None
 ) -> pl.DataFrame | None:
-    """Return one shard of a table, or None."""
+    """Return a table's shard, or None."""
     return read_shard(folder, table, index, columns) if (folder / table / f"{index:05}.parquet").exists() else None
 
 
 def read_table(
     folder: Path, table: str, columns: list[str] | None = None, where: pl.Expr | None = None
 ) -> pl.DataFrame:
-    """Return all shards of a table, or an empty frame."""
+    """Return a whole table, or an empty frame."""
     files = table_files(folder, table)
     if not files:
         return pl.DataFrame()
@@ -283,7 +281,7 @@ def read_table(
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of any fingerprint, or None."""
+    """Return the manifest of any fingerprint."""
     content = read_json(folder / "DONE.json")
     if content is None:
         return None
@@ -299,13 +297,13 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def stage_inputs(folder: Path) -> Mapping[str, str]:
-    """Return the digests of the inputs of a stage, finished or not."""
+    """Return a stage's inputs' digests."""
     identity = read_json(folder / "stage.json")
     return identity.get("inputs", {}) if identity is not None else {}
 
 
 def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the marks of a stage that may still be running."""
+    """Yield a stage's marks, even before its end."""
     for file in sorted((folder / "shards").glob("[0-9]*.json")):
         mark = _read_mark(file)
         if mark is not None:
@@ -313,7 +311,7 @@ def finished_shards(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
-    """Write a frame aside and rename it; return its size in bytes and content hash."""
+    """Write a frame aside and rename it; return bytes and hash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     # one chunk, so that equal rows are equal bytes however the frame came about
@@ -328,13 +326,13 @@ def write_parquet(path: Path, frame: pl.DataFrame) -> dict[str, int | str]:
 
 
 def system_error(error: Exception, path: Path | None = None) -> OSError | None:
-    """Return the system error within a Rust library's error text, or None."""
+    """Return the system error in a Rust error's text."""
     found = re.search(r"\(os error (\d+)\)", str(error))
     return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])), path and str(path))
 
 
 def atomic_write(path: Path, text: str) -> None:
-    """Write a small text file, sync it and rename it."""
+    """Write a text file, sync and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / f".aside-{path.name}"
     aside.write_text(text, encoding="utf-8")
@@ -344,10 +342,10 @@ def atomic_write(path: Path, text: str) -> None:
 
 @contextmanager
 def atomic_replace(path: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary file that replaces the target if the block succeeds.
+    """Yield a file that replaces the target after the block.
 
     Raises:
-        StoreError: the file cannot be written.
+        StoreError: it cannot be written.
     """
     if path.is_dir():
         raise StoreError(f"{path} is a folder; name a file that is to be written.")
@@ -366,7 +364,7 @@ def atomic_replace(path: Path) -> Iterator[BinaryIO]:
 
 
 def require_other_place(out: Path, *inputs: Path) -> None:
-    """Refuse an output that is also an input.
+    """Refuse an output that is an input.
 
     Raises:
         StoreError: it is.
@@ -380,14 +378,14 @@ def require_outside(out: Path, folder: Path) -> None:
     """Refuse an output within an input folder.
 
     Raises:
-        StoreError: it is there.
+        StoreError: it is.
     """
     if out.resolve().is_relative_to(folder.resolve()):
         raise StoreError(f"{out} is in {folder}, which is read by this command; give another --out.")
 
 
 def file_digest(path: Path) -> str:
-    """Return the hash of a file's content."""
+    """Return the content's hash."""
     with path.open("rb") as handle:
         return _digest_file(handle)
 
@@ -420,16 +418,16 @@ _HASH = "hash of this file"
 
 
 def write_json(path: Path, table: Mapping[str, Any]) -> None:
-    """Write a table as JSON with its hash."""
+    """Write a table with its hash."""
     sealed = {**table, _HASH: table_digest(json.loads(json.dumps(table)))}  # of the table as it is read again
     atomic_write(path, json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
-    """Return a table from `write_json`; None if the file is missing.
+    """Return a table from `write_json`, or None.
 
     Args:
-        remedy: what the error suggests to delete; by default the file.
+        remedy: the file to delete, for the error.
 
     Raises:
         StoreError: it is damaged.
@@ -449,12 +447,12 @@ def read_json(path: Path, remedy: Path | None = None) -> dict[str, Any] | None:
 
 
 def table_digest(table: Mapping[str, Any]) -> str:
-    """Return a hash of a table's content, whatever its order."""
+    """Return a table's hash, whatever its order."""
     return _digest(json.dumps(table, sort_keys=True).encode())
 
 
 def damaged(path: Path, why: str, remedy: Path | None = None) -> StoreError:
-    """Return the error of a damaged file."""
+    """Return a damaged file's error."""
     return StoreError(f"{path} is damaged ({why}); delete {remedy or path} and run the recipe again.")
 
 
@@ -476,7 +474,7 @@ def _count_reasons(dropped: pl.DataFrame | None) -> dict[str, int]:
 
 
 def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sums of counts by name."""
+    """Return sums of counts by name."""
     total: dict[str, int] = {}
     for part in counts:
         for key, number in part.items():

@@ -1,7 +1,4 @@
-r"""Finds the answer in boxes (``\boxed{…}``, ``\fbox{…}``), in linear time.
-
-Boxes joined by "and", commas or names are one answer, without repetitions.
-"""
+r"""Finds the answer in boxes (``\boxed{…}``, ``\fbox{…}``), in linear time."""
 
 from __future__ import annotations
 
@@ -76,13 +73,13 @@ def unfinished_box(text: str) -> str | None:
 
 
 def end_of_boxes(text: str) -> int:
-    """Return the end of the last closed box, or -1."""
+    """Return the last closed box's end, or -1."""
     spans, _ = _top_level_boxes(text)
     return spans[-1][2] if spans else -1
 
 
 def strip_boxes(text: str) -> str:
-    """Return ``text`` with boxes replaced by their contents."""
+    """Replace boxes by their contents."""
     if "boxed" not in text and "fbox" not in text:
         return text
     whole = text.strip()
@@ -105,7 +102,7 @@ def _joins(gap: str) -> bool:
 
 
 def _top_level_boxes(text: str) -> tuple[list[Span], int | None]:
-    """Return outermost boxes, and the start of an unfinished one or None."""
+    """Return outermost boxes, and an unfinished one's start."""
     first = _BOX.search(text)
     if first is None:
         return [], None

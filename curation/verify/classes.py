@@ -1,6 +1,6 @@
-"""Groups equal answers into classes, for votes; equality is not transitive (5 is 5 cm and 5 km).
+"""Groups equal answers into classes, for votes.
 
-Invariants: pure; independent of order; a class holds only answers that equal its centre and one another.
+Invariants: independent of order; all answers of a class equal one another, although equality is not transitive.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ MAX_COUNTED = 64
 
 
 def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]) -> dict[str, int]:
-    """Return the class of each distinct answer: 1, 2, … by first appearance.
+    """Return each distinct answer's class: 1, 2, … by first appearance.
 
     Args:
-        are_equal: called once per pair at most, with the shorter answer first.
+        are_equal: called at most once per pair, with the shorter answer first.
 
     Example: ``answer_classes(["5 km", "5", "5 cm"], …)`` → ``{"5 km": 1, "5": 2, "5 cm": 2}``
     """
@@ -50,7 +50,7 @@ def answer_classes(answers: Sequence[str], are_equal: Callable[[str, str], bool]
 
 
 def keep_classes(before: Sequence[int | None], now: Sequence[int | None]) -> list[int | None]:
-    """Return the new classes, in which answers with an old class keep its number.
+    """Return new classes that keep the numbers of old ones.
 
     Example: ``keep_classes([1, 2, None, None], [2, 1, 2, 3])`` → ``[1, 2, 1, 3]``
     """

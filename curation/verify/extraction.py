@@ -1,6 +1,6 @@
 """Reads the final answer of a response, in linear time.
 
-`ANY` tries these forms in order, named in `ExtractedAnswer.method`:
+`ANY` tries these forms in order:
 
     boxed      the last box after ``</think>``, unless a "final answer" follows
     tag        the last ``<answer>…</answer>``; wins over an earlier box
@@ -56,7 +56,7 @@ TAIL_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ExtractedAnswer:
-    """A final answer and the rule that extracted it."""
+    """A final answer and its form."""
 
     method: str
     answer: str
@@ -86,11 +86,11 @@ _BOLD_LABEL = re.compile(r"(?:\*\*|__)[ \t]*([:：])")
 
 
 def extract_answer(response: str, form: str = ANY, finish: str | None = None) -> ExtractedAnswer | None:
-    """Return the final answer of ``response``, or None.
+    """Return the final answer of a response, if any.
 
     Args:
-        form: a name in `curation.response_formats`.
-        finish: how the response ended; after ``length`` the last token may be cut.
+        form: as in `curation.response_formats`.
+        finish: after ``length`` the last token may be cut.
     """
     parts = split_response(response)
     if parts.answer is None:
@@ -115,10 +115,10 @@ def extract_answer(response: str, form: str = ANY, finish: str | None = None) ->
 
 
 def read_answer(text: str, form: str = ANY) -> str | None:
-    """Return the final answer in a text that is an answer or a response, or None.
+    """Return the final answer in an answer or a response, if any.
 
     Args:
-        form: `LOOSE`, or anything else for a recorded answer.
+        form: `LOOSE`, or any other for a recorded answer.
     """
     whole = clean_recorded_answer(text)
     if whole is None:
@@ -136,7 +136,7 @@ def read_answer(text: str, form: str = ANY) -> str | None:
 
 
 def _read_loosely(text: str) -> str:
-    """Return the answer in a text that people wrote."""
+    """Return the answer in a text by people."""
     if (not is_prose(text) and not has_box(text)) or parse_boolean(text) is not None:
         return text
     is_sentence = len(text) <= MAX_STATED_CHARS and "$" not in text and "\n" not in text
@@ -148,7 +148,7 @@ def _read_loosely(text: str) -> str:
 
 
 def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
-    """Return the answer after the strongest marker, or None."""
+    """Return the answer after the strongest marker."""
     tagged = _by_tag(text, _ANSWER_TAG)
     if has_box(text):
         behind = text.lower().rfind("</answer>")
@@ -162,7 +162,7 @@ def _marked(text: str, finish: str | None) -> ExtractedAnswer | None:
 
 
 def _by_later_cue(text: str) -> ExtractedAnswer | None:
-    """Return the value of a "Final answer:" after the last box."""
+    """Return a "Final answer:" after the last box."""
     cue = next(iter([*_STRONG_CUE.finditer(text)][::-1]), None)
     extracted = _by_cue(text[cue.start() :]) if cue is not None and not has_box(text[cue.start() :]) else None
     is_value = extracted is not None and _is_short(extracted.answer) and not is_prose(extracted.answer)
@@ -170,14 +170,14 @@ def _by_later_cue(text: str) -> ExtractedAnswer | None:
 
 
 def _with_later_letter(box: ExtractedAnswer, after: str) -> ExtractedAnswer:
-    """Add a later cue's option letter to a boxed answer."""
+    """Add a later cue's option letter."""
     cue = _by_cue(after) if not has_box(after) else None
     letter = _LETTER.fullmatch(cue.answer) if cue is not None and not _LETTER.fullmatch(box.answer) else None
     return ExtractedAnswer("cue", f"{letter[1]}. {box.answer}") if letter is not None else box
 
 
 def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | None:
-    """Return the answer in one stated format."""
+    """Return the answer in one format."""
     if form == BOXED:
         return _by_box(text)
     if TAG.fullmatch(form):
@@ -187,7 +187,7 @@ def _in_format(text: str, form: str, finish: str | None) -> ExtractedAnswer | No
 
 
 def _whole_tokens(text: str, finish: str | None) -> str:
-    """Remove a last token that may be cut off."""
+    """Remove a cut-off token."""
     if finish != "length" or not text or text[-1].isspace():
         return text
     return text[: len(text) - len(text.split()[-1])]
@@ -199,7 +199,7 @@ def _by_box(text: str) -> ExtractedAnswer | None:
 
 
 def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
-    """Return the last closed tag's content, or a marker's in it."""
+    """Return the last closed tag's content."""
     small = text.lower()
     end = small.rfind(tag.lower().replace("<", "</"))
     start = small.rfind(tag.lower(), 0, max(end, 0))
@@ -211,7 +211,7 @@ def _by_tag(text: str, tag: str) -> ExtractedAnswer | None:
 
 
 def _by_hashes(text: str) -> ExtractedAnswer | None:
-    """Return the text of the last hashes that are no heading."""
+    """Return the text after the last hashes."""
     last: ExtractedAnswer | None = None
     for match in [*_HASHES.finditer(text)][::-1]:
         said = _strip_markup(match[1])
@@ -226,10 +226,10 @@ def _by_hashes(text: str) -> ExtractedAnswer | None:
 
 
 def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
-    """Return the last cue's text to the end of its sentence; weak cues count last.
+    """Return the text of the last cue, preferably a strong one.
 
     Args:
-        is_cut: the text was cut off, so an unfinished sentence gives its first value.
+        is_cut: an unfinished sentence gives its first value.
     """
     text = _BOLD_LABEL.sub(r"\1", text)
     weak: ExtractedAnswer | None = None
@@ -254,7 +254,7 @@ def _by_cue(text: str, is_cut: bool = False) -> ExtractedAnswer | None:
 
 
 def _value_or_all(text: str) -> str:
-    """Return the one value among words, or the whole text."""
+    """Return the only value among words, or all."""
     text = _CONTRAST.sub(r"\1", text)
     is_sum = "=" in text and WORD.search(text) is not None
     return (value_in(text) or text) if is_sum or is_prose(text) else text
@@ -271,7 +271,7 @@ MAX_WORDS_BEHIND = 8
 
 
 def _by_conclusion(text: str) -> ExtractedAnswer | None:
-    """Return the last sentence's value with unit and noun."""
+    """Return the last sentence's value."""
     lines = CHAFF_END.sub("", text[-TAIL_CHARS:]).strip().rsplit("\n", 1)[-1]
     ends = [match.end() for match in SENTENCE_END.finditer(lines) if lines[match.end() :].strip(" *_$")]
     sentence = _strip_markup(_ITEM.sub("", lines[ends[-1] if ends else 0 :], count=1))
@@ -308,7 +308,7 @@ def _by_choice(text: str, pattern: re.Pattern[str] = _CHOICE) -> ExtractedAnswer
 
 
 def _by_stated_choice(text: str) -> ExtractedAnswer | None:
-    """Return the last option letter named, or given alone."""
+    """Return the last option letter, named or alone."""
     named, cue = _by_choice(text), _by_cue(text)
     letter = _LETTER.fullmatch((cue.answer if cue is not None else text).strip())
     return ExtractedAnswer("choice", letter[1]) if letter is not None else named

@@ -1,6 +1,6 @@
-"""Runs a generator file's scorer, `score(row, answer)`, in the sandbox; right answers score true or at least 1.
+"""Runs a generator's `score(row, answer)` in the sandbox; right answers score true or at least 1.
 
-Invariant: a failure of file, scorer or sandbox is never a wrong answer.
+Invariant: a failure is never a wrong answer.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def scored(plugin: Plugin, statement: str | None, reference: str, answer: str) -
 
 @cache
 def _sandbox() -> Sandbox:
-    """Return the sandbox of this process; it ends with it."""
+    """Return the process's sandbox."""
     from curation.verify.sandbox import Sandbox
 
     return Sandbox(workers=1)

@@ -1,9 +1,7 @@
-"""Compares answers in `math_judge`'s worker processes, one announced step per comparison.
+"""Compares answers in `math_judge`'s worker processes.
 
 A job is JSON: ``{"do": "judge" | "check", "reference": …, "lang": …}`` with distinct ``answers`` and optionally
 ``admissible``, ``letter``, ``statement``, ``judges``.
-
-Invariant: the result depends only on the job and failed steps, except for milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ DOUBTFUL = " (doubtful)"
 
 
 def run(job: dict[str, Any], guard: Guard) -> dict[str, Any]:
-    """Run one job, with imports before the first step's limit."""
+    """Run one job, after its imports."""
     answers.load()
     judges = [PluginRef(*fields) for fields in job.get("judges", ())]
     for judge in judges:
@@ -54,7 +52,7 @@ def _check(reference: str, compare: _GuardedComparison) -> dict[str, Any]:
 def _judge(
     references: Sequence[str], letter: str | None, distinct: Sequence[str], compare: _GuardedComparison
 ) -> dict[str, tuple[str, str, int | None, float]]:
-    """Return outcome, method, class and milliseconds of each answer."""
+    """Return each answer's outcome, method, class and milliseconds."""
     verdicts: dict[str, tuple[Outcome, str, float]] = {}
     for position, answer in enumerate(distinct):
         start = time.perf_counter()
@@ -84,7 +82,7 @@ def _judge(
 
 
 def best_verdict(verdicts: Sequence[tuple[Outcome, str]]) -> tuple[Outcome, str]:
-    """Return the best verdict by any reference: right, failed, then doubtful."""
+    """Return the best verdict: right, failed, then doubtful."""
     order = (Outcome.CORRECT, Outcome.TIMEOUT, Outcome.BROKEN, Outcome.WRONG)
     return min(verdicts, key=lambda verdict: (order.index(verdict[0]), not verdict[1].endswith(DOUBTFUL)))
 
@@ -95,7 +93,7 @@ _Claimant = PluginRef | tuple[Outcome, str]
 
 @dataclass(frozen=True, slots=True)
 class _GuardedComparison:
-    """One comparison as one announced step."""
+    """Comparisons, each one announced step."""
 
     lang: str
     statement: str | None
@@ -110,7 +108,7 @@ class _GuardedComparison:
         return self.built_in(step, reference, answer)
 
     def claimant(self, reference: str) -> _Claimant | None:
-        """Return the user's first judge that claims a reference, one step each."""
+        """Return the first judge that claims a reference."""
         if reference not in self.claimants:
             self.claimants[reference] = self._find_claimant(reference)
         return self.claimants[reference]
@@ -129,7 +127,7 @@ class _GuardedComparison:
         return None
 
     def by_own(self, claimed: _Claimant, step: str, reference: str, answer: str) -> tuple[Outcome, str]:
-        """Return the verdict of the user's judge."""
+        """Return the user's judge's verdict."""
         if not isinstance(claimed, PluginRef):
             return claimed
         failed = self.guard.enter(step)
@@ -155,7 +153,7 @@ class _GuardedComparison:
 
 
 def method_of(comparison: answers.AnswerComparison) -> str:
-    """Return the deciding tier, and whether a person should look."""
+    """Return the deciding tier, marked if doubtful."""
     return comparison.method + DOUBTFUL if comparison.doubtful else comparison.method
 
 

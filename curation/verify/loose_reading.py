@@ -29,14 +29,14 @@ _MONEY = re.compile(r"\s?[$€£¥]")
 
 
 def guess_answer(text: str) -> Guess | None:
-    """Return the last formula or number of the last sentence or text; None if a short text has several."""
+    """Return the last sentence's or text's last formula or number; None if a short text has several."""
     if len(text) <= MAX_CONDITION_CHARS and _has_condition(text):
         return None
     return _by_last_sentence(text) or _by_display(text) or _by_emphasis(text) or _by_number(text)
 
 
 def _has_condition(text: str) -> bool:
-    """Return whether a short text has several formulas, or values with conditions."""
+    """Return whether a short text has conditions or several formulas."""
     if _DECLARES.search(text):
         return True
     formulas = len(MATH.findall(text))
@@ -71,7 +71,7 @@ def _by_emphasis(text: str) -> Guess | None:
 
 
 def only_money(text: str) -> str | None:
-    """Return a text's only amount of money, or None."""
+    """Return a text's only amount of money."""
     money = _money_in(text)
     return money[0].group() if len(money) == 1 else None
 

@@ -1,8 +1,8 @@
-"""Judges responses and pairs on math problems, for every caller.
+"""Judges responses to math problems.
 
 Answer class 0 equals the reference, others get 1, 2, … by first appearance; failed comparisons have none.
 
-Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG; only task, format and limits matter.
+Invariants: one verdict per response, in order; TIMEOUT and BROKEN are never WRONG.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One attempt: its text (judged if present), or a recorded final answer; ``finish`` as in `ATTEMPT`."""
+    """An attempt: its text, or a recorded final answer; ``finish`` as in `ATTEMPT`."""
 
     text: str | None
     answer: str | None
@@ -54,9 +54,9 @@ class JudgeTask:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one response, with the ``method`` that decided or failed.
+    """A response's verdict, with the ``method`` that decided or failed.
 
-    ``passed`` is the share of tests passed if all were run; ``milliseconds`` is the comparison's time.
+    ``passed`` is the share of tests passed if all were run.
     """
 
     outcome: Outcome
@@ -68,13 +68,13 @@ class Verdict:
 
     @property
     def is_doubtful(self) -> bool:
-        """Return whether a person should look at this refusal."""
+        """Return whether a person should check this refusal."""
         return self.method.endswith(DOUBTFUL)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult:
-    """The verdicts on one problem's responses, in their order."""
+    """The verdicts on a problem's responses, in order."""
 
     problem: str
     verdicts: tuple[Verdict, ...]
@@ -82,7 +82,7 @@ class JudgeResult:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCheck:
-    """Whether a reference is usable; ``failure`` if the verifier itself failed."""
+    """Whether a reference is usable; ``failure`` if the verifier failed."""
 
     usable: bool
     failure: Outcome | None
@@ -94,7 +94,7 @@ Reference = tuple[str, str] | tuple[str, str, str | None]
 
 
 class Judge(Protocol):
-    """A verifier of answers or programs, as a context manager."""
+    """A verifier, as a context manager."""
 
     version: str
 
@@ -105,23 +105,23 @@ class Judge(Protocol):
     ) -> None: ...
 
     def final_answer(self, response: Response) -> str | None:
-        """Return the judged text of a response, or None."""
+        """Return a response's judged text, if any."""
         ...
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Yield the verdicts on each task's responses, in order."""
+        """Yield each task's verdicts, in order."""
         ...
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a future of the verdicts on responses or final answers."""
+        """Return the future verdicts on responses or final answers."""
         ...
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
-        """Yield whether each reference can be verified against."""
+        """Yield whether each reference is usable."""
         ...
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield the outcome of comparing each (reference, answer)."""
+        """Yield the outcome of each (reference, answer)."""
         ...
 
 
@@ -134,10 +134,10 @@ class _AnswerVerdict:
 
 
 class MathJudge:
-    """The math verifier, a context manager; workers start on first use.
+    """The math verifier; workers start on first use.
 
     Args:
-        judges: the user's own, for references they claim.
+        judges: the user's, for references that they claim.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class MathJudge:
         return self
 
     def final_answer(self, response: Response) -> str | None:
-        """Return the final answer of a response."""
+        """Return a response's final answer."""
         return final_answer(response, self.response_format)
 
     def __exit__(
@@ -169,7 +169,7 @@ class MathJudge:
         self._pool.close()
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Yield the verdicts on each task's responses, in order."""
+        """Yield each task's verdicts, in order."""
         waiting: deque[tuple[JudgeTask, list[str | None]]] = deque()
 
         def prepared() -> Iterator[tuple[Any, Any]]:
@@ -189,10 +189,10 @@ class MathJudge:
             yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in final_answers))
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a future of the verdicts on one task's responses.
+        """Return a task's future verdicts.
 
         Args:
-            final_answers: if given, ``task.responses`` are ignored.
+            final_answers: replace ``task.responses``.
         """
         extracted_answers = (
             [self.final_answer(response) for response in task.responses]
@@ -220,7 +220,7 @@ class MathJudge:
         return result
 
     def at_once(self, task: JudgeTask, final_answers: Sequence[str | None]) -> tuple[Verdict, ...] | None:
-        """Return the verdicts if no worker is needed, else None."""
+        """Return the verdicts if no worker is needed."""
         distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
         quick_verdicts = _quick_verdicts(task, distinct) if self._is_quick else None
         if quick_verdicts is None and distinct:
@@ -246,7 +246,7 @@ class MathJudge:
         return self._pool
 
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
-        """Yield whether each reference can be verified against."""
+        """Yield whether each reference is usable."""
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, lang, *rest in references:
@@ -268,7 +268,7 @@ class MathJudge:
                 yield ReferenceCheck(defect is None, Outcome(failed) if failed else None, defect or "")
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
-        """Yield the outcome of comparing each (reference, answer)."""
+        """Yield the outcome of each (reference, answer)."""
 
         def prepared() -> Iterator[tuple[Any, Any]]:
             for reference, answer in pairs:
@@ -282,7 +282,7 @@ class MathJudge:
             yield ready if ready is not None else _outcome(reply)
 
     def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Yield results and jobs' replies in order, few in flight."""
+        """Yield results and replies in order."""
         in_flight: deque[tuple[Any, Future[JobReply] | None]] = deque()
         busy = 0
         capacity = 4 * self._pool.workers
@@ -312,7 +312,7 @@ class MathJudge:
 
 
 def final_answer(response: Response, response_format: str = ANY) -> str | None:
-    """Return the final answer in a response's text, else the recorded."""
+    """Return a response's final answer, else the recorded."""
     if response.text is None:
         return read_answer(response.answer, response_format) if response.answer is not None else None
     extracted = extract_answer(response.text, response_format, response.finish)
@@ -320,7 +320,7 @@ def final_answer(response: Response, response_format: str = ANY) -> str | None:
 
 
 def _quick_verdicts(task: JudgeTask, distinct: list[str]) -> dict[str, _AnswerVerdict] | None:
-    """Return all verdicts if `answers.quick_compare` decides them, else None."""
+    """Return all verdicts if `answers.quick_compare` decides them."""
     verdicts: dict[str, tuple[Outcome, str]] = {}
     for answer in distinct:
         comparisons = [

@@ -1,6 +1,6 @@
 """Loads a user's judges of answers: `[verify] judges = ["chem.py:FORMULA"]`.
 
-The first that claims a reference decides it, in the worker process; a generator's `score(row, answer)` is one too.
+The first that claims a reference decides it.
 
 Invariants: a judge's exception is BROKEN, never wrong; its file's digest is in the verifier's version.
 """
@@ -43,7 +43,7 @@ class AnswerJudge(Protocol):
     """
 
     def claims(self, reference: str, statement: str | None) -> bool:
-        """Return whether this judge decides the problem; ``statement`` may be None."""
+        """Return whether this judge decides the problem."""
         ...
 
     def judge(self, answer: str, reference: str, statement: str | None) -> bool | None:
@@ -55,7 +55,7 @@ def find_judge(name: str, folder: Path) -> PluginRef:
     """Return the judge that a recipe names.
 
     Raises:
-        ConfigError: the plug-in cannot be loaded, or lacks a method.
+        ConfigError: it cannot be loaded, or lacks a method.
     """
     plugin = load_plugin(name, folder)
     if is_scorer(plugin.value):
@@ -68,7 +68,7 @@ def judge_at(path: str) -> PluginRef:
     """Return the judge `path/to/chem.py:FORMULA`.
 
     Raises:
-        ConfigError: the plug-in cannot be loaded, or lacks a method.
+        ConfigError: it cannot be loaded, or lacks a method.
     """
     place, _, attribute = path.rpartition(":")
     if not place.endswith(".py"):
@@ -121,7 +121,7 @@ VARIABLE = "GOLDILOCKS_JUDGES"
 
 
 def claims(judge: PluginRef, reference: str, statement: str | None, *, lang: str = "en") -> bool | str:
-    """Return whether a judge claims a reference, or how it failed."""
+    """Return whether a judge claims a reference, or its failure."""
     plugin = judge.load()
     if is_scorer(plugin.value):
         if answers.check_reference(reference, lang=lang) is None:

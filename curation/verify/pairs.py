@@ -3,7 +3,7 @@
 Rows in are JSON lines with ``gold`` (a string or list), ``pred`` (an answer, a response or null), and optionally
 ``statement`` and ``lang``. Rows out add ``equal``, ``verdict``, ``answer``, ``method``, ``doubtful`` and ``ms``.
 
-Invariants: one row out per row in; bounded memory; only complete output appears.
+Invariants: one row out per row in; only complete output appears.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def verify_pairs(
     response_format: str = LOOSE,
     judges: Sequence[PluginRef] = (),
 ) -> dict[str, int]:
-    """Judge ``pairs_path`` into ``verdicts_path`` and return rows per verdict.
+    """Judge pairs into ``verdicts_path``; return rows per verdict.
 
-    ``tags`` enclose thoughts; ``progress`` receives the rows done. Raises `SourceError` on an invalid line.
+    ``progress`` gets the rows done. Raises `SourceError` on an invalid line.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()
@@ -63,7 +63,7 @@ def verify_pairs(
 def task_of_pair(
     row: dict[str, Any], name: str, lang: str = "en", tags: ThinkingTags = THINK, response_format: str = LOOSE
 ) -> JudgeTask:
-    """Return a row of `read_pairs` as the judge takes it."""
+    """Return a row of `read_pairs` as a task."""
     golds = [row["gold"]] if isinstance(row["gold"], str) else row["gold"]
     first, *others = [read_answer(gold, LOOSE) or "" for gold in golds]
     pred = tags.house_form(row["pred"]) if row["pred"] is not None else None
@@ -85,7 +85,7 @@ def _columns(verdict: Verdict) -> dict[str, Any]:
 
 
 def read_pairs(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield a file's pairs; raise `SourceError` on the first bad line."""
+    """Yield a file's pairs; raise `SourceError` on a bad line."""
     for number, row in numbered_jsonl(path):
         if not _is_gold(row.get("gold")):
             raise _pair_error(path, number, row, '"gold" must be a string, or a list of admissible ones')

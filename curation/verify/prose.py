@@ -1,7 +1,4 @@
-"""Reads a sentence's only value, like "144 to paint the room", unless words change it.
-
-Other texts stay whole, and `answers.compare` marks them doubtful.
-"""
+"""Reads a sentence's only value, like "144 to paint the room", unless words change it."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ _SINGLE_LETTERS = frozenset("aAI")
 
 
 def _telling_words() -> frozenset[str]:
-    """Return lower-case words that can change a number next to them."""
+    """Return words that can change a number."""
     words: list[str] = [
         *every(lambda vocab: vocab.answers.value_words),
         *every(lambda vocab: (*vocab.answers.or_words, *vocab.answers.and_words)),
@@ -112,25 +109,25 @@ def _is_math_word(word: str) -> bool:
 
 
 def _is_operand(text: str, word: re.Match[str]) -> bool:
-    """Return whether letters are a product, like "xy" in "xy+yz+zx"."""
+    """Return whether letters are a product, as in "xy+yz+zx"."""
     before, after = text[: word.start()].rstrip()[-1:], text[word.end() :].lstrip()[:1]
     return len(word.group()) <= 3 and (before in _OPERATORS or after in _OPERATORS)
 
 
 def inside(formula: str) -> str:
-    """Return a formula that `MATH` matches without its signs."""
+    """Return a formula without its `MATH` signs."""
     width = 1 if formula.startswith("$") and not formula.startswith("$$") else 2
     return formula[width:-width]
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text has words outside commands and formulas."""
+    """Return whether a text has words outside formulas."""
     outside = _TEXT_COMMAND.sub(" ", MATH.sub(" ", text[:MAX_PROSE_CHARS]))
     return WORD.search(outside) is not None or FOREIGN.search(outside) is not None
 
 
 def value_in(text: str) -> str | None:
-    """Return a text's only value if no words change it, else None.
+    """Return a text's only value unless words change it.
 
     Examples: ``"144 to paint the room"`` → ``"144"``, ``"3 fifths of it"`` → None
     """
@@ -151,7 +148,7 @@ def value_in(text: str) -> str | None:
 
 
 def concluded_value(sentence: str) -> str | None:
-    """Return what follows a sentence's last "=", else its value or all of it; None without a number.
+    """Return what follows the last "=", else the value or the sentence; None without a number.
 
     Example: ``"20 - 16 = 4 more books"`` → ``"4 more books"``
     """
@@ -165,7 +162,7 @@ def concluded_value(sentence: str) -> str | None:
 
 
 def leading_value(text: str) -> str | None:
-    """Return a text's first value if the rest does not change it."""
+    """Return a text's first value unless the rest changes it."""
     match = _VALUE.match(text)
     return _with_unit(text, match) if match is not None else None
 
@@ -175,7 +172,7 @@ _CONDITIONED = re.compile(r"\s*(?:[-−+]|\d|[A-Za-z]\s*$)")
 
 
 def is_conditioned(text: str) -> bool:
-    """Return whether a text begins with a number or sign, or is a letter's definition."""
+    """Return whether the text before the last "is" begins with a number, or is a letter."""
     copula = _last_copula(text)
     return copula is not None and _CONDITIONED.match(text[: copula.start()]) is not None
 
@@ -185,7 +182,7 @@ def _last_copula(text: str) -> re.Match[str] | None:
 
 
 def stated_value(text: str) -> str:
-    """Guess what a sentence's last "is" states, or return the text."""
+    """Return what a sentence's last "is" seems to state, or the text."""
     if not is_prose(text):
         return text
     copula = _last_copula(text)
@@ -197,7 +194,7 @@ def stated_value(text: str) -> str:
 
 
 def _with_unit(text: str, match: re.Match[str]) -> str | None:
-    """Return a value with its unit, unless other words could change it."""
+    """Return a value with its unit, unless other words may change it."""
     after = text[match.end() :]
     if after[:1].isalpha() or not _is_idle(after):
         return None

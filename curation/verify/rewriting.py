@@ -1,7 +1,4 @@
-"""Accepts a rewritten reference only if it is the same answer as the original.
-
-Invariant: nothing is computed, so equality that needs arithmetic does not count.
-"""
+"""Accepts a rewritten reference only if it is the same answer, without arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ def keep_reference(original: str, rewritten: str, lang: str = "en") -> str:
 
 
 def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
-    """Return whether both answers read the same, without computing."""
+    """Return whether two answers read the same, without computing."""
     quick = quick_compare(left, right, lang=lang, policy=DEFAULT_POLICY)
     if quick is not None:
         return quick.outcome is Outcome.CORRECT
@@ -38,7 +35,7 @@ def reads_the_same(left: str, right: str, lang: str = "en") -> bool:
 
 
 def _is_same(left: Reading, right: Reading) -> bool:
-    """Return whether two readings are the same, words by meaning."""
+    """Return whether two readings are the same."""
     if isinstance(left.form, Words) and isinstance(right.form, Words):
         return (left.form.text, left.unread) == (right.form.text, right.unread)
     return left == right

@@ -1,7 +1,7 @@
 """Runs jobs in a worker process, over JSON lines.
 
 Invariants: a step is announced before it begins; the CPU limit is a kernel timer with the default action, which no code
-can delay; nothing is caught, so an exception ends the process; RLIMIT_AS bounds memory.
+can delay; RLIMIT_AS bounds memory.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ PROCESS_STATUS = Path("/proc/self/status")
 
 
 class Guard(Protocol):
-    """Announces the risky steps of a job.
+    """Announces risky steps.
 
-    ``enter(step)`` returns None if the step may run (call ``leave()`` after it), else the outcome of its earlier
-    failure.
+    ``enter`` returns None if the step may run, until ``leave``, or else the outcome of its earlier failure.
     """
 
     def enter(self, step: str) -> Outcome | None: ...
@@ -36,7 +35,7 @@ class Guard(Protocol):
 
 
 class PipeGuard:
-    """The guard of one job in a worker process."""
+    """One job's guard in a worker process."""
 
     def __init__(self, send: Callable[[Any], None], failed_steps: dict[str, str], step_s: float) -> None:
         self._send = send
@@ -56,7 +55,7 @@ class PipeGuard:
 
 
 def die_with_parent(parent: int) -> None:
-    """Make the kernel kill this process when its parent ends."""
+    """End this process with its parent."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -64,7 +63,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def peak_rss_kib() -> int:
-    """Return this program's peak KiB, by VmHWM because ``ru_maxrss`` includes the parent's."""
+    """Return this program's peak KiB: VmHWM, because ``ru_maxrss`` includes the parent's."""
     try:
         lines = PROCESS_STATUS.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:  # no Linux
@@ -73,7 +72,7 @@ def peak_rss_kib() -> int:
 
 
 def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], channel: int) -> None:
-    """Run jobs and send their values until stdin ends."""
+    """Run jobs from stdin, and send their values."""
 
     def send(message: Any) -> None:
         data = json.dumps(message).encode() + b"\n"
@@ -91,7 +90,7 @@ def serve(handler: Callable[[Any, Guard], Any], settings: dict[str, float], chan
 
 
 def main() -> None:
-    """Set the limits, import the target, serve."""
+    """Set limits, import the target, serve."""
     name, settings = sys.argv[1], json.loads(sys.argv[2])
     die_with_parent(int(settings["parent"]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)

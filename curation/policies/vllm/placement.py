@@ -1,4 +1,4 @@
-"""GPUs of each engine, in separate equal shares of the visible ones."""
+"""GPUs of each engine, in equal shares."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIST_S = 60.0
 
 
 def visible_gpus(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the GPUs that this process may use."""
+    """Return the GPUs for this process."""
     visible = (os.environ if environment is None else environment).get(VISIBLE)
     if visible is not None:
         named = (name.strip() for name in visible.split(","))
@@ -45,10 +45,10 @@ def policy_gpus(policy: ModelSettings, gpus: int) -> int:
 
 
 def gpu_shares(gpus: Sequence[str], engines: int, engine_gpus: int) -> list[tuple[str, ...]]:
-    """Return the GPUs of each engine; empty shares without GPUs.
+    """Return each engine's GPUs; empty shares without GPUs.
 
     Raises:
-        PolicyError: there are too few GPUs.
+        PolicyError: there are too few.
     """
     if not gpus:
         return [()] * engines

@@ -1,6 +1,4 @@
-"""Additions to vLLM's workers: they end with the run, and request AMX tiles, which vLLM's attention in bf16 needs on a
-CPU.
-"""
+"""Additions to vLLM's workers: they end with the run, and request AMX tiles for bf16 attention."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ class Worker:
     """Methods for vLLM workers (`worker_extension_cls`)."""
 
     def follow_process(self, run_process: int, also: Sequence[int] = ()) -> bool:
-        """End this worker, its engine and the processes ``also`` once ``run_process`` has ended.
+        """End this worker, its engine and ``also`` once ``run_process`` has ended.
 
         Return False if the system cannot watch processes.
         """

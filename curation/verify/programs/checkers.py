@@ -45,7 +45,7 @@ print(held["exits"][str(done.returncode)])
 
 
 def as_script(checker: Checker) -> str | None:
-    """Return a Python checker as a script from paths (input, expected, output) to 1 or 0, else None."""
+    """Return a Python checker as a script from paths (input, expected, output) to 1 or 0."""
     if checker.lang is not CodeLang.PYTHON:
         return None
     if SCRIPT_FILE in checker.sources:
@@ -92,7 +92,7 @@ def _checked(
 
 
 def helper_files(checker: Checker) -> dict[str, bytes]:
-    """Return the files next to a Python program, for imports."""
+    """Return a Python program's further files."""
     if checker.lang is not CodeLang.PYTHON:
         return {}
     return {
@@ -112,7 +112,7 @@ def _verdict_of(checker: Checker, result: RunResult) -> tuple[CodeVerdict, str]:
 
 
 def prepare_checker(tools: Toolbox, checker: Checker) -> Program | Unready:
-    """Return a runnable checker, else CE or BROKEN."""
+    """Return a runnable checker, CE or BROKEN."""
     if checker.lang is CodeLang.PYTHON:
         return Program(CodeLang.PYTHON, checker.sources[checker.main[0]])
     sources = {name: text.encode("utf-8", "surrogateescape") for name, text in checker.sources.items()}

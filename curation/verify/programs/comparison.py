@@ -1,7 +1,6 @@
 """Compares outputs by the rules of Kattis' default validator.
 
-Invariants: everything is bytes; white space is C's isspace in the C locale; text after the right answer is wrong;
-outputs are read in blocks.
+Invariants: white space is C's isspace in the C locale; text after the right answer is wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ EXACT = Comparison(case_sensitive=True, space_change_sensitive=True)
 
 
 def comparison_of_flags(flags: str) -> Comparison:
-    """Return the comparison for a Kattis package's ``validator_flags``.
+    """Return the comparison of a Kattis package's ``validator_flags``.
 
     Raises `VerifierError` on an invalid flag.
 
@@ -101,7 +100,7 @@ def same_output(expected: bytes, output: bytes, how: Comparison = Comparison()) 
 
 
 def _tokens(text: bytes, how: Comparison) -> Iterator[list[bytes]]:
-    """Yield nonempty lists of tokens, case-folded if required."""
+    """Yield lists of tokens."""
     start = 0
     while start < len(text):
         end = start + _BLOCK
@@ -159,7 +158,7 @@ def _is_whole(token: bytes) -> bool:
 
 
 def _number(token: bytes) -> float | None:
-    """Return C's strtod of the whole token, or None."""
+    """Return C's strtod of the whole token."""
     if b"_" in token or len(token) > 4096:
         return None
     try:

@@ -1,7 +1,7 @@
 """Extracts the program of a response.
 
 It is the first block after the thoughts that names a judged language (the paper's rule), else the last in the requested
-language or unnamed one that looks like it. An open block counts only if the response ended by itself.
+language, or unnamed but like a program. An open block counts only if the response ended by itself.
 
 Invariant: foreign text is never parsed as a program.
 """
@@ -17,7 +17,7 @@ from curation.thinking import split_response
 
 
 class CodeLang(StrEnum):
-    """Languages that are judged."""
+    """Judged languages."""
 
     PYTHON = "python"
     CPP = "cpp"
@@ -55,7 +55,7 @@ _BEGINS = re.compile(r"#|//|import |from |def |class |using |int |[\w, ]+=|print
 
 @dataclass(frozen=True, slots=True)
 class FoundCode:
-    """A program found in a response, or why there is none."""
+    """A response's program, or why there is none."""
 
     lang: CodeLang | None
     code: str | None
@@ -64,7 +64,7 @@ class FoundCode:
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """A fenced block with its name in lower case, which may be empty."""
+    """A fenced block; its name is lower-case and may be empty."""
 
     name: str
     code: str
@@ -72,22 +72,22 @@ class CodeBlock:
 
 
 def extract_code(text: str, wanted: CodeLang | None = None, *, finished: bool = False) -> FoundCode:
-    """Return the program of a response, or why there is none.
+    """Return a response's program, or why there is none.
 
     Args:
-        wanted: the requested language; None for any.
+        wanted: the requested language.
         finished: the response ended by itself, which closes an open block.
     """
     return _chosen(find_programs(text, finished=finished), wanted)
 
 
 def extract_program(answer: str, wanted: CodeLang | None = None) -> FoundCode:
-    """Return the program in a final answer by `fenced`."""
+    """Return the program in a final answer."""
     return _chosen(_last_programs(answer, finished=False), wanted)
 
 
 def find_programs(text: str, *, finished: bool = False) -> list[FoundCode]:
-    """Return a response's program per language, or why there is none; ``finished`` as in `extract_code`."""
+    """Return a response's program per language, or why there is none."""
     answer = split_response(text).answer
     if answer is None:
         return [FoundCode(None, None, "the thoughts never end")]
@@ -106,7 +106,7 @@ def _chosen(found: list[FoundCode], wanted: CodeLang | None) -> FoundCode:
 
 
 def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
-    """Return each language's last program, without the paper's form."""
+    """Return each language's last program."""
     blocks = list(_blocks(answer, stray=True))
     if not blocks:
         return [FoundCode(None, None, "no code block")]
@@ -125,7 +125,7 @@ def _last_programs(answer: str, *, finished: bool) -> list[FoundCode]:
 
 
 def _before_a_lone_fence(answer: str, blocks: list[CodeBlock]) -> FoundCode | None:
-    """Return the program before a text's only fence, a closing one."""
+    """Return the program before a text's only fence."""
     text = answer.replace("\r\n", "\n")
     if len(blocks) > 1 or blocks[0].is_closed or blocks[0].name or not _BEGINS.match(text.lstrip()):
         return None
@@ -146,7 +146,7 @@ def _no_program(last: CodeBlock, finished: bool) -> FoundCode:
 
 
 def code_blocks(text: str, *, finished: bool = False) -> list[CodeBlock]:
-    """Return the answer's nonempty, finished blocks; ``finished`` as in `extract_code`."""
+    """Return the answer's nonempty, finished blocks."""
     blocks = _blocks(split_response(text).answer or "")
     return [block for block in blocks if block.code.strip() and (block.is_closed or finished)]
 
@@ -191,7 +191,7 @@ def _without_indent(code: str, width: int) -> str:
 
 
 def _indent(line: str) -> int:
-    """Return the columns of white space at a line's beginning."""
+    """Return the width of a line's indentation."""
     line = line.expandtabs(_TAB)
     return len(line) - len(line.lstrip(" "))
 

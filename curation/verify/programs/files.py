@@ -7,7 +7,7 @@ Problems are JSON lines with ``id`` and ``tests`` ([{"input", "output"}]), and o
 "setup"}). Case matters except with Kattis flags. Submissions have ``problem``, ``id``, and ``lang`` and ``code``, or
 ``response`` and ``finish``.
 
-Invariants: one row out per row in; only complete output appears; memory holds only the problems.
+Invariants: one row out per row in; only complete output appears.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def verify_programs(
     every: bool = False,
     tags: ThinkingTags = THINK,
 ) -> dict[str, int]:
-    """Judge every submission into ``out`` and return counts per verdict.
+    """Judge every submission into ``out``; return counts per verdict.
 
-    ``tags`` enclose thoughts; ``progress`` receives the number judged. Raises `SourceError` on an invalid line.
+    ``progress`` receives the number judged. Raises `SourceError` on an invalid line.
     """
     by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}
@@ -67,7 +67,7 @@ def verify_programs(
 
 
 def as_row(result: ProgramResult) -> dict[str, Any]:
-    """Return a result as the columns of the output."""
+    """Return a result as an output row."""
     return {
         "verdict": result.verdict.value,
         "outcome": result.outcome.value,
@@ -88,7 +88,7 @@ def as_row(result: ProgramResult) -> dict[str, Any]:
 
 
 def read_problems(path: Path) -> dict[str, CodeProblem]:
-    """Return a file's problems by id. Raises `SourceError` on an invalid line."""
+    """Return a file's problems by id; raise `SourceError` on an invalid line."""
     problems: dict[str, CodeProblem] = {}
     for number, row in numbered_jsonl(path):
         where = f"{path}, line {number}"
@@ -100,7 +100,7 @@ def read_problems(path: Path) -> dict[str, CodeProblem]:
 
 
 def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
-    """Return a row's problem. Raises `SourceError` beginning with ``where``."""
+    """Return a row's problem; raise `SourceError` beginning with ``where``."""
     name = row.get("id")
     if not isinstance(name, (str, int)):
         raise SourceError(f"{where}: id is {name!r}; it must be a string")
@@ -123,7 +123,7 @@ def problem_of_row(row: Mapping[str, Any], where: str) -> CodeProblem:
 
 
 def row_of_problem(problem: CodeProblem) -> dict[str, Any]:
-    """Return a problem with UTF-8 tests as a row for `problem_of_row`."""
+    """Return a problem as a row for `problem_of_row`."""
     row: dict[str, Any] = {
         "id": problem.id,
         "tests": [{"input": test.input.decode(), "output": test.output.decode()} for test in problem.tests],
@@ -183,7 +183,7 @@ def _text(value: object) -> str:
 
 
 def _comparison(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ``comparison`` column of `JUDGING`."""
+    """Return `JUDGING`'s ``comparison``."""
     flags, comparison = row.get("checker"), row.get("comparison")
     if isinstance(flags, str):
         if comparison is not None:
@@ -193,7 +193,7 @@ def _comparison(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checker(checker: Any) -> dict[str, Any]:
-    """Return the columns of `JUDGING` that hold a checker."""
+    """Return `JUDGING`'s columns of a checker."""
     if checker is None or isinstance(checker, str):
         return {}
     sources = {str(name): str(text) for name, text in checker["sources"].items()}

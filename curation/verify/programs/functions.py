@@ -1,4 +1,4 @@
-"""Judges functions by calls with arguments, or by test programs that assert.
+"""Judges functions by calls, or by test programs that assert.
 
 The submission runs in one box and returns plain data, so nothing in its process reaches the verdict; a test program
 runs in a second box, on that data.
@@ -166,7 +166,7 @@ def _safe(line: object) -> dict[str, Any] | None:
 
 
 def _readable(text: str) -> str:
-    """Return a submission's text without lone surrogates."""
+    """Return text without lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -264,7 +264,7 @@ def _run_assertions(tools: Toolbox, problem: CodeProblem, tests: FunctionTests, 
 
 
 def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Return the test program's first calls, gathered once per problem."""
+    """Return the test program's first calls, cached."""
     key = json.dumps([tests.entry, tests.program, tests.setup, problem.cpu_s, problem.memory_mb])
     if key not in tools.gathered:
         calls = _ask(tools, problem, tests, {})
@@ -277,7 +277,7 @@ def _first_need(tools: Toolbox, problem: CodeProblem, tests: FunctionTests) -> l
 def _ask(
     tools: Toolbox, problem: CodeProblem, tests: FunctionTests, results: dict[str, list[dict[str, Any]]]
 ) -> list[_Call] | tuple[CodeVerdict, str]:
-    """Run one round and return the missing calls, or the verdict."""
+    """Run one round; return missing calls, or the verdict."""
     request = {"program": tests.program, "setup": tests.setup, "entry": tests.entry, "results": results}
     program = Program(CodeLang.PYTHON, _boxed("caller"), numpy=wants_numpy(f"{tests.program}{tests.setup}"))
     limits = Limits(cpu_s=2 * problem.cpu_s + 2, memory_mb=2 * problem.memory_mb + 200, output_bytes=_RESULT_BYTES)

@@ -6,8 +6,8 @@
     with ProgramJudge(problems.__getitem__, seed=7) as judge:
         for result in judge.judge(tasks): …
 
-Invariants: one verdict per response and result per program, in order, whatever the threads; attempts of a task share
-their tests; only accepted programs have an answer class, 0; BROKEN is never WRONG.
+Invariants: one verdict per response and result per program, in order; attempts of a task share their tests; only
+accepted programs have an answer class, 0; BROKEN is never WRONG.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _Part = list[CaseRun] | Unready
 
 
 class ProgramJudge:
-    """The verifier of attempts at programs, used like `MathJudge`.
+    """The verifier of programs, used like `MathJudge`.
 
     Args:
-        find: returns the problem of an id.
+        find: returns a problem by id.
         seed: for tasks without one.
         tests: number drawn; None for all.
         every: run all, for the share passed.
@@ -90,19 +90,19 @@ class ProgramJudge:
         self.runner.__exit__(kind, error, trace)
 
     def final_answer(self, response: Response) -> str | None:
-        """Return the final answer of a response."""
+        """Return a response's final answer."""
         return program_answer(response)
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
-        """Yield the verdicts on each task's responses, in order."""
+        """Yield each task's verdicts, in order."""
         for task in tasks:
             yield JudgeResult(task.problem, self.submit(task).result())
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
-        """Return a future of the verdicts on one task's responses.
+        """Return a task's future verdicts.
 
         Args:
-            final_answers: if given, ``task.responses`` are ignored.
+            final_answers: replace ``task.responses``.
         """
         answers = (
             [program_answer(response) for response in task.responses] if final_answers is None else list(final_answers)
@@ -174,7 +174,7 @@ class ProgramJudge:
         yield from ()
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Outcome]:
-        """Yield CORRECT for programs with the same text."""
+        """Yield CORRECT for programs with equal text."""
         for reference, answer in pairs:
             yield Outcome.CORRECT if reference == answer else Outcome.WRONG
 
@@ -187,7 +187,7 @@ def program_answer(response: Response) -> str | None:
 
 
 def submission_of(answer: str, wanted: CodeLang | None = None) -> Submission | Unready:
-    """Return a final answer's program in language ``wanted``, or why there is none."""
+    """Return a final answer's program in this language, or why there is none."""
     return _as_submission(extract_program(answer, wanted))
 
 
@@ -243,7 +243,7 @@ def run_program(
 
 
 def judge_programs(runner: Runner, jobs: Iterable[Job], *, every: bool = False) -> Iterator[ProgramResult]:
-    """Yield programs' verdicts by all tests, in order, with bounded work in flight."""
+    """Yield programs' results on all tests, in order."""
     pending: deque[list[Future[_Part]]] = deque()
     source = iter(jobs)
     ahead = list(islice(source, runner.workers))
@@ -312,12 +312,12 @@ def _joined(parts: Sequence[_Part], every: bool) -> ProgramResult:
 
 
 def _share(result: ProgramResult) -> float:
-    """Return the share passed of judged tests."""
+    """Return the share of judged tests passed."""
     judged = [run for run in result.tests if run.verdict is not CodeVerdict.BROKEN]
     return sum(run.verdict is CodeVerdict.AC for run in judged) / len(judged) if judged else 0.0
 
 
 def _first_error(log: str) -> str:
-    """Return the compiler's first error, on one line."""
+    """Return the compiler's first error line."""
     lines = log.splitlines() or [""]
     return next((line for line in lines if "error" in line), lines[0])[:300]

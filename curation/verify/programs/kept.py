@@ -1,6 +1,6 @@
 """Keeps the newest compiled programs on disk, up to a number of bytes.
 
-Invariants: memory holds no programs; failed writes are ignored; thread-safe.
+Invariants: failed writes are ignored; thread-safe.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCK = 4096
 
 
 class KeptPrograms:
-    """Compilation results by request digest; the folder appears on first use."""
+    """Compilation results by request digest."""
 
     def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
         self.max_bytes, self.bytes = max_bytes, 0
@@ -29,7 +29,7 @@ class KeptPrograms:
         self._lock = Lock()
 
     def get(self, digest: str) -> CompileResult | None:
-        """Return a stored result without compiler output, or None."""
+        """Return a stored result, without compiler output."""
         with self._lock:
             result, size = self._results.get(digest, (None, 0))
             if result is None:
@@ -45,7 +45,7 @@ class KeptPrograms:
                 return None
 
     def put(self, digest: str, result: CompileResult) -> None:
-        """Store a result and remove old ones beyond the limit."""
+        """Store a result, and remove old ones beyond the limit."""
         size = max(BLOCK, len(result.artifact or b"") + len(result.log))
         bare = replace(result, artifact=None, run=replace(result.run, stdout=b"", stderr=b""))
         with self._lock:
@@ -65,7 +65,7 @@ class KeptPrograms:
                 self._remove(oldest)
 
     def close(self) -> None:
-        """Remove the folder; nothing is kept any more."""
+        """Remove the folder."""
         with self._lock:
             self._results.clear()
             self.bytes = 0

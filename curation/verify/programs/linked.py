@@ -1,4 +1,4 @@
-"""Judges C++ functions by a separately compiled C++ test program, linked with them.
+"""Judges C++ functions by a separately compiled test program, linked with them.
 
 Tests pass if they write a secret word, new per judge process; a submission could forge it by searching its memory, but
 stays in the sandbox.
@@ -26,7 +26,7 @@ namespace boost { using std::any; using std::any_cast; using bad_any_cast = std:
 
 
 def run_linked(tools: Toolbox, problem: CodeProblem, submission: Submission) -> list[CaseRun] | Unready:
-    """Link and run the test program once; BROKEN if it does not end with ``main``."""
+    """Link and run the test program; BROKEN if it does not end with ``main``."""
     tests = problem.function
     assert tests is not None
     assert tests.program is not None

@@ -25,7 +25,7 @@ _FORM_SHARE = 1 / 3
 
 
 class Spill:
-    """Outputs in a temporary file, each distinct one once."""
+    """Distinct outputs in a temporary file."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed with the matrix
@@ -91,13 +91,13 @@ class Classes:
         self._refuse_unsolvable(voting)
 
     def of(self, place: int, digest: str) -> str | None:
-        """Return an output's class in a test, or None."""
+        """Return an output's class in a test, if any."""
         if (place, digest) in self._failed:
             return None
         return self._class_of.get(place, {}).get(digest, digest)
 
     def _settle(self) -> None:
-        """Keep outputs on which the checker failed, if it can judge them as their own answer."""
+        """Keep outputs on which the checker failed if it can judge them as their own answer."""
         checker = self.problem.checker
         if checker is None or not self._failed:
             return
@@ -126,7 +126,7 @@ class Classes:
                 self._failed |= {(place, digest) for digest in own}
 
     def _group(self, place: int, digests: Sequence[str], expected: str | None) -> dict[str, str]:
-        """Return digest → class for outputs in shared classes, ``expected`` first."""
+        """Return the class of outputs in shared classes, ``expected`` first."""
         test = self.problem.tests[place]
         class_of: dict[str, str] = {}
         remaining = list(digests)

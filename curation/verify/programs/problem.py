@@ -1,4 +1,4 @@
-"""Defines the data types of judging programs.
+"""The data types of judging programs.
 
     CodeProblem + Submission → CaseRun per test → ProgramResult → Outcome
 
@@ -38,7 +38,7 @@ SCRIPT_FILE = "checker_script.py"
 
 
 class CodeVerdict(StrEnum):
-    """The verdict on one test or a program."""
+    """The verdict on a test or program."""
 
     AC = "AC"
     WA = "WA"
@@ -69,7 +69,7 @@ class CodeTest:
 
 
 class CheckerKind(StrEnum):
-    """How a checker is called and how it answers."""
+    """How a checker is called and answers."""
 
     KATTIS = "kattis"  # checker input answer feedback_dir [flags] < output; exit 42 right, 43 wrong
     TESTLIB = "testlib"  # checker input output answer; exit 0 right, 1 wrong, 2 presentation, else its own failure
@@ -87,7 +87,7 @@ class Checker:
 
 
 class ValidatorLang(StrEnum):
-    """The language of an input validator."""
+    """An input validator's language."""
 
     PYTHON = "python"
     CPP = "cpp"
@@ -107,7 +107,7 @@ class Validator:
 
 
 class FunctionStyle(StrEnum):
-    """The form of a function problem's tests."""
+    """The form of a function's tests."""
 
     CALLS = "calls"  # arguments and expected values as data
     ASSERTIONS = "assertions"  # a test program that asserts
@@ -115,7 +115,7 @@ class FunctionStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """Arguments and expected value, as Python literals or JSON values."""
+    """Arguments and expected value, as Python literals or JSON."""
 
     args: tuple[object, ...]
     expected: object
@@ -126,7 +126,7 @@ class FunctionCall:
 class FunctionTests:
     """Tests of a function ``entry``, or of ``Class.method`` on new objects.
 
-    They are ``calls``, or a test ``program`` in its own box, after ``setup`` (imports, helpers, a C++ declaration).
+    They are ``calls``, or a test ``program``, after ``setup`` (imports, helpers, a C++ declaration).
     """
 
     entry: str
@@ -143,7 +143,7 @@ class FunctionTests:
 
 @dataclass(frozen=True, slots=True)
 class CodeProblem:
-    """A problem as the judge needs it, with limits per test.
+    """A problem for the judge, with limits per test.
 
     ``lang`` None allows any language; ``id`` seeds the draw of tests, so variants share it; ``refused`` is a reason
     that makes every submission BROKEN; ``processes`` allows child processes.
@@ -162,7 +162,7 @@ class CodeProblem:
 
     @property
     def test_count(self) -> int:
-        """Return the number of tests or calls, one for a test program."""
+        """Return the number of tests or calls, 1 for a test program."""
         if self.function is None:
             return len(self.tests)
         return len(self.function.calls) if self.function.style is FunctionStyle.CALLS else 1
@@ -203,7 +203,7 @@ class ProgramResult:
 
     @property
     def outcome(self) -> Outcome:
-        """Return what the verdict means for the attempt."""
+        """Return the attempt's outcome."""
         return OUTCOME_OF[self.verdict]
 
 

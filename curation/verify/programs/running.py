@@ -1,7 +1,7 @@
-"""Runs a program, each test in its own box, and compares outputs outside.
+"""Runs each test in its own box, and compares outputs outside.
 
-Invariants: expected outputs never enter a box; only exit code 0 can be accepted; a failure of the sandbox or a checker
-is BROKEN.
+Invariants: expected outputs never enter a program's box; only exit code 0 can be accepted; a failure of the sandbox or
+a checker is BROKEN.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENDED = {
 
 
 def failure_of(ran: RunResult) -> tuple[CodeVerdict, str] | None:
-    """Return a failed run's verdict and reason, else None."""
+    """Return a failed run's verdict and reason."""
     if ran.ending is Ending.EXITED:
         if ran.exit_code == 0:
             return None
@@ -51,7 +51,7 @@ def _last_line(stderr: bytes) -> str:
 
 
 def _is_syntax_error(stderr: bytes) -> bool:
-    """Return whether Python rejected the program's text, without a traceback."""
+    """Return whether Python rejected the program's text."""
     kind = _last_line(stderr).partition(":")[0]
     return kind in {"SyntaxError", "IndentationError", "TabError"} and not stderr.startswith(b"Traceback")
 
@@ -65,7 +65,7 @@ def run_tests(
     every: bool = False,
     cut: Callable[[], bool] = bool,
 ) -> list[CaseRun]:
-    """Run tests in order, to the first failure unless ``every``; ``cut`` may end it."""
+    """Run tests to the first failure unless ``every``; ``cut`` may end it."""
     runs: list[CaseRun] = []
     count = 0
     size = len(indices) if problem.checker is None else 1

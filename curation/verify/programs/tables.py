@@ -5,7 +5,6 @@ Columns of `JUDGING`:
   checker     a program instead of a comparison (`checker_of`)
   function    a Python function's name (in Solution if ``starter`` has that class), with a JSON argument per line and
               expected JSON values in tests; or an object of `function_text`
-  processes   programs may start processes
   interactive, files   refused: each attempt is BROKEN
 """
 
@@ -72,14 +71,14 @@ def build_problem(
     *,
     lang: CodeLang | None = None,
 ) -> CodeProblem:
-    """Return a problem as the sandbox judges it.
+    """Return a problem for the judge.
 
     Args:
         name: seeds the draw of tests; the variants' group.
-        tests: (input, expected output); unknown outputs are empty.
+        tests: (input, expected output or None).
         time_s, memory_mb: default limits.
         factor: multiplies the time limit.
-        lang: the requested language; None for any.
+        lang: the requested language.
 
     Raises:
         SourceError: a column is invalid.
@@ -150,22 +149,22 @@ def _read(file: Path, schema: pl.Schema) -> pl.DataFrame:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return a comparison as the JSON object that `JUDGING` holds."""
+    """Return a comparison as `JUDGING` holds it."""
     return json.dumps(dataclasses.asdict(comparison))
 
 
 def comparison_of(text: str | None) -> Comparison:
-    """Return the comparison in `JUDGING`; by default case-sensitive tokens."""
+    """Return the comparison in `JUDGING`."""
     return TOKENS if text is None else Comparison(**json.loads(text))
 
 
 def checker_text(checker: Checker) -> str:
-    """Return a checker as the JSON object for `JUDGING`."""
+    """Return a checker as `JUDGING` holds it."""
     return json.dumps({"sources": dict(checker.sources), "main": list(checker.main), "args": list(checker.args)})
 
 
 def checker_of(judging: Mapping[str, Any]) -> Checker | None:
-    """Return the checker of a `JUDGING` row.
+    """Return a `JUDGING` row's checker.
 
     A `script` is Python source for a program that takes three files and prints 1 or 0.
     """
@@ -188,7 +187,7 @@ def checker_of(judging: Mapping[str, Any]) -> Checker | None:
 
 
 def validators_text(validators: Sequence[Validator]) -> str | None:
-    """Return validators as the JSON list for `JUDGING`, or None."""
+    """Return validators as `JUDGING` holds them."""
     packed = [dataclasses.asdict(validator) for validator in validators]
     return json.dumps(packed) if packed else None
 
@@ -208,7 +207,7 @@ def validators_of(judging: Mapping[str, Any]) -> tuple[Validator, ...]:
 
 
 def function_text(function: FunctionTests) -> str:
-    """Return function tests with JSON values as the object for `JUDGING`."""
+    """Return function tests with JSON values as `JUDGING` holds them."""
     calls = [
         {"args": list(call.args), "kwargs": dict(call.kwargs), "expected": call.expected} for call in function.calls
     ]
@@ -236,7 +235,7 @@ def function_of(judging: Mapping[str, Any], tests: Sequence[tuple[str, str]]) ->
 
 
 def _call(arguments: str, expected: str) -> FunctionCall:
-    """Return a function test from JSON arguments, one per line."""
+    """Return a test from JSON arguments, one per line."""
     return FunctionCall(tuple(json.loads(line) for line in arguments.split("\n") if line.strip()), json.loads(expected))
 
 

@@ -1,6 +1,6 @@
-"""Defines how C++ is compiled, and what is prebuilt once per machine.
+"""How C++ is compiled, and what is prebuilt once per machine.
 
-Invariants: the box's own compiler makes prebuilt files; programs compile without them, more slowly.
+Invariant: programs compile without prebuilt files too, more slowly.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def tools_folder() -> Path:
 
 
 def made_before(box: Sandbox) -> tuple[str, ...]:
-    """Return command words for the box's prebuilt files, built if missing."""
+    """Return compiler arguments for the box's prebuilt files, built if missing."""
     folder, seen = box.tools, box.seen_tools
     if folder is None or seen is None:
         return ()
@@ -76,7 +76,7 @@ def made_before(box: Sandbox) -> tuple[str, ...]:
 
 
 def lost(box: Sandbox, words: tuple[str, ...]) -> str:
-    """Return an error if the linked object has disappeared, else nothing."""
+    """Return an error if the linked object has disappeared."""
     if box.tools is None or not any(word.endswith(_OBJECT) for word in words) or (box.tools / _OBJECT).is_file():
         return ""
     return f"{box.tools / _OBJECT}, which C++ programs are linked with, has gone; start the command again"

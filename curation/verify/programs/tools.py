@@ -1,4 +1,4 @@
-"""Holds the sandbox, its threads, and a cache of compiled programs.
+"""Holds the sandbox, its threads, and compiled programs.
 
 Invariants: threads compile a request once; sandbox failures are not remembered.
 """
@@ -71,7 +71,7 @@ class Toolbox:
     def compile(
         self, sources: Mapping[str, bytes], command: Sequence[str], limits: Limits = COMPILE_LIMITS
     ) -> CompileResult:
-        """Compile ``sources`` by ``command``, once per request across threads."""
+        """Compile ``sources`` by ``command``, cached."""
         digest = hashlib.sha256(repr((tuple(command), sorted(sources.items()), limits)).encode()).hexdigest()
         with self._lock:
             future = self._compiling.get(digest)
@@ -165,7 +165,7 @@ class Toolbox:
 
 
 class Runner:
-    """A sandbox with threads, a context manager started on first use."""
+    """A sandbox with threads, started on first use."""
 
     def __init__(self, workers: int | None = None, *, rung: str | None = None, allow_none: bool = False) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
@@ -177,7 +177,7 @@ class Runner:
 
     @property
     def tools(self) -> Toolbox:
-        """Return the sandbox with compilers. Raises `VerifierError` if nothing isolates."""
+        """Return the sandbox with compilers; raise `VerifierError` if nothing isolates."""
         with self._opening:
             if self._tools is None:
                 self._box = Sandbox(self.workers, rung=self.rung, allow_none=self.allow_none, tools=tools_folder())
@@ -187,11 +187,11 @@ class Runner:
 
     @property
     def description(self) -> str:
-        """Return what isolates the programs here; opens the sandbox."""
+        """Return what isolates programs here; opens the sandbox."""
         return self.tools.box.description
 
     def open(self) -> None:
-        """Open the sandbox now. Raises `VerifierError` if nothing isolates."""
+        """Open the sandbox; raise `VerifierError` if nothing isolates."""
         self.tools  # noqa: B018  opened by being asked for
 
     def __enter__(self) -> Self:
@@ -208,7 +208,7 @@ class Runner:
 
 
 def wants_numpy(code: str) -> bool:
-    """Return whether a program mentions numpy and this machine has it."""
+    """Return whether a program mentions numpy, which is installed."""
     return "numpy" in code and importlib.util.find_spec("numpy") is not None
 
 
@@ -218,7 +218,7 @@ def python_program(code: str) -> Program:
 
 
 def ready(compiled: CompileResult, source: str, standard: str = "") -> Program | Unready:
-    """Return the compiler's result as a program, or as a verdict."""
+    """Return the compiler's result as a program, or verdict."""
     if compiled.ok and compiled.artifact is not None:
         return Program(CodeLang.CPP, source, compiled.artifact, standard=standard)
     if compiled.run.ending is Ending.BROKEN:

@@ -1,4 +1,4 @@
-"""Runs input validators, which exit with 42 for an input that the statement allows.
+"""Runs input validators, which exit with 42 for an allowed input.
 
 Grammars of checktestdata become Python in the sandbox, because parsing evaluates arithmetic.
 
@@ -46,7 +46,7 @@ print(parser.parse(tokenizer.tokenize(sys.stdin.buffer.read())).python_code(stan
 
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """Allowed, refused, or None for a failure; with the message."""
+    """Whether an input is allowed, None after a failure; with the message."""
 
     valid: bool | None
     words: str = ""
