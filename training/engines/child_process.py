@@ -1,6 +1,6 @@
 """Run a command that ends with its parent: ``python child_process.py [--grace=SECONDS] COMMAND…``.
 
-The command's whole group is ended when standard input, which the parent holds open, ends. Imports nothing of the
+The command's process group is ended when standard input, which the parent holds open, ends. Imports nothing of the
 project.
 """
 
@@ -23,7 +23,7 @@ _DEATH_SIGNAL = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command until it ends or standard input does; return its exit status, 128 + n where a signal ended it."""
+    """Run the command until it or standard input ends; return its exit status, 128 + n after signal n."""
     grace, command = 0.0, list(arguments)
     if command[0].startswith("--grace="):
         grace = float(command.pop(0).partition("=")[2])
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> None:
-    """Return once the command has ended, or the parent's end of standard input is gone."""
+    """Return once the command or standard input has ended."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     ended, says_so = os.pipe()
@@ -50,7 +50,7 @@ def _wait(child: subprocess.Popen[bytes]) -> None:
 
 
 def _tell(child: subprocess.Popen[bytes], says_so: int) -> None:
-    """Close a descriptor when the command has ended."""
+    """Close the descriptor when the command has ended."""
     child.wait()
     os.close(says_so)
 
@@ -60,7 +60,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 
 def _end(child: subprocess.Popen[bytes], grace: float) -> None:
-    """End the command and all that it started and that has not left its group."""
+    """End the command's process group: with SIGTERM if there is a grace period, then with SIGKILL."""
     if grace and child.poll() is None:
         _signal(child, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -74,7 +74,7 @@ def _signal(child: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent; end it now if the parent died before the kernel knew."""
+    """Have the kernel kill this process when its parent dies; exit now if it already has."""
     with suppress(OSError, AttributeError):  # another system than Linux
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:

@@ -1,4 +1,4 @@
-"""A training run's folder, claimed by one recipe: `run.json`, whatever engine trains."""
+"""Claim a training run's folder for one recipe, for any engine."""
 
 from __future__ import annotations
 

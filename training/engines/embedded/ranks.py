@@ -1,4 +1,4 @@
-"""The embedded engine in processes of its own: one alone, or as many ranks as there are GPUs, started by torchrun."""
+"""Run the embedded engine in processes of its own: one alone, or ranks of torchrun."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ LOG = "ranks.txt"
 
 
 def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
-    """Return the command that trains: the module alone, or torchrun with a rank for each process.
+    """Return the command that trains: the module alone, or torchrun with a rank per process.
 
     Args:
-        module: what each process runs, as ``python -m`` takes it.
-        arguments: the module's.
+        module: run by ``python -m``.
     """
     if placement.processes == 1:
         return [sys.executable, "-m", module, *arguments]
@@ -29,7 +28,7 @@ def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[
 
 
 def rank_environment(placement: EmbeddedPlacement, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the processes' variables: those given, without another torchrun's, and the GPUs that they may see."""
+    """Return the given variables without another torchrun's, and with the visible GPUs."""
     others = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
     kept = {name: value for name, value in variables.items() if name not in others}
     if placement.visible:
@@ -44,14 +43,14 @@ def train_in_ranks(
     out: Path,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Train in processes of their own, and return when they have ended.
+    """Train in separate processes and return when they have ended.
 
     Args:
-        out: the run's folder; their output is added to its `LOG`.
+        out: the run's folder; the output replaces its `LOG`.
         say: called with each line.
 
     Raises:
-        EngineError: one failed; the text names it and its last lines.
+        EngineError: a process failed; names it and its last lines.
     """
     log = out / LOG
     log.unlink(missing_ok=True)  # what an earlier start said would be taken for this one's failure

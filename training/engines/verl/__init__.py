@@ -1,1 +1,1 @@
-"""A training recipe compiled into verl's configuration, and verl started, followed and resumed with our own parts."""
+"""Compile a training recipe for verl, and start, follow and resume verl with our plugin."""

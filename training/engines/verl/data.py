@@ -1,6 +1,4 @@
-"""A recipe's problems as the file that verl's dataset reads: the rows of `goldilocks export --format verl`.
-
-Asked under the recipe's own prompt, which an export, made for everybody, need not have.
+"""Write a recipe's problems for verl's dataset, as `goldilocks export --format verl` does but with the recipe's prompt.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ START = "start"
 
 
 def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
-    """Write the tasks for verl, in their order, and return how many they are."""
+    """Write the tasks for verl in order, and return their number."""
     rows = [_row(task, prompt, number) for number, task in enumerate(tasks)]
     types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     file.parent.mkdir(parents=True, exist_ok=True)
