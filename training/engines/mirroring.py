@@ -1,6 +1,7 @@
 """Copy a training run's checkpoints, model and logs to its mirror on a thread.
 
-Invariants: training never waits for a copy; a failed copy is retried with the next; a successful run ends with a complete mirror or an error.
+Invariants: training never waits for a copy; a failed copy is retried with the next; a successful run ends with a
+complete mirror or an error.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Who generates rollouts while the trainer trains: torch here, vLLM here or on servers; how weights reach them."""
+"""Generate rollouts with torch or vLLM, and bring new weights to the generators."""

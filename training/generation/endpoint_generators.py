@@ -1,6 +1,6 @@
-"""Generate on vLLM servers, which read new weights in a folder, fetch them by HTTP, or get them from GPU to GPU.
+"""Generate on vLLM servers, which get new weights from a folder, over HTTP or from GPU to GPU.
 
-The last two versions' folders are kept, and all are removed on leaving.
+The folders of the last two versions are kept until the generator is left.
 """
 
 from __future__ import annotations
@@ -43,16 +43,15 @@ class EndpointGenerator:
     """One or more vLLM servers as a `training.generation.generators.Generator`.
 
     Args:
-        folder: the model that the run starts from, with its tokenizer; servers hold one of its shape.
+        folder: the run's first model, with its tokenizer; servers hold one of its shape.
         settings: the servers' table.
-        temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
+        temperature: of sampling; top_p is 1, as training needs.
         device: the trainer's.
-        lasting: whether tensors of an update stay as they are after it; then they are written to a folder only where a
-            server wants one.
+        lasting: whether an update's tensors stay unchanged after it; a folder is then written only if a server wants one.
         way: how new weights reach the servers; the fastest if missing.
 
     Raises:
-        PolicyError: there is no such folder; on entering: no server answers, or one was not started as needed.
+        PolicyError: the folder is missing; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class EndpointGenerator:
 
     @property
     def capacity(self) -> int:
-        """Return how many requests the servers may have at once."""
+        """Return the servers' max concurrent requests."""
         return self._settings.in_flight * len(self._settings.urls)
 
     @property
@@ -137,9 +136,7 @@ class EndpointGenerator:
         return replace(completion, text=text)
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Exchange the weights, see `Generator.update_weights`. Servers that are away get the weights when they are
-        back.
-        """
+        """Replace the weights, see `Generator.update_weights`; servers that are away get them later."""
         servers, started_at = self._running(), time.perf_counter()
         newest = await asyncio.to_thread(WeightVersion, self._model, weights, version, self._shared)
         stays = self._lasting and not isinstance(weights, Path)

@@ -1,6 +1,6 @@
-"""Decode row by row with transformers' own caches, for models that keep something else than all keys and values.
+"""Decode row by row with transformers' own caches, for models that keep other states than all keys and values.
 
-Slow but exact: the model's own forward pass, token by token.
+Slow but exact.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RowCaches:
-    """A cache of transformers for each row that holds something."""
+    """A transformers cache for each used row."""
 
     def __init__(self) -> None:
         self.rows: dict[int, Any] = {}
@@ -57,9 +57,9 @@ class RowForwardPass:
 
 
 def keeps_all_keys(model: Any) -> bool:
-    """Return whether each layer of the model keeps the keys and values of all tokens, and nothing else.
+    """Return whether each layer keeps the keys and values of all tokens, and nothing else.
 
-    A window as long as the context is none.
+    A window as long as the context counts as all tokens.
     """
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer

@@ -37,7 +37,7 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 @dataclass(frozen=True, slots=True)
 class TokenAnswer:
-    """One response as a server gives it: per token its id and log-probability, and whose weights made how many.
+    """A server's response: token ids, log-probabilities, and how many tokens each version's label made.
 
     Example: ``TokenAnswer((258, 2), (-0.7, -0.0), (("5f0c-3", 1), ("5f0c-4", 1)), "stop")``
     """
@@ -49,7 +49,7 @@ class TokenAnswer:
 
 
 def read_answer(content: bytes) -> TokenAnswer:
-    """Return the first response of an answer's body.
+    """Return the first response of a body.
 
     Raises:
         ValueError: it holds none.

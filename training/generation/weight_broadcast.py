@@ -1,7 +1,7 @@
-"""Broadcast new weights from the trainer to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
+"""Broadcast new weights to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
 
-Invariants: each server has a group of its own; a server whose group cannot be opened, or broke twice, gets
-folders; tensors go to one server at a time, each once, in the announced order.
+Invariants: each server has its own group; a server whose group cannot be opened, or broke twice, gets folders;
+tensors go to one server at a time, each once, in the announced order.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MOST_BREAKS = 2
 
 
 class WeightBroadcast:
-    """The trainer's ends of the groups of all servers. Lives in one event loop.
+    """The trainer's ends of all servers' groups, in one event loop.
 
     Args:
-        address: of this machine, as the servers reach it.
+        address: this machine's, as the servers reach it.
         device: the trainer's GPU; with gloo the CPU.
         say: prints a line.
     """
@@ -45,10 +45,10 @@ class WeightBroadcast:
         self._turn = asyncio.Lock()
 
     async def join(self, url: str, workers: Callable[[], Awaitable[int]], command: Command) -> bool:
-        """Return whether the server is in a group, which is opened where it has none.
+        """Return whether the server is in a group, after opening it if needed.
 
         Args:
-            workers: states how many the server has.
+            workers: returns the server's number of workers.
         """
         if url in self._groups:
             return True
@@ -63,7 +63,7 @@ class WeightBroadcast:
         return True
 
     async def send(self, url: str, weights: WeightVersion, command: Command) -> None:
-        """Send the weights to a server that is in a group and has begun an update.
+        """Send the weights to a joined server that has begun an update.
 
         Raises:
             TemporaryFailure: they did not arrive; the server's group is closed.
@@ -87,7 +87,7 @@ class WeightBroadcast:
             raise TemporaryFailure(f"{self._backend}: {_first_line(error)}") from error
 
     def leave(self, url: str) -> None:
-        """Close the group of a server that was away: it may be another process now."""
+        """Close the group of a server that was away and may be another process now."""
         group = self._groups.pop(url, None)
         if group is not None:
             group.close()
@@ -116,7 +116,7 @@ class WeightBroadcast:
 
 
 async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
-    """Wait for both ends; where one fails, do not wait for the other."""
+    """Wait for both ends; if one fails, do not wait for the other."""
     tasks = (asyncio.ensure_future(theirs), asyncio.ensure_future(ours))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -131,7 +131,7 @@ async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run on a thread that no one has to wait for: an end whose others never come may be left running."""
+    """Run on a daemon thread, which may be left running if the other ends never come."""
     future: Future[T] = Future()
 
     def run() -> None:

@@ -19,11 +19,11 @@ from curation.records import PolicyError
 
 
 class WeightServer:
-    """Serves the versions in a folder, on a thread, until `close`.
+    """Serve the versions in a folder on a thread, until `close`.
 
     Args:
-        root: the folder, with a folder for each version.
-        address: of this machine, as the servers reach it.
+        root: has a folder for each version.
+        address: this machine's, as the servers reach it.
 
     Raises:
         PolicyError: this machine cannot listen there.
@@ -43,21 +43,21 @@ class WeightServer:
         self._thread.start()
 
     def url_of(self, folder: Path) -> str:
-        """Return where a version's files are fetched."""
+        """Return the URL of a version's files."""
         return f"{self._url}/{folder.name}"
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
 
 def address_towards(url: str) -> str:
-    """Return the address of this machine from which it reaches a server; nothing is sent.
+    """Return this machine's address towards a server; nothing is sent.
 
     Raises:
-        PolicyError: there is no way to it.
+        PolicyError: there is no route to it.
     """
     parts = urlsplit(url)
     try:

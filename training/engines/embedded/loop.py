@@ -1,6 +1,7 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
-Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken at once between two steps; a failed task ends the run with its own error; a run never waits for what cannot come.
+Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken
+at once between two steps; a failed task ends the run with its own error; a run never waits for what cannot come.
 """
 
 from __future__ import annotations

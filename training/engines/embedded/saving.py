@@ -1,6 +1,7 @@
 """Write a loop's checkpoints and trajectory while it goes on.
 
-Invariants: content is copied between two steps; one checkpoint is written at a time, and counts once it is whole on disk; a write error ends the run at the next step or checkpoint; a run ends when its last checkpoint is whole.
+Invariants: content is copied between two steps; one checkpoint is written at a time, and counts once it is whole on
+disk; a write error ends the run at the next step or checkpoint; a run ends when its last checkpoint is whole.
 """
 
 from __future__ import annotations

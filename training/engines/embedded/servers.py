@@ -1,6 +1,7 @@
 """Run vLLM servers on this machine for a training run.
 
-Invariants: servers end with this process and with their block; a server that dies is restarted and gets the newest weights.
+Invariants: servers end with this process and with their block; a server that dies is restarted and gets the newest
+weights.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Write a recipe's problems for verl's dataset, as `goldilocks export --format verl` does but with the recipe's prompt.
-"""
+"""Write a recipe's problems for verl, as `goldilocks export --format verl` does, with the recipe's prompt."""
 
 from __future__ import annotations
 

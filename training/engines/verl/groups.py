@@ -1,6 +1,7 @@
 """Decide, count and log verl's finished groups, and show them to the curriculum.
 
-Invariants: each group is decided once; a rollout whose verifier failed is neither trained on nor counted as wrong; the curriculum draws problems in the order in which verl asks.
+Invariants: each group is decided once; a rollout whose verifier failed is neither trained on nor counted as wrong;
+the curriculum draws problems in the order in which verl asks.
 """
 
 from __future__ import annotations
