@@ -1,7 +1,7 @@
 """Embed texts with OpenAI-compatible servers (`/embeddings`).
 
-Invariants: vectors are matched to texts by index; an answer with a missing or non-finite vector is requested again; a
-refused request is split until the refused texts are known.
+Invariants: vectors are matched to texts by index; an answer without finite vectors is requested again; a refused
+request is split until the refused texts are known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BATCH = 64
 
 
 class EmbeddingEndpoint:
-    """Servers that hold one embedding model, as an `Embedder`.
+    """Servers of one embedding model, as an `Embedder`.
 
     Raises:
         PolicyError: the environment lacks the key; on embedding: no server answers, or one refuses.
@@ -37,7 +37,7 @@ class EmbeddingEndpoint:
         self.name = f"{settings.name} {MAX_LETTERS}"
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return unit vectors, texts × width of the model; zeros of refused texts. Called where no event loop runs.
+        """Return unit vectors, texts × width, with zeros for refused texts; call it outside event loops.
 
         Raises:
             RequestRefused: a text is refused, and `on_outcome` is missing.
@@ -96,10 +96,10 @@ async def _welcome(_url: str, _context: int | None) -> None:
 
 
 def _vectors(response: ServerResponse, count: int) -> list[list[float]]:
-    """Return the vectors of an answer by the index of their text.
+    """Return an answer's vectors by the index of their text.
 
     Raises:
-        TemporaryFailure: it is no such answer.
+        TemporaryFailure: it has no such vectors.
     """
     try:
         entries = {

@@ -1,7 +1,6 @@
-"""Vectors of texts that are compared again and again, kept on disk: a benchmark is embedded once.
+"""Keep the vectors of texts, such as a benchmark's, on disk, so that they are computed once.
 
-The file is named by a hash of the embedder's name and of the texts, so that another model or another text never takes
-old vectors. Only the last vectors are kept in a folder.
+The file's name hashes the embedder's name and the texts, so that others never get old vectors.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from curation.storage.stages import atomic_replace
 
 
 class KeptVectors:
-    """An `Embedder` that keeps what it computed last in a folder, for texts that do not change between starts."""
+    """An `Embedder` that keeps its last vectors in a folder."""
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self.name = embedder.name
         self._embedder, self._folder = embedder, folder
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return the vectors of these texts, computed now or before; nothing is kept where one was refused."""
+        """Return the texts' vectors, kept or computed; nothing is kept if a text was refused."""
         total = hashlib.blake2b(self.name.encode(), digest_size=12)
         for text in texts:
             total.update(hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest())

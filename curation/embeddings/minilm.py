@@ -1,7 +1,7 @@
 """Embed English texts with all-MiniLM-L6-v2 on the CPU, without torch or a network.
 
 Invariants:
-  - the SHA-256 of the weights is checked (`WEIGHTS`);
+  - the weights' SHA-256 is checked (`WEIGHTS`);
   - a text's vector depends on the text alone, up to the last bits of a 32-bit float;
   - only the first 256 tokens of a text count.
 """
@@ -29,7 +29,7 @@ WIDTH, HEADS, LAYERS, TOKENS, BATCH = 384, 12, 6, 256, 16
 
 
 def require_embeddings() -> None:
-    """Refuse to go on without the extra, before anything is read.
+    """Refuse to go on without the extra.
 
     Raises:
         ConfigError: the extra is not installed.
@@ -41,7 +41,7 @@ class MiniLm:
     """all-MiniLM-L6-v2, as an `Embedder`: the mean of the last layer's token vectors.
 
     Raises:
-        ConfigError: the extra is not installed; on embedding: its weights are not the published ones.
+        ConfigError: the extra is not installed; on embedding: the weights are not the published ones.
     """
 
     name = f"all-MiniLM-L6-v2 {WEIGHTS[:12]}"

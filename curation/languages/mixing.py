@@ -25,8 +25,8 @@ class ConsistencySettings:
     Attributes:
         among: candidate languages, unless a text is surely in another.
         undetermined: whether a text without a language, such as a formula, is ignored or refuses the bonus.
-        max_other_share: share of letters in other languages that thoughts and answer may have; 1 does not look, as in the
-            paper. 0.01 finds 95 to 99 % of mixtures and refuses 0.1 % of pure texts.
+        max_other_share: share of letters in other languages that thoughts and answer may have; 1 does not look, as in
+            the paper. 0.01 finds 95 to 99 % of mixtures and refuses 0.1 % of pure texts.
     """
 
     among: tuple[str, ...] = LANGUAGES

@@ -1,7 +1,6 @@
-"""Words that show a language where there is too little text for statistics: what tasks begin with, and small words.
+"""Identify a language by known words, for texts too short for statistics.
 
-A word is in the file of every language that it belongs to; only words of one language are evidence. Portuguese is
-there as the neighbour that is taken for Spanish.
+Only words of one language are evidence. Portuguese is included, since it is taken for Spanish.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ _SPLIT = str.maketrans(dict.fromkeys('.!?,;:()[]"«»„“”…¿¡', " "))
 
 
 def language_of_words(prose: str) -> tuple[str | None, float, int]:
-    """Return the language that most known words belong to, their share of the known words, and their number.
+    """Return the language of most known words, their share, and their number.
 
-    The language is None where no word is known, or no language has more than half of them.
+    The language is None unless it has more than half of the known words.
 
     Example: ``language_of_words("Calculer .") == ("fr", 1.0, 1)``
     """

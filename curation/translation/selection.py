@@ -1,7 +1,7 @@
 """Choose which problems are translated, and into what, by a hash per group.
 
-Invariants: the choice depends only on the seed and the group; at most one row of a group is chosen, and none if it has
-a row in another language.
+Invariants: the choice depends only on the seed and the group; at most one row of a group is chosen, and none if it
+has a row in another language.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DRAWS = 2**64
 
 
 def chosen(rows: pl.DataFrame, settings: TranslationSettings, seed: int) -> dict[str, str]:
-    """Return by the id of each chosen problem the language that it is translated into.
+    """Return the target language of each chosen problem, by id.
 
     Args:
         rows: id, group and lang of every problem of the set.

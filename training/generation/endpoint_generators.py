@@ -47,7 +47,7 @@ class EndpointGenerator:
         settings: the servers' table.
         temperature: of sampling; top_p is 1, as training needs.
         device: the trainer's.
-        lasting: whether an update's tensors stay unchanged after it; a folder is then written only if a server wants one.
+        lasting: whether an update's tensors stay unchanged after it; a folder is then written only on demand.
         way: how new weights reach the servers; the fastest if missing.
 
     Raises:

@@ -1,10 +1,10 @@
-"""The words of the human languages, one file each: ``curation/languages/data/<ISO 639-1 code>.toml``.
+"""Words of the human languages, one file each: ``curation/languages/data/<ISO 639-1 code>.toml``.
 
-`Language` is the schema. Expressions for statements are in Rust's syntax, all others in Python's.
+`Language` is the schema. Expressions for statements are in Rust's syntax, others in Python's.
 
 Invariants:
   - every file has every field; an unknown field is an error;
-  - files are read once a process, at the first import;
+  - files are read once per process;
   - only `curation.records` is imported here, so that the verifier's workers start quickly.
 """
 

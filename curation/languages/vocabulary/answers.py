@@ -1,6 +1,6 @@
-"""What the verifier reads: yes and no, the words around an answer and within it.
+"""Words that the verifier reads: yes and no, and words around and within an answer.
 
-Expressions are in Python's syntax; letters match in any case unless the reader says otherwise.
+Expressions are in Python's syntax; letters match in any case unless the reader decides otherwise.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The small tables of a language: how it is distinguished, counts, dates and measures, and how it is spoken to."""
+"""The small tables of a language: identification, numerals, dates, units, prompts and duplicates."""
 
 from __future__ import annotations
 
