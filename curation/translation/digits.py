@@ -1,7 +1,7 @@
 """Compare the numbers in digits of two texts, each with its possible values.
 
-``2.000`` is two thousand in German and two in English, ``3 million`` is ``300万``, ``4 p.m.`` is 16 o'clock: numbers are
-the same if they share a value.
+``2.000`` is two thousand in German and two in English, ``3 million`` is ``300万``: numbers are the same if they share a
+value.
 """
 
 from __future__ import annotations

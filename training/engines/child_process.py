@@ -1,7 +1,6 @@
 """Run a command that ends with its parent: ``python child_process.py [--grace=SECONDS] COMMAND…``.
 
-The command's process group is ended when standard input, which the parent holds open, ends. Imports nothing of the
-project.
+The command is ended when standard input, held open by the parent, ends. Imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _DEATH_SIGNAL = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command until it or standard input ends; return its exit status, 128 + n after signal n."""
+    """Run the command; return its exit status, 128 + n after signal n."""
     grace, command = 0.0, list(arguments)
     if command[0].startswith("--grace="):
         grace = float(command.pop(0).partition("=")[2])
@@ -60,7 +59,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 
 def _end(child: subprocess.Popen[bytes], grace: float) -> None:
-    """End the command's process group: with SIGTERM if there is a grace period, then with SIGKILL."""
+    """End the command's group, with SIGTERM first if there is a grace period."""
     if grace and child.poll() is None:
         _signal(child, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -74,7 +73,7 @@ def _signal(child: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent dies; exit now if it already has."""
+    """Have this process die with its parent."""
     with suppress(OSError, AttributeError):  # another system than Linux
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:

@@ -12,10 +12,10 @@ from training.rollouts.stall_monitor import STALLED
 
 
 def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
-    """Claim the folder for this run by writing ``run.json``.
+    """Claim the folder by writing ``run.json``.
 
     Raises:
-        StoreError: it holds another run, one that is not to be resumed, or none to resume.
+        StoreError: its run, or the lack of one, does not fit the recipe and ``resume``.
     """
     run_file = out / "run.json"
     if run_file.exists():

@@ -1,4 +1,4 @@
-"""Copy a training run's checkpoints, model and logs to its mirror on a thread.
+"""Copy a run's checkpoints, model and logs to its mirror on a thread.
 
 Invariants: training never waits for a copy; a failed copy is retried with the next; a successful run ends with a
 complete mirror or an error.
@@ -24,14 +24,10 @@ class RunMirror:
     """Mirror a training run; leaving the context copies what is left.
 
     Args:
-        url: of the mirror; with None every call does nothing.
-        name: the recipe's.
-        out: the run's folder.
-        say: prints a line.
+        url: None for no mirror.
 
     Raises:
-        StoreError: on entering, the mirror holds another run or cannot be written; on leaving a successful run, the
-            copy failed.
+        StoreError: the mirror holds another run or cannot be written, or a successful run's last copy failed.
     """
 
     def __init__(self, url: str | None, name: str, out: Path, say: Callable[[str], None]) -> None:

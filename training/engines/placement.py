@@ -24,9 +24,9 @@ from training.workload import Workload, stage_collectors, workload
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """The GPUs of the embedded engine's ranks and of each generator server; none means one process on the CPU.
+    """The GPUs of the embedded engine's ranks and of each generator server; none on a CPU.
 
-    Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on 0 and 1, a server on each of 2 and 3.
+    Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on 0 and 1, servers on 2 and on 3.
     """
 
     processes: int
@@ -37,10 +37,7 @@ class EmbeddedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class VerlPlacement:
-    """The nodes and GPUs on which verl trains and generates.
-
-    ``rollout_nodes`` and ``rollout_gpus`` are 0 if all GPUs do both in turns.
-    """
+    """The nodes and GPUs of verl; ``rollout_nodes`` and ``rollout_gpus`` are 0 if all GPUs do both in turns."""
 
     trainer_nodes: int
     trainer_gpus: int
@@ -67,10 +64,10 @@ def place_embedded(
     Args:
         gpus: names as in `CUDA_VISIBLE_DEVICES`.
         trainers: number of GPUs that train; chosen if missing.
-        shape: the model's sizes for estimating memory; if missing any number of GPUs fits.
+        shape: for estimating memory; without it any number fits.
 
     Raises:
-        ConfigError: a required GPU is missing, or none would be left to train or to generate.
+        ConfigError: a required GPU is missing, or none is left to train or to generate.
     """
     device, model = recipe.compute.device, recipe.trained
     if device.startswith("cuda") and not gpus:
@@ -119,7 +116,7 @@ def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape
 
 
 def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int], *, waits: bool) -> int:
-    """Return the number of trainers with the shortest run; on a tie, with the fewest idle GPUs.
+    """Return the number of trainers with the shortest run, then the fewest idle GPUs.
 
     Args:
         unit: GPUs of one generator.
@@ -173,7 +170,7 @@ def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelS
 
 
 def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
-    """Return the numbers of training and generating GPUs by `[costs]`, 0 on a CPU, and whether they are the same."""
+    """Return the training and generating GPUs by `[costs]`, 0 on a CPU, and whether they are the same."""
     costs = recipe.costs
     assert costs is not None
     if recipe.engine == "verl":
@@ -227,7 +224,7 @@ def place_verl(
 
 
 def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
-    """Return whether each copy of verl's model gets equally many rollouts of a step, in every stage."""
+    """Return whether each copy of verl's model gets equally many rollouts of a step."""
     copies = max(trainers // recipe.verl.sequence_parallel, 1)
     return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
 
@@ -256,9 +253,9 @@ def place_verl_by_settings(
     """Return verl's placement by its settings alone.
 
     Args:
-        rollout_unit: GPUs of one copy of the model for generation.
-        synchronous: whether all GPUs train and generate in turns.
-        share: fraction of the GPUs that only generate.
+        rollout_unit: GPUs per copy of the model for generation.
+        synchronous: whether all GPUs do both in turns.
+        share: fraction of GPUs that only generate.
 
     Raises:
         ConfigError: the GPUs cannot be divided.
@@ -293,7 +290,7 @@ def place_verl_by_settings(
 
 
 def training_unit(settings: VerlSettings, gpus_per_node: int, *, experts: bool) -> int:
-    """Return how many GPUs one copy of the model is split over for training, FSDP's sharding aside."""
+    """Return the GPUs per copy of the model in training, FSDP's sharding aside."""
     if not experts:  # FSDP; a mixture of experts is Megatron's
         return settings.sequence_parallel
     parallel = expert_parallel(settings, gpus_per_node)

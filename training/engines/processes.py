@@ -1,7 +1,4 @@
-"""Run an engine in processes of its own; an `EngineError` names the rank that failed first.
-
-Invariants: the processes end with their parent; their output is in one log.
-"""
+"""Run an engine in processes that end with their parent and share one log."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class EngineError(GoldilocksError):
-    """A training engine's processes failed; the message has the failed process's last lines."""
+    """A training engine's processes failed; has the last lines of the first that did."""
 
 
 def run_processes(
@@ -57,10 +54,10 @@ def run_processes(
     """Run a command to its end and return its exit status.
 
     Args:
-        log: the output is appended to it.
-        watch: called every `POLL_S` seconds, and once at the end.
+        log: output is appended to it.
+        watch: called every `POLL_S` seconds, and at the end.
         say: called with each line.
-        folder: working directory; the current one if missing.
+        folder: working directory.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
@@ -90,21 +87,17 @@ def run_processes(
 
 
 def supervised(command: Sequence[str]) -> list[str]:
-    """Return a command that runs this command and ends it with its parent."""
+    """Return a command that runs this one and ends with its parent."""
     return [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command]
 
 
 def said_since(log: Path, begun: int) -> str:
-    """Return a log's text after its first ``begun`` bytes; empty if there is no log."""
+    """Return a log's text after ``begun`` bytes; empty without a log."""
     return log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
 
 
 def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
-    """Return the error of processes that ended with ``status``: the first that failed, and its last lines.
-
-    Args:
-        begun: bytes of the log that an earlier start wrote.
-    """
+    """Return the error of ended processes; ``begun`` bytes of the log are an earlier start's."""
     who, lines = first_failure(_COLOURS.sub("", said_since(log, begun)))
     told = "\n".join(f"  {line}" for line in lines)
     ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"

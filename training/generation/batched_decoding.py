@@ -1,10 +1,9 @@
 """Decode in batches with a key-value cache in slots; requests join and leave at any step.
 
 Invariants:
-  - a token's log-probability is of the distribution it was drawn from, after temperature and ``top_p``; 0.0 at
-    temperature 0;
-  - each request draws its own random numbers, so other requests change its tokens by rounding only;
-  - weights change between two steps; tokens carry their version, and old keys and values stay (paper, section 2.3).
+  - log-probabilities are of the distribution drawn from, after temperature and ``top_p``; 0.0 at temperature 0;
+  - each request draws its own random numbers; other requests change its tokens by rounding only;
+  - weights change between two steps; tokens carry their version, and cached keys stay (paper, section 2.3).
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DecodingRequest:
-    """A running generation: the prompt and the tokens so far.
+    """A running generation.
 
-    ``logprobs`` has one entry per token, and ``versions`` too once the request is finished. ``finish`` is ``stop`` (the
-    last token ends a response) or ``length``; ``limit`` is its max tokens in this context.
+    ``logprobs`` has an entry per token, ``versions`` only once finished; ``finish`` is ``stop`` or ``length``;
+    ``limit`` is the max tokens in this context.
     """
 
     prompt_ids: tuple[int, ...]
@@ -44,10 +43,7 @@ class DecodingRequest:
 
 
 class DecodingEngine:
-    """A model, its cache and its running requests. Not thread-safe.
-
-    ``stop_token_ids`` end a response.
-    """
+    """A model, its cache and its running requests; not thread-safe."""
 
     def __init__(
         self,
@@ -74,9 +70,9 @@ class DecodingEngine:
     def step(
         self, new_requests: Sequence[DecodingRequest] = (), aborted_requests: Sequence[DecodingRequest] = ()
     ) -> list[DecodingRequest]:
-        """Decode one token for every request, new ones included; return the finished requests.
+        """Decode one token per request, new ones included; return the finished ones.
 
-        The rows of ``aborted_requests`` are freed at once.
+        Rows of ``aborted_requests`` are freed.
 
         Raises:
             ValueError: there are more requests than slots.
@@ -95,7 +91,7 @@ class DecodingEngine:
         return finished
 
     def load(self, state: Mapping[str, Tensor], version: int | None = None) -> None:
-        """Replace the weights; running requests go on and keep their cache.
+        """Replace the weights; running requests keep their cache.
 
         ``state`` has the checkpoint's names (`training.optimisation.checkpoint_names`).
 
@@ -126,7 +122,7 @@ class DecodingEngine:
         return logits
 
     def _prefill(self, joining: Sequence[DecodingRequest]) -> Tensor:
-        """Add requests after the running ones; return logits [request, vocabulary] of their prompts' last tokens."""
+        """Add requests; return logits [request, vocabulary] of their prompts' last tokens."""
         start = len(self.active)
         logits: dict[int, Tensor] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -178,7 +174,7 @@ class DecodingEngine:
         request.versions.extend([self.version] * (len(request.token_ids) - len(request.versions)))
 
     def _release_rows(self, requests: Sequence[DecodingRequest]) -> None:
-        """Free rows and move the last rows into them, so that used rows stay contiguous."""
+        """Free rows, and move the last rows there, so that rows stay contiguous."""
         if not requests:
             return
         released = set(requests)
@@ -199,9 +195,9 @@ class DecodingEngine:
 
 
 class _PromptCache:
-    """Recent prompts, in cache rows after the slots, for rollouts of a group that join one by one.
+    """Recent prompts, for rollouts of a group that join one by one.
 
-    Cleared when weights change or nothing runs, so that a synchronous wave never depends on earlier ones.
+    Cleared when weights change or nothing runs, so that synchronous waves do not depend on earlier ones.
     """
 
     def __init__(self, first: int, size: int) -> None:
@@ -218,7 +214,7 @@ class _PromptCache:
     def cached_rows(
         self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: Cache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
-        """Return the rows of these prompts, at most `size`, after running those not cached."""
+        """Return the rows of at most `size` prompts, after running those not cached."""
         for prompt in prompts:
             if prompt in self._rows:
                 self._rows[prompt] = self._rows.pop(prompt)

@@ -1,4 +1,4 @@
-"""Read shapes of checkpoint tensors from headers, compare them with a running model's, and write weights."""
+"""Read, compare and write tensors of checkpoints."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _HEADER_LIMIT = 100_000_000
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
-    """Return a safetensors folder's tensor shapes by name; None for other formats.
+    """Return a folder's tensor shapes by name; None if it is not safetensors.
 
     Raises:
-        PolicyError: a file is truncated or not safetensors.
+        PolicyError: a file is truncated or invalid.
     """
     files = weight_files(folder)
     if any(path.suffix != ".safetensors" for path in files):
@@ -38,10 +38,10 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these tensors without tied duplicates and without those on device ``meta``.
+    """Return these tensors without tied duplicates and ``meta`` tensors.
 
     Raises:
-        PolicyError: they do not have the shape of the model in ``folder``.
+        PolicyError: they do not fit the model in ``folder``.
     """
     ours = tensor_shapes(folder)
     if ours is None:
@@ -70,7 +70,7 @@ def _is_same_tensor(tensor: Any, other: Any) -> bool:
 
 
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
-    """Write a state dict into a new folder as one safetensors file, without tied duplicates and ``meta`` tensors."""
+    """Write a state dict into a new folder, without tied duplicates and ``meta`` tensors."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DecodingTotals:
-    """Slot-seconds since a generator was made: of decoding, and held by weight exchanges.
+    """Slot-seconds of decoding, and of weight exchanges that held slots.
 
-    Example: two of four slots that decode for three seconds, then an exchange of one second, are
-    ``DecodingTotals(decoding=6.0, held=4.0)``.
+    Example: two of four slots that decode for 3 s, then an exchange of 1 s: ``DecodingTotals(decoding=6.0, held=4.0)``
     """
 
     decoding: float = 0.0
@@ -27,10 +26,10 @@ def added_up(totals: Iterable[DecodingTotals]) -> DecodingTotals:
 
 
 class RequestMeter:
-    """Count the running requests of an engine that does not show which slots decode. Thread-safe.
+    """Count running requests of an engine that does not show its slots. Thread-safe.
 
     Args:
-        slots: how many requests decode together.
+        slots: requests decoded together.
     """
 
     def __init__(self, slots: int) -> None:

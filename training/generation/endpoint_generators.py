@@ -40,18 +40,16 @@ _PREFIX = "goldilocks-vllm-weights-"
 
 
 class EndpointGenerator:
-    """One or more vLLM servers as a `training.generation.generators.Generator`.
+    """vLLM servers as a `training.generation.generators.Generator`.
 
     Args:
-        folder: the run's first model, with its tokenizer; servers hold one of its shape.
-        settings: the servers' table.
+        folder: the run's first model, whose shape the servers have.
         temperature: of sampling; top_p is 1, as training needs.
-        device: the trainer's.
-        lasting: whether an update's tensors stay unchanged after it; a folder is then written only on demand.
-        way: how new weights reach the servers; the fastest if missing.
+        lasting: whether an update's tensors stay unchanged after it; a folder is then written on demand.
+        way: how weights reach the servers; the fastest if missing.
 
     Raises:
-        PolicyError: the folder is missing; on entering: no server answers, or one was not started as needed.
+        PolicyError: the folder is missing; on entering: no server answers, or one was started otherwise.
     """
 
     def __init__(
@@ -136,7 +134,7 @@ class EndpointGenerator:
         return replace(completion, text=text)
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Replace the weights, see `Generator.update_weights`; servers that are away get them later."""
+        """Replace the weights, see `Generator.update_weights`; absent servers get them later."""
         servers, started_at = self._running(), time.perf_counter()
         newest = await asyncio.to_thread(WeightVersion, self._model, weights, version, self._shared)
         stays = self._lasting and not isinstance(weights, Path)

@@ -178,10 +178,7 @@ class _Layer:
 
 
 class LlamaForwardPass:
-    """The forward pass of Llama and Qwen2 in fp32 on a CPU.
-
-    Decoding attends by two batched matrix products over the cache's span.
-    """
+    """The forward pass of Llama and Qwen2 in fp32 on a CPU."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         config: Any = model.config
@@ -315,7 +312,7 @@ def _fuse_layer(layer: Any) -> _Layer:
 
 
 def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
-    """Join projections of one input into one weight and bias, of which theirs become views."""
+    """Join projections of one input; their weights and biases become views."""
     weight = torch.cat([part.weight for part in parts])
     bias = torch.cat([part.bias for part in parts]) if all(part.bias is not None for part in parts) else None
     start = 0

@@ -1,8 +1,8 @@
 """Generate while training runs, and take new weights between two tokens.
 
 Invariants:
-  - every token carries its weights' version and its log-probability under the distribution it was drawn from;
-  - an update keeps running requests, with their tokens and cache;
+  - tokens carry their weights' version and log-probability under the distribution drawn from;
+  - an update keeps running requests, tokens and cache;
   - a prompt and seed always draw the same random numbers;
   - requests of one event-loop turn reach `TorchGenerator` together, so equal requests make equal batches.
 """
@@ -41,10 +41,9 @@ returned, not before."""
 
 
 class Generator(Protocol):
-    """An engine that runs inside its ``async with`` block; all calls come from one event loop.
+    """An engine inside its ``async with`` block and one event loop.
 
-    ``capacity`` is the useful number of concurrent requests; more may wait. ``decoding`` has the slot-seconds of
-    decoding and of weight exchanges.
+    ``capacity`` is the useful number of concurrent requests; ``decoding`` has slot-seconds.
     """
 
     @property
@@ -63,14 +62,14 @@ class Generator(Protocol):
         """Generate one response; cancelling the call aborts it.
 
         Raises:
-            PolicyError: the prompt does not fit the context, or the engine failed or is closed.
+            PolicyError: the prompt does not fit, or the engine failed or is closed.
         """
         ...
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Replace the weights between two tokens and return the seconds; running requests keep tokens and cache.
+        """Replace the weights between two tokens, keeping running requests; return the seconds.
 
-        Later tokens carry ``version``; earlier ones, before any update, 0.
+        Later tokens carry ``version``, which begins at 0.
 
         Raises:
             PolicyError: the weights do not fit the model.
@@ -88,10 +87,8 @@ class TorchGenerator:
     """A model folder sampled with torch on a thread of this process.
 
     Args:
-        folder: the model, with its tokenizer.
         capacity: requests decoded together.
         temperature: of sampling; top_p is 1, as training needs.
-        dtype, device: of weights and activations.
     """
 
     def __init__(
@@ -216,7 +213,7 @@ class TorchGenerator:
                 self._fail_all(opened, f"{self._folder.name}: the generator ended by the error printed above")
 
     def _serve(self, engine: DecodingEngine, opened: dict[DecodingRequest, _PendingRequest]) -> None:
-        """Replace weights and decode tokens until closed; sleep while there is nothing to do."""
+        """Replace weights and decode until closed; sleep when idle."""
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))
@@ -277,7 +274,7 @@ class TorchGenerator:
 
 
 class GeneratorPool:
-    """Several generators as one; a request goes to the first of the least loaded."""
+    """Several generators as one; requests go to the least loaded."""
 
     def __init__(self, members: Sequence[Generator]) -> None:
         self.members = tuple(members)

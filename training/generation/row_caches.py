@@ -1,7 +1,4 @@
-"""Decode row by row with transformers' own caches, for models that keep other states than all keys and values.
-
-Slow but exact.
-"""
+"""Decode row by row with transformers' caches, for models that do not keep all keys and values; slow but exact."""
 
 from __future__ import annotations
 
@@ -57,10 +54,7 @@ class RowForwardPass:
 
 
 def keeps_all_keys(model: Any) -> bool:
-    """Return whether each layer keeps the keys and values of all tokens, and nothing else.
-
-    A window as long as the context counts as all tokens.
-    """
+    """Return whether each layer keeps just all keys and values; a window as long as the context counts."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 

@@ -1,7 +1,7 @@
 """Start vLLM's server for a training run: ``python -m training.generation.serving MODEL --port N``.
 
-It returns tokens with log-probabilities and weight versions, and takes new weights while it generates
-(`training.generation.vllm_worker`, so Goldilocks must be installed there). Further options go to vLLM.
+It takes new weights while it generates (`training.generation.vllm_worker`, so Goldilocks must be installed there).
+Further options go to vLLM.
 
 vLLM takes weights in its development mode only, which its own key does not protect. So `ServerGuard` wraps the server:
 with a key in VLLM_API_KEY, or ``--api-key``, every request but ``/health`` needs it; without one only this machine is
@@ -36,9 +36,9 @@ class ServerGuard(KeyGuard):
 
 
 def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[str]:
-    """Return the server's arguments; ``further`` come last, so that they win.
+    """Return the server's arguments, ``further`` last, so that they win.
 
-    They run the module of `vllm serve`, since the command does not find the CPU build.
+    `vllm serve` does not find the CPU build, so its module is run.
     """
     options = {
         "--model": model,

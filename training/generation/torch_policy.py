@@ -33,12 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PolicySample:
-    """One response with each token's id, log-probability and weights' version.
-
-    ``text`` is in the house's form, as in a `Completion`.
-
-    Example: ``PolicySample("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
-    """
+    """One response with each token's id, log-probability and weights' version; ``text`` is in the house's form."""
 
     text: str
     finish: str
@@ -61,10 +56,8 @@ IN_FLIGHT = 128
 class TorchPolicy:
     """A causal language model of a folder, sampled with torch.
 
-    ``key.policy`` is ``name@revision`` of the current weights.
-
     Raises:
-        PolicyError: the folder holds no model, or one that cannot be sampled here.
+        PolicyError: the folder holds no model that can be sampled here.
     """
 
     def __init__(
@@ -94,11 +87,11 @@ class TorchPolicy:
 
     @property
     def version(self) -> int:
-        """Return the version of the next token's weights: 0 at first, then as given to `load_weights`."""
+        """Return the version of the next token's weights, 0 at first."""
         return self._require_engine().version
 
     def asking(self, prompt: Prompt | None) -> TorchPolicy:
-        """Return a policy with another prompt, or the settings' prompt, on the same running model."""
+        """Return a policy with another prompt, or the settings', on the same model."""
         other = copy.copy(self)
         other._prompt = prompt or prompt_of(self._settings)
         other.key = other._key()
@@ -128,7 +121,7 @@ class TorchPolicy:
         return Completion(sample.text, sample.finish, len(sample.token_ids))
 
     async def sample(self, problem: PromptRequest, index: int) -> PolicySample:
-        """Sample one attempt with all that training needs; cancelling the call aborts it.
+        """Sample one attempt for training; cancelling the call aborts it.
 
         Raises:
             RequestRefused: the prompt is longer than the model's context.
@@ -177,9 +170,9 @@ class TorchPolicy:
         """Replace the weights between two tokens; running requests go on.
 
         Args:
-            weights: a folder of safetensors, or a state dict.
-            version: of later tokens; one more than before if missing.
-            revision: of the weights in ``key``; if missing the folder's hash, or for a state dict a count of loads.
+            weights: a safetensors folder, or a state dict.
+            version: of later tokens; one more if missing.
+            revision: for ``key``; if missing a folder's hash, or a count.
 
         Raises:
             PolicyError: the weights do not fit the model.

@@ -1,9 +1,9 @@
 """Send tokens to vLLM servers, read tokens with versions, and update weights while requests run.
 
 Invariants:
-  - tokens of weights that are not this run's are thrown away and requested again;
+  - tokens of other weights than this run's are requested again;
   - a server gets no request before it has the newest weights;
-  - a request that one server cannot answer goes to another with the same seed; an update keeps running requests.
+  - a failed request goes to another server with the same seed; an update keeps running requests.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class TrainingVllmClient(ServerClient):
     """All servers of a generator, inside its ``async with`` block and one event loop.
 
     Args:
-        folder, version: the first weights that servers get.
-        meter: counts requests, and pauses for new weights.
-        handed_out: serves weight folders to servers that fetch them; None if all read them.
-        broadcast: sends tensors to servers that can join it; None if weights come as folders.
+        folder, version: the servers' first weights.
+        meter: counts requests and pauses.
+        handed_out: serves folders to servers that fetch them.
+        broadcast: sends tensors to servers that can join it.
 
     Raises:
-        PolicyError: the environment lacks the key; on entering: no server answers, or one was not started as needed.
+        PolicyError: the environment lacks the key; on entering: no server answers, or one was started otherwise.
     """
 
     def __init__(
@@ -67,12 +67,10 @@ class TrainingVllmClient(ServerClient):
         self._exchanges: set[asyncio.Task[None]] = set()
 
     async def generate(self, prompt_ids: Sequence[int], sampling: Mapping[str, Any]) -> TokenCompletion:
-        """Generate one response, without its text, on the server with the shortest queue.
-
-        Cancelling the call aborts the request there.
+        """Generate one response, without its text, on the least busy server; cancelling the call aborts it.
 
         Raises:
-            PolicyError: a server refuses the request, it failed too often, or no server is alive.
+            PolicyError: a server refuses it, it failed too often, or no server is alive.
         """
         prompt = tuple(prompt_ids)
 
@@ -95,7 +93,7 @@ class TrainingVllmClient(ServerClient):
     async def update(self, folder: Path | WeightVersion, version: int) -> None:
         """Have all living servers take these weights at once; others get them on return.
 
-        A server that fails gets no request until it has them. A begun exchange finishes even if the call is cancelled.
+        A server that fails gets no request until then. A begun exchange finishes even if the call is cancelled.
         """
         self._newest = (version, folder)
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))
@@ -118,7 +116,7 @@ class TrainingVllmClient(ServerClient):
         await self._bring_up_to_date(url)
 
     def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
-        """Read a response's tokens, all made with weights of this run.
+        """Read a response's tokens, all made with this run's weights.
 
         Raises:
             PolicyError: the server refuses the request.
@@ -145,10 +143,10 @@ class TrainingVllmClient(ServerClient):
         return TokenCompletion(prompt, answer.token_ids, answer.logprobs, versions, "", answer.finish)
 
     async def _bring_up_to_date(self, url: str) -> None:
-        """Have a server take the newest weights unless it has them.
+        """Have a server take the newest weights, if needed.
 
         Raises:
-            TemporaryFailure, PolicyError: it did not; with the second it never will, as it was started.
+            TemporaryFailure, PolicyError: it did not; with the second it never will.
         """
         while True:
             newest = self._newest
@@ -185,7 +183,7 @@ class TrainingVllmClient(ServerClient):
                 self._meter.release(share)
 
     async def _way_to(self, url: str, weights: Path | WeightVersion) -> Callable[[], Awaitable[None]]:
-        """Return what brings the weights to a server during its update; a folder is written beforehand."""
+        """Return what brings the weights to a server; a folder is written beforehand."""
 
         async def command(path: str, body: Mapping[str, Any]) -> None:
             await self._command(url, path, body)

@@ -1,4 +1,4 @@
-"""Generate with vLLM on this machine while weights change; only one version's requests share cached prompts."""
+"""Generate with vLLM here while weights change; prompts are cached per version."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ class VllmGenerator:
     """vLLM as a `training.generation.generators.Generator`.
 
     Args:
-        folder: the model, with its tokenizer.
-        settings: the engine's.
         temperature: of sampling; top_p is 1, as training needs.
         capacity: requests decoded together.
 

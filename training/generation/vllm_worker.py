@@ -77,9 +77,9 @@ def pack_tied(model: Any) -> int:
 
 
 def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
-    """Return the language model's layers whose parameters received nothing, with vLLM's notes on them.
+    """Return the language model's layers that received nothing, with vLLM's notes.
 
-    Output layers, which may be tied, and untrained towers for images and sound are left out.
+    Output layers, which may be tied, and untrained towers are left out.
     """
     from vllm.model_executor.layers.attention import is_deferred_attention_layer
     from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
@@ -96,7 +96,7 @@ def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
 
 
 def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> None:
-    """Load the folder again with memory for these layers, and put to use what was written.
+    """Load the folder again with memory for these layers.
 
     Raises:
         RuntimeError: a layer was only partly written.
@@ -136,7 +136,7 @@ def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _messages() -> tuple[type[Any], type[Any]]:
-    """Return the types of the trainer's messages: the group to join, and an update's weights."""
+    """Return the trainer's message types: a group to join, and an update's weights."""
     from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
 
     @dataclass
@@ -150,7 +150,7 @@ def _messages() -> tuple[type[Any], type[Any]]:
 
     @dataclass
     class WeightsInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
-        """A folder of weights, with the ``url`` to fetch it from; or the broadcast tensors."""
+        """A folder of weights, with a ``url`` to fetch it; or broadcast tensors."""
 
         folder: str = ""
         url: str = ""

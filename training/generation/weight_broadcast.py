@@ -1,7 +1,7 @@
 """Broadcast new weights to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
 
-Invariants: each server has its own group; a server whose group cannot be opened, or broke twice, gets folders;
-tensors go to one server at a time, each once, in the announced order.
+Invariants: each server has its own group, or gets folders if that cannot open or broke twice; tensors go to one
+server at a time, once, in the announced order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class WeightBroadcast:
     Args:
         address: this machine's, as the servers reach it.
         device: the trainer's GPU; with gloo the CPU.
-        say: prints a line.
     """
 
     def __init__(self, backend: Backend, address: str, device: torch.device, say: Callable[[str], None]) -> None:
@@ -45,11 +44,7 @@ class WeightBroadcast:
         self._turn = asyncio.Lock()
 
     async def join(self, url: str, workers: Callable[[], Awaitable[int]], command: Command) -> bool:
-        """Return whether the server is in a group, after opening it if needed.
-
-        Args:
-            workers: returns the server's number of workers.
-        """
+        """Open a server's group if needed; return whether it is in one."""
         if url in self._groups:
             return True
         if self._breaks.get(url, 0) >= _MOST_BREAKS:
@@ -66,7 +61,7 @@ class WeightBroadcast:
         """Send the weights to a joined server that has begun an update.
 
         Raises:
-            TemporaryFailure: they did not arrive; the server's group is closed.
+            TemporaryFailure: they did not arrive; the group is closed.
         """
         group = self._groups[url]
         told = await asyncio.to_thread(weights.sizes)
@@ -87,7 +82,7 @@ class WeightBroadcast:
             raise TemporaryFailure(f"{self._backend}: {_first_line(error)}") from error
 
     def leave(self, url: str) -> None:
-        """Close the group of a server that was away and may be another process now."""
+        """Close the group of a server that may be another process now."""
         group = self._groups.pop(url, None)
         if group is not None:
             group.close()
@@ -131,7 +126,7 @@ async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run on a daemon thread, which may be left running if the other ends never come."""
+    """Run on a daemon thread, which may wait for ends that never come."""
     future: Future[T] = Future()
 
     def run() -> None:

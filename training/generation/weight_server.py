@@ -1,6 +1,6 @@
 """Serve new weights over HTTP to vLLM servers that cannot see the trainer's folder.
 
-Invariants: serves only files of the given folder, only with the run's own key, and on one address.
+Invariants: serves only files of the given folder, only with the run's key, and on one address.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ class WeightServer:
     """Serve the versions in a folder on a thread, until `close`.
 
     Args:
-        root: has a folder for each version.
         address: this machine's, as the servers reach it.
 
     Raises:

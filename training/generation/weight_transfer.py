@@ -49,7 +49,7 @@ class Group:
         self._backend, self._end = backend, end
 
     def broadcast(self, tensor: Any) -> None:
-        """Send a tensor from rank 0, or receive it in place; a GPU queues it on the current stream."""
+        """Send a tensor from rank 0, or receive it in place; a GPU only queues it."""
         if self._end is None:
             raise RuntimeError("the group is closed")
         if self._backend == "nccl":
@@ -67,7 +67,7 @@ class Group:
 
 
 def open_group(backend: Backend, address: str, port: int, rank: int, world_size: int, device: int | None) -> Group:
-    """Return an end of a group once all have joined; rank 0 listens at the address.
+    """Return an end of a group once all have joined; rank 0 listens.
 
     Args:
         device: the GPU's number; None with gloo.
@@ -84,9 +84,9 @@ def open_group(backend: Backend, address: str, port: int, rank: int, world_size:
 
 @contextmanager
 def weights_folder(folder: str, url: str) -> Iterator[Path]:
-    """Yield the new weights' folder on this machine: ``folder`` if it is seen here, else fetched from ``url``.
+    """Yield the new weights' folder: ``folder`` if it is seen here, else fetched from ``url`` for the block.
 
-    Either may be empty. Fetched files stay in memory for the block.
+    Either may be empty.
 
     Raises:
         OSError: they cannot be fetched.
@@ -109,16 +109,15 @@ def weights_folder(folder: str, url: str) -> Iterator[Path]:
 
 
 def folder_way(urls: Sequence[str]) -> Literal["folder", "http"]:
-    """Return how servers get a folder: by reading if all are on this machine, else by fetching."""
+    """Return how servers get a folder: read if all are on this machine, else fetched."""
     return "folder" if all(urlsplit(url).hostname in _THIS_MACHINE for url in urls) else "http"
 
 
 def fastest_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
-    """Return the fastest way to servers: from GPU to GPU on one machine, else as a folder.
+    """Return the fastest way to servers: from GPU to GPU on one machine, else a folder.
 
     Args:
-        device: the trainer's, such as ``cuda``.
-        vllm: the trainer's version of vLLM, which joins the group; None without.
+        vllm: the trainer's version of vLLM, if any.
     """
     on_gpus = device.startswith("cuda") and vllm is not None and "cpu" not in vllm
     return "nccl" if on_gpus and folder_way(urls) == "folder" else folder_way(urls)

@@ -1,9 +1,9 @@
 """Replace the weights of vLLM's engine while requests run.
 
 Invariants:
-  - an update pauses the engine between two tokens; requests keep their tokens and KV cache;
-  - weights of another shape are refused before the engine is touched; after an update that failed in part the engine
-    answers nothing (`VllmEngine.abandon`).
+  - an update pauses the engine between two tokens and keeps all requests;
+  - weights of another shape are refused first; after a partly failed update the engine answers nothing
+    (`VllmEngine.abandon`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Weights = Path | Mapping[str, Any]
 
 
 class WeightUpdates:
-    """Replace the weights of an engine that was started with `FOLDER_TRANSFER`.
+    """Replace the weights of an engine started with `FOLDER_TRANSFER`.
 
     Args:
-        folder: the checkpoint that the engine started with.
-        on_pause: called with True when the engine pauses, and with False when it goes on.
+        folder: the engine's checkpoint.
+        on_pause: called with whether the engine is paused.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class WeightUpdates:
         A begun update finishes even if the call is cancelled.
 
         Raises:
-            PolicyError: the weights have another shape (nothing has changed), or the update failed half-way.
+            PolicyError: the shape differs (nothing has changed), or the update failed half-way.
         """
         self._engine.require_running()
         started = time.perf_counter()

@@ -1,6 +1,6 @@
 """Hold one version of the weights as tensors and, once needed, as a folder of safetensors.
 
-Invariants: a folder is whole or missing, is written once, and is named after its version.
+Invariants: a folder is whole or missing, and is named after its version.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ class WeightVersion:
     """A version of the weights.
 
     Args:
-        model: the run's first model; weights have its shape.
-        weights: a folder of safetensors, or tensors by their checkpoint names.
+        model: the weights have its shape.
         shared: the folder of all versions.
 
     Raises:
@@ -41,7 +40,7 @@ class WeightVersion:
             self._weights = fitting(model, weights)
 
     def folder(self) -> Path:
-        """Return the version's folder, written at the first call; slow, so call it on a thread."""
+        """Return the version's folder, written at the first call; call it on a thread."""
         with self._lock:
             if not self._written:
                 self._write()
@@ -49,7 +48,7 @@ class WeightVersion:
         return self._folder
 
     def sizes(self) -> dict[str, list[object]]:
-        """Return the tensors' names, types and shapes, as servers need them for a broadcast."""
+        """Return the tensors' names, types and shapes for a broadcast."""
         rows = [(name, str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in self.tensors()]
         return {
             "names": [row[0] for row in rows],

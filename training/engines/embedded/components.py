@@ -1,4 +1,4 @@
-"""The parts of a training loop, and how a recipe's generators and values are built."""
+"""Build the parts of a training loop from a recipe."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
 def problem_values(
     recipe: TrainRecipe, tasks: Sequence[TrainingTask], reference: ReferencePolicy | None, checkpoint: Checkpoint | None
 ) -> ProblemValues | None:
-    """Return the objective's values of the problems, restored from a checkpoint; None if it has none.
+    """Return the objective's values of the problems, if any, restored from a checkpoint.
 
     Raises:
-        ConfigError: the data lack what the objective needs.
+        ConfigError: the data lack what they need.
     """
     objective, settings = objective_of(recipe.objective), recipe.objective
     if objective.values is None or reference is None:

@@ -1,10 +1,10 @@
 """Evaluate held-out problems during training.
 
 Invariants:
-  - weights of one version, which the result names, make all tokens of an evaluation;
+  - one version's weights, which the result names, make all tokens of an evaluation;
   - a step's row is logged once, with its evaluation, before the next step's;
   - a resumed run repeats a waiting evaluation under the same seeds;
-  - with `evaluation.keep_best`, or texts to score, training waits for the evaluation.
+  - `evaluation.keep_best` and texts to score make training wait.
 """
 
 from __future__ import annotations
@@ -33,10 +33,7 @@ Work = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRow:
-    """A step's row that waits for its evaluation.
-
-    Example: ``EvaluatedRow(20, 20, 112, {"reward/total": 0.6}, ("What is 2 + 2? …",))``
-    """
+    """A step's row that waits for its evaluation."""
 
     step: int
     version: int
@@ -54,12 +51,9 @@ def first_row(checkpoint: Checkpoint | None) -> int:
 
 
 class Evaluations:
-    """Run a loop's evaluations one at a time; all calls come from its event loop.
+    """Run a loop's evaluations one at a time; ``results`` has the finished ones by step.
 
-    ``results`` holds the finished evaluations by step.
-
-    Args:
-        on_trainer: calls a function on the trainer's thread.
+    All calls come from one event loop.
     """
 
     def __init__(self, components: LoopComponents, on_trainer: Work) -> None:
@@ -82,7 +76,7 @@ class Evaluations:
         return bool(self._components.held_out_tasks) and (step % self._settings.every == 0 or last)
 
     async def add(self, row: EvaluatedRow, *, last: bool = False) -> None:
-        """Take a step's row; evaluate it at once if it is the last or training must wait."""
+        """Take a step's row; evaluate it now if it is the last or training must wait."""
         self._row = row
         if last or not self.is_beside:
             await self.settle()
@@ -96,7 +90,7 @@ class Evaluations:
         self._start()
 
     async def settle(self) -> None:
-        """Evaluate the waiting row, if any, and log it with the seconds spent waiting here."""
+        """Evaluate the waiting row, if any, and log it with the seconds waited."""
         row, began = self._row, monotonic()
         if row is None:
             return
@@ -112,7 +106,7 @@ class Evaluations:
         return asdict(self._row) if self._row is not None else None
 
     async def restore(self, state: Mapping[str, Any] | None) -> None:
-        """Continue with the row that waited at a checkpoint; the generators must have its weights."""
+        """Continue with a checkpoint's waiting row; the generators must have its weights."""
         if state is None:
             return
         row = EvaluatedRow(**{**state, "texts": tuple(state["texts"])})

@@ -1,4 +1,4 @@
-"""Print what a run is doing if nothing else was printed for a while."""
+"""Print what a run does after a while without output."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
 
 class Heartbeat:
-    """Report what the run does; an asynchronous context manager that prints only inside its block.
+    """Report what the run does, inside its ``async with`` block.
 
     Args:
         interval_s: seconds without output before a line is printed.
-        n_batch: rollouts of a batch.
     """
 
     def __init__(self, logger: MetricsLogger, rollouts: RolloutRunner, interval_s: float, n_batch: int) -> None:
@@ -63,7 +62,7 @@ class Heartbeat:
                 await asyncio.sleep(self._interval_s - silent_s)
 
     def line(self) -> str:
-        """Return the phase, its duration, the attempts finished meanwhile and what is waited for."""
+        """Return the phase, its duration, progress and what is waited for."""
         now = time.monotonic()
         begun = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
         if self._phase in (STARTING, CHECKING):

@@ -1,7 +1,7 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
 Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken
-at once between two steps; a failed task ends the run with its own error; a run never waits for what cannot come.
+at once between two steps; a failed task ends the run with its own error.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class TrainingLoop:
         """Run the remaining steps and return the rollout ledger; the generators must be running.
 
         Raises:
-            GoldilocksError: a generator, a verifier or the trainer failed.
+            GoldilocksError: a part of the run failed.
         """
         with ThreadPoolExecutor(1, "trainer") as thread:
             self._thread = thread
@@ -179,7 +179,7 @@ class TrainingLoop:
         return results
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
-        """Pass the step's metrics to the curriculum, log its changes, and adopt its rewards."""
+        """Show the step to the curriculum, log its changes, and adopt its rewards."""
         if "sampled/reward" not in metrics:
             return
         pool_changes, setting_changes = self._curriculum.after_step(
@@ -201,7 +201,7 @@ class TrainingLoop:
         """Return the next batch once it is complete.
 
         Raises:
-            TrainingError: there is nothing to learn from, or no running attempt can fill the batch.
+            TrainingError: nothing can be learned from, or no attempt can fill it.
         """
         self._heartbeat.begin(self.step + 1, COLLECTING)
         if self._stored.is_offline(self.step + 1):
@@ -263,7 +263,7 @@ class TrainingLoop:
         self._start_rollouts()
 
     async def _run_synchronous_batch(self) -> int:
-        """Generate all admitted rollouts, judge them, record them in order, and return their number."""
+        """Generate, judge and record all admitted rollouts, in order; return their number."""
         requests = list(iter(self.scheduler.admit, None))
         completions = await asyncio.gather(*(self._generate(request) for request in requests))
         rollouts = await asyncio.gather(
@@ -283,7 +283,7 @@ class TrainingLoop:
         return len(requests)
 
     async def _generate(self, request: RolloutRequest) -> TokenCompletion | str:
-        """Generate one rollout; return the reason if generation fails or the prompt is refused.
+        """Generate one rollout, or return why there is none.
 
         Raises:
             PolicyError: more than n_async generations failed in a row, or too many problems were refused.
@@ -331,7 +331,7 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Give the generators the newest weights, write a trajectory that is due, and return the update's seconds."""
+        """Give the generators the newest weights, write a due trajectory, and return the update's seconds."""
         self._heartbeat.begin(self.step, UPDATING)
         version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)

@@ -1,4 +1,4 @@
-"""Check a model before a run's first step and before a resume, cheap checks first.
+"""Check a model before a run or resume trains, cheap checks first.
 
 Invariant: the run's weights and random numbers do not change.
 """
@@ -40,12 +40,7 @@ def context_of(recipe: TrainRecipe, config: Any) -> int:
 
 
 class Preflight:
-    """Check one run, on rank 0.
-
-    Args:
-        folder: the model that the run starts from.
-        tasks: the problems to train on.
-    """
+    """Check one run, on rank 0."""
 
     def __init__(
         self,
@@ -86,7 +81,7 @@ class Preflight:
         return self._keep(await checks.run(), begun)
 
     def lines(self) -> list[str]:
-        """Return the lines that a run prints: a summary, and remarks on template and room."""
+        """Return what a run prints: a summary, and remarks on template and room."""
         figures = ", ".join(
             f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
         )

@@ -1,4 +1,4 @@
-"""Run the embedded engine in processes of its own: one alone, or ranks of torchrun."""
+"""Run the embedded engine in one process, or in ranks of torchrun."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ LOG = "ranks.txt"
 
 
 def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
-    """Return the command that trains: the module alone, or torchrun with a rank per process.
-
-    Args:
-        module: run by ``python -m``.
-    """
+    """Return the command that trains: the module itself, or torchrun with one rank per process."""
     if placement.processes == 1:
         return [sys.executable, "-m", module, *arguments]
     ranks = ["--standalone", "--local-addr=127.0.0.1", f"--nproc-per-node={placement.processes}", "--tee=3"]
@@ -28,7 +24,7 @@ def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[
 
 
 def rank_environment(placement: EmbeddedPlacement, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the given variables without another torchrun's, and with the visible GPUs."""
+    """Return the variables without another torchrun's, and with the visible GPUs."""
     others = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
     kept = {name: value for name, value in variables.items() if name not in others}
     if placement.visible:
@@ -43,11 +39,7 @@ def train_in_ranks(
     out: Path,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Train in separate processes and return when they have ended.
-
-    Args:
-        out: the run's folder; the output replaces its `LOG`.
-        say: called with each line.
+    """Train in separate processes; their output replaces the folder's `LOG`.
 
     Raises:
         EngineError: a process failed; names it and its last lines.

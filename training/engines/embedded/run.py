@@ -1,19 +1,18 @@
 """Run a training recipe and write the trained model and its records.
 
-    OUT/run.json           the recipe as run
-    OUT/metrics.jsonl      one row per step; also in OUT/tensorboard
-    OUT/attempts.jsonl     every judged rollout: problem, step, outcome, tokens, reward by component
+    OUT/run.json           the recipe
+    OUT/metrics.jsonl      a row per step; also in OUT/tensorboard
+    OUT/attempts.jsonl     every judged rollout
     OUT/attempts/          texts of rollouts and evaluations; OUT/verdicts/ their verdicts
-                           (`training.rollouts.attempt_log`)
-    OUT/batches.jsonl      the rollouts that each step trained on
-    OUT/asked.jsonl        a model's decisions on doubtful verdicts, with `verify.model`
+    OUT/batches.jsonl      each step's rollouts
+    OUT/asked.jsonl        a model's decisions on doubtful verdicts
     OUT/left_out.jsonl     problems whose prompts fill the context
     OUT/changes.jsonl      the curriculum's changes, with reasons
-    OUT/checkpoints/       checkpoints to resume from (`training.optimisation.checkpoint`)
-    OUT/model/             the trained model in Hugging Face format, with its mark
-    OUT/adapter/           with [lora], the trained adapters in peft's format
-    OUT/best/              with `evaluation.keep_best`, the model of the best evaluation
-    OUT/traces/            a cold start's training data, with a card (`training.stored.traces`)
+    OUT/checkpoints/       checkpoints to resume from
+    OUT/model/             the trained model in Hugging Face format
+    OUT/adapter/           with [lora], the trained adapters
+    OUT/best/              with `evaluation.keep_best`, the best evaluation's model
+    OUT/traces/            a cold start's training data
     OUT/plots/, summary.json
     OUT/stalled.json       why a stalled run ended
 
@@ -92,13 +91,13 @@ LOGS = ("metrics", "attempts", "batches", "changes")
 def train(
     recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False, servers: Sequence[str] = ()
 ) -> Path:
-    """Train to the recipe's last step and return the folder of the trained model.
+    """Train to the recipe's last step and return the trained model's folder.
 
     Args:
-        recipe_folder: the base of the recipe's relative paths.
-        out: the run's folder; new, or with ``resume`` a run of this recipe's name.
+        recipe_folder: the base of relative paths.
+        out: new, or with ``resume`` a run of this recipe's name.
         resume: go on from the last checkpoint, if any; a killed start's processes are waited for.
-        servers: URLs of vLLM servers that replace the recipe's own engine.
+        servers: vLLM's URLs, instead of the recipe's own engine.
 
     Raises:
         GoldilocksError: the recipe, the folder or an engine has a fault.
@@ -150,9 +149,9 @@ def _train(
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
-    """Check the recipe's model with its prompt, packing and generators, without training.
+    """Check the recipe's model, prompt, packing and generators without training.
 
-    Generators start only if all earlier checks pass. Under torchrun only rank 0 returns results.
+    Generators start only if earlier checks pass; under torchrun only rank 0 returns results.
 
     Raises:
         GoldilocksError: the recipe or an engine has a fault.
@@ -279,7 +278,7 @@ def _run_rank_zero(
 def _too_long(
     recipe: TrainRecipe, trainer: Trainer, tokenizer: PreTrainedTokenizerBase, tasks: Sequence[TrainingTask]
 ) -> dict[str, int]:
-    """Return the token counts of prompts that alone fill the context, by problem.
+    """Return the tokens of prompts that alone fill the context, by problem.
 
     Raises:
         SourceError: all prompts do.
@@ -299,7 +298,7 @@ def _leave_out_long(
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
 ) -> tuple[str, ...]:
-    """Remove problems whose prompts fill the context, write them to `LEFT_OUT`, and return a remark."""
+    """Remove problems whose prompts fill the context, list them in `LEFT_OUT`, and return a remark."""
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
     found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)

@@ -1,7 +1,7 @@
-"""Write a loop's checkpoints and trajectory while it goes on.
+"""Write a loop's checkpoints while it goes on.
 
-Invariants: content is copied between two steps; one checkpoint is written at a time, and counts once it is whole on
-disk; a write error ends the run at the next step or checkpoint; a run ends when its last checkpoint is whole.
+Invariants: content is copied between two steps; one checkpoint is written at a time; a write error ends the run at
+the next step or checkpoint; a run ends when its last checkpoint is whole.
 """
 
 from __future__ import annotations
@@ -19,19 +19,16 @@ from training.optimisation.model import save_model
 
 
 def save_to_trajectory(components: LoopComponents, version: int, state: Mapping[str, Tensor]) -> None:
-    """Write a version of the weights, unrounded, for `goldilocks ablate --analyse`.
-
-    Rounded to bf16, most small steps would vanish.
-    """
+    """Write a version of the weights for `goldilocks ablate --analyse`, unrounded, since bf16 hides small steps."""
     folder = components.out / "trajectory" / f"v{version:08}"
     save_model(components.trainer.model, components.tokenizer, folder, asked=components.recipe.trained, state=state)
 
 
 class CheckpointSaver:
-    """Save a loop's checkpoints; all calls come from one event loop.
+    """Save a loop's checkpoints, in one event loop.
 
     Args:
-        step: of the resumed checkpoint; 0 if there is none.
+        step: of the resumed checkpoint, or 0.
     """
 
     def __init__(self, components: LoopComponents, step: int) -> None:

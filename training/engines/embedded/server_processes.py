@@ -1,9 +1,9 @@
 """Run a training run's servers on this machine, and restart those that die.
 
 Invariants:
-  - servers and their processes end with the run, however it ends (`training.engines.child_process`);
-  - a server that dies, or is silent for `SILENT_S`, restarts at its address, at most `MOST_STARTS` times in a row
-    without becoming healthy; once none is left, `lost` is called with the reason.
+  - servers end with the run, however it ends (`training.engines.child_process`);
+  - a dead or silent server restarts at its address, at most `MOST_STARTS` times without becoming healthy; once none
+    is left, `lost` is called.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Replica:
         return f"http://127.0.0.1:{self.port}"
 
     def last_words(self) -> str:
-        """Return the last errors of its log in one line of at most 300 characters."""
+        """Return its log's last errors in one line of at most 300 characters."""
         try:
             lines = [line.strip() for line in self.log.read_text("utf-8", "replace").splitlines() if line.strip()]
         except OSError:
@@ -74,10 +74,9 @@ class ServerProcesses:
     """Run all servers of one model, in one event loop.
 
     Args:
-        model: its name in errors.
         shares: the GPUs of each server.
         command: makes a server's command from its port.
-        lost: called with the reason, once no server can be started again.
+        lost: called with the reason once no server can be restarted.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class ServerProcesses:
             self._lost(self._epitaph())
 
     async def _follow(self, replica: Replica, process: asyncio.subprocess.Process) -> None:
-        """Poll a server's health until it ends; end one that was healthy and is silent for `SILENT_S`."""
+        """Poll a server until it ends; end one that was healthy and fell silent."""
         ending = asyncio.ensure_future(process.wait())
         heard = time.monotonic()
         try:

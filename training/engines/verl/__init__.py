@@ -1,1 +1,1 @@
-"""Compile a training recipe for verl, and start, follow and resume verl with our plugin."""
+"""Train with verl: compile recipes, start, follow and resume it."""

@@ -3,11 +3,10 @@
 `training.engines.verl.inside` merges it into `verl/trainer/config/ppo_trainer.yaml` and refuses unknown keys:
 
     n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
-    n_async                 warm-up batches next to the one that each step adds, at most max_staleness; batches are
-                            trained on in order
+    n_async                 at most max_staleness further batches in flight, trained on in order
     max_staleness           `max_off_policy_threshold` too, with `wait`: nothing is dropped for its age
     the ratio               to the sampling probability: `bypass_mode`
-    advantage and loss      `goldilocks`, registered by our plugin
+    advantage and loss      `goldilocks`, from our plugin
     group filter            our replay buffer decides, verl's refills
 """
 
@@ -76,10 +75,9 @@ class VerlConfiguration:
     """What a run is started with.
 
     Args:
-        groups: Hydra's group choices, such as ``model_engine=megatron``.
-        values: merged into the composed configuration; every key must be verl's.
-        added: merged too; may add keys to open tables.
-        environment: variables of verl's processes.
+        groups: Hydra's choices, such as ``model_engine=megatron``.
+        values: merged; every key must be verl's.
+        added: merged; may add keys to open tables.
         overrides: the recipe's ``key=value``, set last.
     """
 
@@ -108,9 +106,9 @@ def compile_recipe(
 
     Args:
         recipe: accepted by `training.engines.verl.differences`, with its stage's changes.
-        begun_at: step of the resumed checkpoint.
+        begun_at: the resumed checkpoint's step.
         ends_at: verl's last step; the recipe's if missing.
-        experts: whether the model is a mixture of experts.
+        experts: whether the model has experts.
     """
     megatron = experts  # FSDP cuts no experts
     values = {

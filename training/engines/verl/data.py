@@ -1,4 +1,4 @@
-"""Write a recipe's problems for verl, as `goldilocks export --format verl` does, with the recipe's prompt."""
+"""Write a recipe's problems as `goldilocks export --format verl` does, with the recipe's own prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuse what verl cannot do of a recipe, and list what it does differently."""
+"""Refuse or list what verl does differently."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def refuse_what_differs(recipe: TrainRecipe) -> None:
     """Refuse a recipe that verl would silently change.
 
     Raises:
-        ConfigError: verl cannot do what the recipe asks; names the keys and what to set.
+        ConfigError: names the keys and what to set.
     """
     reasons = _refusals(recipe)
     if reasons:
@@ -26,7 +26,7 @@ def refuse_what_differs(recipe: TrainRecipe) -> None:
 
 
 def replacements(recipe: TrainRecipe) -> list[str]:
-    """Return what verl does differently in a run of this recipe, a sentence each."""
+    """Return what verl does differently with this recipe, in sentences."""
     collector, told = recipe.collector, []
     if recipe.synchronous and collector.minibatch_size != collector.n_batch:
         told.append(

@@ -79,18 +79,18 @@ def missing() -> str:
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a process in verl's environment, with this project first on its path."""
+    """Return the variables of a process in verl's environment, which finds this project first."""
     root = str(Path(__file__).resolve().parent.parent.parent.parent)
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return {**kept, "PYTHONPATH": root, "HYDRA_FULL_ERROR": "1", **variables}
 
 
 def make(folder: Path, *, gpu: bool) -> None:
-    """Make the environment in ``folder`` anew; remove it if a step fails.
+    """Make the environment in ``folder`` anew; remove it on failure.
 
     Raises:
-        ConfigError: this interpreter is too new for verl.
-        subprocess.CalledProcessError: a package could not be installed.
+        ConfigError: this Python is too new for verl.
+        subprocess.CalledProcessError: an installation failed.
     """
     if sys.version_info >= (3, 13):
         raise ConfigError(
@@ -116,7 +116,7 @@ def make(folder: Path, *, gpu: bool) -> None:
 
 
 def _indexes(python: Path) -> Sequence[str]:
-    """Return pip's configured indexes as uv's arguments; uv reads none of pip's settings."""
+    """Return pip's configured indexes as arguments of uv, which ignores them."""
     listed = subprocess.run([str(python), "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
     names = {"index-url": "--index-url", "extra-index-url": "--extra-index-url", "find-links": "--find-links"}
     arguments = ["--index-strategy", "unsafe-best-match"]
@@ -129,7 +129,7 @@ def _indexes(python: Path) -> Sequence[str]:
 
 
 def main() -> int:
-    """Make the environment if it is missing, print its path, and return the exit status."""
+    """Make a missing environment, print its path, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="only say what is there")
     options = parser.parse_args()

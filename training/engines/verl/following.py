@@ -1,8 +1,6 @@
-"""Copy verl's metrics, `verl/steps-….jsonl`, into the run's `metrics.jsonl`.
+"""Copy verl's metrics into the run's `metrics.jsonl`, with verl's own names below ``verl/``.
 
-Shared figures get our names; all of verl's are below ``verl/``.
-
-Invariants: each step has one row, also over kills and resumes; only complete rows are read.
+Invariants: each step has one row, also over kills and resumes; only whole rows are read.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ _PASS_RATE = "val-core/"
 
 
 def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
-    """Return a step's metrics under our names, with all of verl's below ``verl/``."""
+    """Return a step's metrics under our names, and verl's below ``verl/``."""
     numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
     row = {
         f"verl/{name}": value for name, value in numbers.items() if not name.removeprefix("actor/").startswith(_OURS)
@@ -57,13 +55,12 @@ def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricsFollower:
-    """Copy what verl's file logger adds into the run's `metrics.jsonl` and TensorBoard.
+    """Copy verl's metrics into the run's `metrics.jsonl` and TensorBoard.
 
     Args:
-        source: verl's file; it need not exist yet.
-        begun_at: step of the resumed checkpoint.
-        monitors: further outputs of the numbers.
-        earlier: files of earlier processes, in order; their unread lines are taken first.
+        source: verl's file, which may not exist yet.
+        begun_at: the resumed checkpoint's step.
+        earlier: files of earlier processes, taken first.
     """
 
     def __init__(
@@ -92,7 +89,7 @@ class MetricsFollower:
         self._read += self._take(added)
 
     def _take(self, added: bytes, last: int | None = None) -> int:
-        """Log the complete lines of new steps, up to ``last``; return the bytes read."""
+        """Log whole lines of new steps up to ``last``; return the bytes read."""
         whole = added[: added.rfind(b"\n") + 1]
         for line in whole.splitlines():
             row = json.loads(line)

@@ -1,7 +1,7 @@
 """Decide, count and log verl's finished groups, and show them to the curriculum.
 
-Invariants: each group is decided once; a rollout whose verifier failed is neither trained on nor counted as wrong;
-the curriculum draws problems in the order in which verl asks.
+Invariants: each group is decided once; a rollout whose verifier failed is neither trained on nor wrong; problems are
+drawn in verl's order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REWARD_FIELDS = ("format", "correctness", "length", "language", "own", "correct"
 
 @dataclass(frozen=True, slots=True)
 class JudgedRollout:
-    """A rollout as verl's reward worker reported it, with the versions of its weights."""
+    """A rollout from verl's reward worker, with the versions of its weights."""
 
     reward: Reward
     told: Mapping[str, Any]
@@ -44,7 +44,7 @@ class JudgedRollout:
 
 
 def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that travel with a rollout's score: numbers and texts, never None."""
+    """Return a rollout's fields next to its score: numbers and texts, never None."""
     known = {name: "" if value is None else value for name, value in told.items()}
     known |= {f"reward_{name}": getattr(reward, name) for name in REWARD_FIELDS}
     known |= {f"reward_{name}": known[f"reward_{name}"] or "" for name in ("format_error", "excluded_by")}
@@ -62,12 +62,7 @@ class _Sampled:
 
 
 class GroupLedger:
-    """Decide and count the groups of one run.
-
-    Args:
-        tasks: the training set's problems by id, in order.
-        out: the run's folder.
-    """
+    """Decide and count the groups of one run; ``tasks`` has the training set's order."""
 
     def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
         self._recipe, self._tasks = recipe, tasks
@@ -84,12 +79,7 @@ class GroupLedger:
         return self._places[self.curriculum.draw_problem()]
 
     def decide(self, name: str, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> GroupDecision:
-        """Return which rollouts of a finished group are trained on; count and log it once.
-
-        Args:
-            name: verl's name of the group.
-            step: the current step.
-        """
+        """Return which rollouts of a finished group are trained on; count and log it once."""
         if name in self._decided:
             return self._decided[name]
         recipe, rewards = self._recipe, [rollout.reward for rollout in rollouts]
@@ -111,13 +101,13 @@ class GroupLedger:
         self._decided = {name: decision for name, decision in self._decided.items() if name in names}
 
     def after_step(self, step: int) -> dict[str, float]:
-        """Apply the curriculum's changes after ``step``, unless that is done, and return the step's metrics once."""
+        """Close ``step`` with the curriculum, if it is open, and return its metrics once."""
         self._close_step(step, may_end_stage=False)
         closed, self._closed = self._closed, {}
         return closed
 
     def at_checkpoint(self, step: int) -> bool:
-        """Apply the curriculum's changes after the saved step; return whether its stage ended.
+        """Close the saved step; return whether its stage ended.
 
         The next `after_step`, also of a resumed run, returns the metrics.
         """
@@ -145,7 +135,7 @@ class GroupLedger:
         self._closed = metrics
 
     def state(self) -> dict[str, Any]:
-        """Return the state as JSON values; the logs are on disk when this returns."""
+        """Return the state as JSON values, after writing the logs to disk."""
         logs = {name: log.offset() for name, log in self._logs.items()}
         counted = {"step": self._step, "groups": self._groups, "closed": self._closed}
         decided = {name: asdict(decision) for name, decision in self._decided.items()}

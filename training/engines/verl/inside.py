@@ -19,7 +19,7 @@ from typing import Any
 
 
 def compose(job: dict[str, Any]) -> Any:
-    """Return verl's configuration with the job's values; a key that verl does not have is an error."""
+    """Return verl's configuration with the job's values; unknown keys are an error."""
     import verl
     import yaml
     from hydra import compose as hydra_compose
@@ -41,10 +41,10 @@ def compose(job: dict[str, Any]) -> Any:
 
 
 def _choose_attention(config: Any) -> None:
-    """Use torch's attention if flash-attn, verl's own choice, is not installed.
+    """Use torch's attention if flash-attn is not installed.
 
     Raises:
-        ValueError: sequences are to be split over GPUs, which needs flash-attn.
+        ValueError: sequence parallelism needs flash-attn.
     """
     from omegaconf import open_dict
 

@@ -1,7 +1,4 @@
-"""Compute the reward of a verl rollout from its tokens and its row's record.
-
-All rollouts of a group get the same tests.
-"""
+"""Compute the reward of a verl rollout; a group's rollouts get the same tests."""
 
 from __future__ import annotations
 
@@ -26,12 +23,12 @@ from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 
 
 class RewardComputer:
-    """Compute rewards; lives as long as its process.
+    """Compute a process's rewards.
 
     Args:
         stop_ids: tokens that end a response.
         check_language: needed if languages are rewarded.
-        scorer: the judge; a new one if missing.
+        scorer: a new one if missing.
     """
 
     def __init__(
@@ -77,13 +74,13 @@ class RewardComputer:
         return found.reward, {**told, "tokens": len(response_ids)}
 
     def text(self, prompt_ids: Sequence[int], response_ids: Sequence[int]) -> str:
-        """Return a rollout's text in the model's tags, including those that its prompt ended in."""
+        """Return a rollout's text in the model's tags, including its prompt's last ones."""
         decoded = str(self._tokenizer.decode(list(response_ids), skip_special_tokens=True))
         return self._reader.text(prompt_ids, response_ids, decoded)
 
 
 def scoring_settings(recipe: TrainRecipe) -> ScoringSettings:
-    """Return a recipe's scoring settings, for texts in the format that `assess` gives them."""
+    """Return a recipe's scoring settings, for texts as `assess` formats them."""
     return ScoringSettings(
         thinking=OPEN,
         response_format=BOXED,

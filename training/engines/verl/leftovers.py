@@ -1,6 +1,6 @@
 """Wait for, then kill, processes of a killed verl run on this Linux machine.
 
-The run's folder in their environment identifies them, so a reused process id is safe.
+The run's folder in their environment identifies them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOOK_S = 0.2
 
 
 def processes_of(out: Path) -> list[int]:
-    """Return the other processes on this machine that belong to the run in a folder, by ascending id."""
+    """Return the other processes of the run in ``out``, by ascending id."""
     variable, found = f"{RECIPE_VARIABLE}=".encode(), []
     for file in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # another user's, or one that has just ended
@@ -31,11 +31,10 @@ def processes_of(out: Path) -> list[int]:
 
 
 def await_leftovers(out: Path, say: Callable[[str], None], patience_s: float = PATIENCE_S) -> None:
-    """Return when no process of an earlier start of the run is left; kill those left after ``patience_s``.
+    """Wait for an earlier start's processes; kill those left after ``patience_s``.
 
     Args:
-        out: the run's absolute folder; no one else starts it meanwhile.
-        say: called with each status sentence.
+        out: absolute; no one else starts the run meanwhile.
     """
     left, ends = processes_of(out), time.monotonic() + patience_s
     if left:

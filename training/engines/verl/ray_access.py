@@ -12,14 +12,14 @@ _REFUSED = ("InvalidAuthToken", "AuthenticationError")
 
 
 def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that make Ray send its token to ``address``, if a token is named."""
+    """Return variables that make Ray send its token to ``address``, if one is named."""
     if address is None or MODE in variables or not any(variables.get(name) for name in TOKENS):
         return {}
     return {MODE: "token"}
 
 
 def refusal(address: str | None, said: str, log: Path) -> str:
-    """Return a sentence if the output shows that the cluster refused the token; empty otherwise."""
+    """Return a sentence if the cluster refused the token; else empty."""
     if address is None or not any(words in said for words in _REFUSED):
         return ""
     return (

@@ -2,12 +2,12 @@
 
     OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, summary.json, plots/
                               as in `training.engines.embedded.run`
-    OUT/model/                the trained model in Hugging Face format, with its mark
-    OUT/verl/train.parquet    the problems for verl's dataset; held_out.parquet too
+    OUT/model/                the trained model in Hugging Face format
+    OUT/verl/train.parquet    the problems; held_out.parquet too
     OUT/verl/job.json         what starts the present stage; config.yaml: what verl composed of it
-    OUT/verl/differences.txt  what verl does differently in this run
-    OUT/verl/steps-N.jsonl    verl's metrics of the process that began after step N; log.txt: verl's output
-    OUT/verl/checkpoints/     verl's checkpoints, each with our curriculum's state
+    OUT/verl/differences.txt  what verl does differently
+    OUT/verl/steps-N.jsonl    verl's metrics of the process that began after step N; log.txt: its output
+    OUT/verl/checkpoints/     verl's checkpoints, with our curriculum's state
 
 All nodes of a cluster must see the run's folder, the model and the data, and have verl's environment.
 """
@@ -59,11 +59,11 @@ _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_exp
 
 
 def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
-    """Train to the recipe's last step and return the folder of the trained model.
+    """Train to the recipe's last step and return the trained model's folder.
 
     Args:
-        recipe_folder: the base of the recipe's relative paths.
-        out: the run's absolute folder; new, or with ``resume`` a run of this recipe's name.
+        recipe_folder: the base of relative paths.
+        out: absolute; new, or with ``resume`` a run of this recipe's name.
         resume: go on from verl's last checkpoint, if any.
 
     Raises:
@@ -99,10 +99,10 @@ def _train(
 def _run_stage(
     recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path, interpreter: Path, mirror: RunMirror
 ) -> None:
-    """Run verl from the newest checkpoint to the stage's end, and log its metrics.
+    """Run verl to the stage's end, and log its metrics.
 
     Raises:
-        EngineError: verl refuses the configuration, a Ray cluster refuses the token, or verl failed.
+        EngineError: verl refuses the configuration, Ray the token, or verl failed.
     """
     job = write_job(recipe, stage, recipe_folder, out)
     if recipe.curriculum is not None and recipe.curriculum.stages:
@@ -138,7 +138,7 @@ def _run_stage(
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> VerlConfiguration:
-    """Claim the run's folder, write what verl is started with, and return it.
+    """Claim the run's folder; write and return what starts verl.
 
     Raises:
         ConfigError: the GPUs cannot be divided.
@@ -160,10 +160,10 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
 
 
 def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path) -> VerlConfiguration:
-    """Write and return the configuration of a prepared run's stage.
+    """Write and return a stage's configuration.
 
     Args:
-        whole: the run's recipe; its placement holds for all stages, as verl's checkpoints need.
+        whole: the run's recipe; its placement holds for all stages.
     """
     recipe, ours = stage.recipe, out / "verl"
     model = resolve_model(recipe.trained.model, recipe_folder)
@@ -183,10 +183,10 @@ def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Pa
 
 
 def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
-    """Return which GPUs train and which generate.
+    """Return the GPUs that train and those that generate.
 
     Raises:
-        ConfigError: the GPUs cannot be divided, or the model's sizes cannot be read.
+        ConfigError: they cannot be divided, or the model's sizes cannot be read.
     """
     experts, costs = has_experts(resolve_model(recipe.trained.model, recipe_folder)), recipe.costs
     shape = model_shape(recipe, costs, recipe_folder) if costs is not None else None
@@ -194,7 +194,7 @@ def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
 
 
 def check_configuration(out: Path, interpreter: Path) -> Path:
-    """Have verl compose and check a prepared run's configuration; return the composed file.
+    """Have verl check a prepared run's configuration; return the composed file.
 
     Raises:
         EngineError: verl refuses it.
@@ -210,10 +210,10 @@ def check_configuration(out: Path, interpreter: Path) -> Path:
 
 
 def publish_model(recipe: TrainRecipe, out: Path) -> Path:
-    """Copy verl's last checkpoint to the run's model folder, with its mark.
+    """Copy verl's last checkpoint to the run's model.
 
     Raises:
-        StoreError: there is no model of the last step.
+        StoreError: there is none of the last step.
     """
     step = last_step(out)
     source = out / "verl" / "checkpoints" / f"global_step_{step}" / "actor" / "huggingface"
@@ -234,7 +234,7 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
 
 
 def gpus_per_node(recipe: TrainRecipe) -> int:
-    """Return the GPUs of each node: as stated, or this machine's, at least 1."""
+    """Return each node's GPUs: stated, or this machine's, at least 1."""
     if recipe.verl.gpus_per_node != "auto":
         return recipe.verl.gpus_per_node
     return max(len(visible_gpus()), 1)

@@ -35,8 +35,6 @@ class VerlStage:
     """A stage as verl runs it, with the recipe as the stage changes it.
 
     ``begun_at`` is the resumed checkpoint's step, ``ends_at`` the last step at the latest.
-
-    Example: stage 2 of three, which was killed after step 80: ``VerlStage(recipe, 1, 80, 120)``
     """
 
     recipe: TrainRecipe
@@ -93,11 +91,7 @@ def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> Curriculu
 
 
 def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, began: int | None = None) -> VerlStage:
-    """Return the stage of a curriculum.
-
-    Args:
-        began: the step after which it began; the curriculum's if missing.
-    """
+    """Return a curriculum's stage; ``began`` replaces the step after which it began."""
     stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
     if not stages:
         return VerlStage(recipe, 0, step, recipe.steps)
@@ -110,7 +104,7 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
 
 
 def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
-    """Return the newest whole checkpoint's step and our state; remove newer ones and reset verl's mark."""
+    """Return the newest whole checkpoint; remove newer ones and reset verl's mark."""
     mark, step, state = checkpoints / LATEST, 0, None
     marked, folders = _marked(checkpoints), _folders(checkpoints)
     whole = [one for one, folder in folders.items() if one <= marked and _is_whole(folder)]

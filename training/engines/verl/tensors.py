@@ -29,9 +29,9 @@ def weighted_advantages(
     """Return each token's advantage times its loss weight, [sequences, tokens], 0 outside the mask.
 
     Args:
-        rewards: [sequences, tokens]; a row's sum is the total reward.
+        rewards: [sequences, tokens]; a row's sum is the total.
         mask: [sequences, tokens], 1 for generated tokens; a row of zeros is padding.
-        groups: [sequences] names.
+        groups: a name per sequence.
         max_tokens: the length at which rollouts are cut off.
         minibatches: optimiser steps over these sequences.
     """
@@ -57,11 +57,8 @@ def micro_batch_loss(
 ) -> tuple[Tensor, Mapping[str, float]]:
     """Return a micro-batch's loss, to be summed over micro-batches and ranks, and its statistics.
 
-    Args:
-        logprobs: [sequences, tokens] of the trained policy, with gradient.
-        generator_logprobs: [sequences, tokens] of the distribution drawn from.
-        advantages: [sequences, tokens] of `weighted_advantages`.
-        mask: [sequences, tokens] bool, generated tokens.
+    All tensors are [sequences, tokens]; ``logprobs`` has the gradient, ``advantages`` is from `weighted_advantages`,
+    and ``generator_logprobs`` is of the distribution drawn from.
     """
     mask = mask.bool()
     drawn = generator_logprobs[mask]

@@ -13,10 +13,9 @@ from training.engines.verl.stages import remove_old
 
 
 class CurriculumCheckpoint(CheckpointCallback):
-    """Write the ledger's state into each new checkpoint.
+    """Write the ledger's state into each new checkpoint, then remove old ones.
 
-    Old checkpoints go only afterwards, since one without our state counts as none. A step that ends a stage is verl's
-    last (`training.engines.verl.stages`).
+    A checkpoint without our state counts as none. A stage's last step is verl's last (`training.engines.verl.stages`).
     """
 
     def on_save(

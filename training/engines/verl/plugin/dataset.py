@@ -12,9 +12,9 @@ from training.engines.verl.run_facts import run_facts
 
 
 class CurriculumDataset(RLHFDataset):
-    """The rows of an exported set; training rows are drawn, whichever row verl asks for.
+    """The rows of an exported set; training rows are drawn, whichever verl asks for.
 
-    `data.shuffle = false` and no workers make each request one draw for a group about to start.
+    `data.shuffle = false` and no workers make each request one draw.
     """
 
     def __init__(

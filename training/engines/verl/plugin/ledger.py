@@ -20,7 +20,7 @@ _LEDGERS: list[GroupLedger] = []
 
 
 def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLedger:
-    """Make the process's ledger from the training rows, restored from verl's newest checkpoint."""
+    """Make the process's ledger, restored from verl's newest checkpoint."""
     facts = run_facts()
     tasks = {str(row["extra_info"]["id"]): _task(row["extra_info"]) for row in rows}
     ledger = GroupLedger(facts.recipe, tasks, facts.out)
@@ -37,7 +37,7 @@ def the_ledger() -> GroupLedger:
 
 
 def save_state(step: int, checkpoint: Path) -> bool:
-    """Close a step at its checkpoint, write the ledger's state there, and return whether the stage ended."""
+    """Close a step, write the ledger into its checkpoint, and return whether the stage ended."""
     ledger = the_ledger()
     has_ended = ledger.at_checkpoint(step)
     atomic_write(checkpoint / STATE, json.dumps(ledger.state(), ensure_ascii=False) + "\n")
@@ -57,7 +57,7 @@ def _task(about: Mapping[str, Any]) -> TrainingTask:
 
 
 def _newest_state(checkpoints: Path) -> Mapping[str, Any] | None:
-    """Return the state of the checkpoint that verl resumes from (`resume_mode = auto`), if any."""
+    """Return the state in the checkpoint that verl resumes from."""
     latest = checkpoints / "latest_checkpointed_iteration.txt"
     if not latest.exists():
         return None

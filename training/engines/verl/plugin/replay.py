@@ -1,4 +1,4 @@
-"""Filter verl's replay buffers by our decisions on groups, and remove excluded rollouts."""
+"""Filter verl's replay buffers by our decisions on groups and rollouts."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class _OurGroups(ReplayBuffer):
         self._now = 0
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """Return verl's next batch, with metrics of what was sampled next to verl's."""
+        """Return verl's next batch, with our metrics added."""
         self._now = global_steps
         closed = the_ledger().after_step(global_steps - 1) if partition_id == TRAINING else {}
         batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)
         return batch, {**metrics, **{f"goldilocks/{name}": value for name, value in closed.items()}}
 
     def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
-        """Return the finished groups not trained on, and counts of their mean rewards."""
+        """Return the dropped groups, and counts of their mean rewards."""
         if partition_id != TRAINING:
             return set(), Counter()
         finished, ledger = self.finished_keys[partition_id], the_ledger()

@@ -21,7 +21,7 @@ from training.engines.verl.run_facts import run_facts
 class GoldilocksRewards(RewardManagerBase):
     """The paper's reward of a rollout, by its row's record.
 
-    A rollout whose verifier failed scores 0 but is marked as excluded; our replay buffer removes it.
+    A rollout whose verifier failed scores 0, but our replay buffer excludes it.
     """
 
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_others: Any) -> None:
