@@ -1,1 +1,1 @@
-"""Compute sentence embeddings: near vectors for texts of the same meaning."""
+"""Compute sentence embeddings."""

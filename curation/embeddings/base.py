@@ -1,7 +1,7 @@
-"""Define what embedders share: the protocol, batches of similar length, pooling.
+"""Define the protocol, batching and pooling of embedders.
 
-Invariants of an embedder: a text's vector depends only on the text and `name`, up to the last bits of a
-32-bit float; vectors have length 1, or are zeros for refused texts.
+Invariants: a vector depends only on the text and `name`, up to a float's last bits; its length is 1, or 0 for refused
+texts.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Return all that a vector depends on next to its text: the weights and their use."""
+        """Return what a vector depends on next to its text."""
         ...
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
         """Return unit vectors, texts × width.
 
         Args:
-            on_outcome: called with each refusal and answer; if missing the first refusal is raised.
+            on_outcome: called for each text; if missing the first refusal is raised.
 
         Raises:
             GoldilocksError: the model is missing or fails.
@@ -41,14 +41,14 @@ class Embedder(Protocol):
 
 
 def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Yield indexes of texts in batches, the shortest first, to limit padding."""
+    """Yield indexes of texts in batches, shortest first, to limit padding."""
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for first in range(0, len(order), size):
         yield order[first : first + size]
 
 
 def padded(tokens: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return token ids and their mask, texts × longest; a text without tokens gets a masked token."""
+    """Return token ids and mask, texts × longest; empty texts get a masked token."""
     longest = max(1, *(len(ids) for ids in tokens))
     ids = np.zeros((len(tokens), longest), dtype=np.int64)
     mask = np.zeros((len(tokens), longest), dtype=np.int64)
@@ -59,7 +59,7 @@ def padded(tokens: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def mean_pooled(encoded: Floats, mask: NDArray[np.int64]) -> Floats:
-    """Return the mean vector of each text; ``encoded`` is texts × tokens × width."""
+    """Return each text's mean vector, from texts × tokens × width."""
     summed = (encoded * mask[:, :, None].astype(np.float32)).sum(axis=1)
     means: Floats = summed / np.maximum(1, mask.sum(axis=1, keepdims=True)).astype(np.float32)
     return means

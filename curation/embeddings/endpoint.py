@@ -1,7 +1,7 @@
 """Embed texts with OpenAI-compatible servers (`/embeddings`).
 
-Invariants: vectors are matched to texts by index; an answer without finite vectors is requested again; a refused
-request is split until the refused texts are known.
+Invariants: vectors are matched to texts by index; unusable answers are requested again; refused requests are split to
+find the refused texts.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class EmbeddingEndpoint:
         self.name = f"{settings.name} {MAX_LETTERS}"
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return unit vectors, texts × width, with zeros for refused texts; call it outside event loops.
+        """Return unit vectors, texts × width, zeros for refused texts; not inside an event loop.
 
         Raises:
             RequestRefused: a text is refused, and `on_outcome` is missing.
-            PolicyError: no server is alive, or one never will answer.
+            PolicyError: no server can answer.
         """
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
@@ -96,10 +96,10 @@ async def _welcome(_url: str, _context: int | None) -> None:
 
 
 def _vectors(response: ServerResponse, count: int) -> list[list[float]]:
-    """Return an answer's vectors by the index of their text.
+    """Return an answer's vectors by text index.
 
     Raises:
-        TemporaryFailure: it has no such vectors.
+        TemporaryFailure: it has none that are usable.
     """
     try:
         entries = {

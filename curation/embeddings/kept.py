@@ -1,7 +1,4 @@
-"""Keep the vectors of texts, such as a benchmark's, on disk, so that they are computed once.
-
-The file's name hashes the embedder's name and the texts, so that others never get old vectors.
-"""
+"""Keep the vectors of unchanging texts on disk, in a file named by a hash of embedder and texts."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ class KeptVectors:
         self._embedder, self._folder = embedder, folder
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return the texts' vectors, kept or computed; nothing is kept if a text was refused."""
+        """Return kept or new vectors; nothing is kept if a text was refused."""
         total = hashlib.blake2b(self.name.encode(), digest_size=12)
         for text in texts:
             total.update(hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest())

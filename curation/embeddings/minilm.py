@@ -1,9 +1,7 @@
 """Embed English texts with all-MiniLM-L6-v2 on the CPU, without torch or a network.
 
-Invariants:
-  - the weights' SHA-256 is checked (`WEIGHTS`);
-  - a text's vector depends on the text alone, up to the last bits of a 32-bit float;
-  - only the first 256 tokens of a text count.
+Invariants: the weights' SHA-256 is checked (`WEIGHTS`); a vector depends on the text alone, up to a float's last
+bits; only a text's first 256 tokens count.
 """
 
 from __future__ import annotations
@@ -38,10 +36,10 @@ def require_embeddings() -> None:
 
 
 class MiniLm:
-    """all-MiniLM-L6-v2, as an `Embedder`: the mean of the last layer's token vectors.
+    """all-MiniLM-L6-v2 as an `Embedder`.
 
     Raises:
-        ConfigError: the extra is not installed; on embedding: the weights are not the published ones.
+        ConfigError: the extra is not installed; on embedding: its weights are not the published ones.
     """
 
     name = f"all-MiniLM-L6-v2 {WEIGHTS[:12]}"

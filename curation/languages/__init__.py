@@ -1,4 +1,4 @@
-"""Identify a text's language and mixtures of languages.
+"""Identify a text's languages.
 
-Invariant: imports nothing, so that callers of words alone do not load the rest.
+Invariant: imports nothing, so that callers of words alone stay fast.
 """

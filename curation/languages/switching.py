@@ -26,10 +26,7 @@ _NOBODY: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 @cache
 def _words() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Return each known word's languages: those where it is a small word, and all.
-
-    A word that lost its vowel keeps its apostrophe: all' is no English word.
-    """
+    """Return each known word's languages: those where it is a small word, and all."""
     small: dict[str, set[str]] = {}
     every: dict[str, set[str]] = {}
     for lang in languages():
@@ -48,9 +45,7 @@ def _own(code: str) -> frozenset[str]:
 
 
 def speaks_for(window: str, own: str, other: str) -> bool:
-    """Return whether a window taken for another language has at least as many words of the text's own.
-
-    Words of both do not count; a language without a file gives False.
+    """Return whether a window taken for another language has as many words of the text's own.
 
     >>> speaks_for("Un par de pantalones cuesta y un par de zapatos cuesta", "es", "fr")
     True
@@ -69,13 +64,11 @@ def _word(token: str) -> str:
 
 
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
-    """Return the number of letters in passages of other languages, by language.
-
-    Chinese characters count as zh, Cyrillic letters as ru, other scripts as ``other``.
+    """Return the letters in passages of other languages: by script as zh, ru or ``other``, else by words.
 
     Args:
         prose: stripped text.
-        lang: the language of the whole; without a file nothing is foreign.
+        lang: the whole's language; without a file nothing is foreign.
     """
     try:
         script = language(lang).script
@@ -101,18 +94,15 @@ class _Passages:
 
     @property
     def is_believed(self) -> bool:
-        """Return whether there is a small word and another word; repeated words count once.
-
-        They are often loan words, or common to both languages: poco, je.
-        """
+        """Return whether there is a small word and another word; repeated words are often loan words."""
         return len(self.signs) > 0 and len(self.words) >= _SIGNS
 
 
 def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
-    """Return the language with the most foreign letters, and their number, unknown words between them included.
+    """Return the language with the most foreign letters, and their number.
 
     Args:
-        shortest: min letters of a word; Latin letters inside other scripts are often symbols.
+        shortest: min letters of a word; shorter ones are often symbols.
     """
     known, own = _words(), _own(lang)
     found: dict[str, _Passages] = {}

@@ -1,7 +1,4 @@
-"""Identify a language by known words, for texts too short for statistics.
-
-Only words of one language are evidence. Portuguese is included, since it is taken for Spanish.
-"""
+"""Identify a language by known words, for texts too short for statistics; only words of one language are evidence."""
 
 from __future__ import annotations
 
@@ -20,12 +17,7 @@ _SPLIT = str.maketrans(dict.fromkeys('.!?,;:()[]"«»„“”…¿¡', " "))
 
 
 def language_of_words(prose: str) -> tuple[str | None, float, int]:
-    """Return the language of most known words, their share, and their number.
-
-    The language is None unless it has more than half of the known words.
-
-    Example: ``language_of_words("Calculer .") == ("fr", 1.0, 1)``
-    """
+    """Return the language of most known words (None without a majority), their share, and their number."""
     votes: dict[str, int] = {}
     for word in prose.lower().replace("’", "'").translate(_SPLIT).split():
         lang = EVIDENCE.get(word)

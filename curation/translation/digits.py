@@ -1,7 +1,6 @@
-"""Compare the numbers in digits of two texts, each with its possible values.
+"""Compare the numbers in digits of two texts.
 
-``2.000`` is two thousand in German and two in English, ``3 million`` is ``300万``: numbers are the same if they share a
-value.
+Numbers are the same if they share a value: ``2.000`` is two thousand in German and two in English.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ _IN_WORDS = 12
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in digits and its possible values: ``2.000`` is two or two thousand."""
+    """A number in digits and its possible values."""
 
     text: str
     values: frozenset[Fraction]
 
 
 def numbers_of(text: str) -> list[Number]:
-    """Return a text's numbers in digits, in order; digits next to letters (``x2``) count too."""
+    """Return a text's numbers in digits, in order, also those next to letters (``x2``)."""
     for sign, written in _FRACTION_SIGNS.items():
         text = text.replace(sign, f" {written}")
     text = _LATEX_COMMA.sub(lambda match: "," if match[0] == "{,}" else "\u00a0", text.translate(_SIGNS))
@@ -90,9 +89,9 @@ def unmatched(before: Sequence[Number], after: Sequence[Number]) -> tuple[list[N
 
 
 def changed_numbers(original: str, translated: str) -> str | None:
-    """Return what is wrong with a translation's numbers in digits; None if they match.
+    """Return what is wrong with a translation's numbers in digits, if anything.
 
-    Either the translation may have further numbers, or the original further small ones: they may be words in the other.
+    Only one text may have further numbers, the original only small ones: they may be words in the other.
     """
     missing, new = unmatched(numbers_of(original), numbers_of(translated))
     lost = [number for number in missing if new or not _may_be_a_word(number)]
@@ -111,11 +110,11 @@ def _listed(numbers: Sequence[Number]) -> str:
 
 
 def misread_thousands(text: str, original: str, *, decimal_comma: bool) -> str | None:
-    """Return a number whose thousands readers take for decimals, as 1,000 in German; None if none.
+    """Return a number whose thousands look like decimals, as 1,000 in German, if any.
 
     Args:
         original: in English, in which it may be a decimal number.
-        decimal_comma: whether 1,5 is three halves in the language of ``text``.
+        decimal_comma: whether the language of ``text`` has one.
     """
     decimals = {Fraction(one.text) for one in numbers_of(original) if re.fullmatch(r"\d*\.\d+", one.text)}
     prose = "".join(piece for piece, is_formula in parts(text) if not is_formula)

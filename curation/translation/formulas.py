@@ -1,7 +1,6 @@
-r"""Check that a translation has the formulas and code of its original; pure.
+r"""Check that a translation has the formulas and code of its original.
 
-Formulas are compared by symbols; layout, delimiters, words in ``\text{…}``, local function names and the decimal sign
-may differ.
+Formulas are compared by symbols; layout, words in ``\text{…}`` and the decimal sign may differ.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
 
 
 def changed_formulas(original: str, translated: str) -> str | None:
-    """Return what is wrong with a translation's formulas; None if they match."""
+    """Return what is wrong with a translation's formulas, if anything."""
     if _BLANK.search(original) and not _BLANK.search(translated):
         return "the blank to be filled in is gone"
     mine, others = formulas_of(original), formulas_of(translated)
@@ -93,9 +92,9 @@ def changed_formulas(original: str, translated: str) -> str | None:
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
-    """Return whether a lone symbol occurs once less, where a pronoun may replace it.
+    """Return whether a lone symbol occurs once less, perhaps for a pronoun.
 
-    Its first mention, which may define it, and its last, which may be asked for, must remain.
+    Its first and its last mention must remain.
     """
     said = mine.count(formula)
     if len(formula) != 1 or said < _OFTEN or others.count(formula) != said - 1:
@@ -113,7 +112,7 @@ def _run_together(only_before: list[str], only_after: list[str]) -> bool:
 
 
 def formulas_of(text: str) -> list[str]:
-    r"""Return a text's formulas in a comparable form; mere numbers are left to `digits`.
+    r"""Return a text's formulas in a comparable form, without mere numbers.
 
     Example: ``formulas_of("Let $ x_{1}\\le 2 $ and \\(y\\).") == ["x_1\\leq2", "y"]``
     """
@@ -161,12 +160,12 @@ def _normal(formula: str) -> str:
 
 
 def _is_prose(words: str) -> bool:
-    r"""Return whether the words in ``\text{…}`` are translated, unlike a name such as ``\mathrm{rank}``."""
+    r"""Return whether the words in ``\text{…}`` are translated, unlike ``\mathrm{rank}``."""
     return not words.isascii() or " " in words or words.lower() in EVIDENCE
 
 
 def _listed(formula: str) -> list[str]:
-    r"""Return the members of a list such as ``a_1,a_2,\dots``, which a translation may separate."""
+    r"""Return the members of a list such as ``a_1,a_2,\dots``."""
     members, depth, start = [], 0, 0
     for at, sign in enumerate(formula):
         depth += (sign in "([") - (sign in ")]")
@@ -177,12 +176,12 @@ def _listed(formula: str) -> list[str]:
 
 
 def _unmarked(text: str) -> str:
-    """Return the text without dollars, with Cyrillic capitals that name points in Latin."""
+    """Return the text without dollars, with points' names in Latin letters."""
     return _CYRILLIC_NAME.sub(lambda match: match[0].translate(_AS_LATIN), text.replace("$", " "))
 
 
 def _names(text: str) -> Counter[str]:
-    """Count words of up to four Latin letters outside formulas, and formulas that are one."""
+    """Count words of up to four Latin letters, outside formulas or as formulas."""
     prose = (word for word in _NAME.findall(_unmarked(_prose(text))) if len(word) <= 4)
     return Counter([*prose, *(formula for formula in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", formula))])
 
@@ -193,12 +192,12 @@ def _symbols(formulas: list[str]) -> Counter[str]:
 
 
 def _stands_in_other(formula: str, there: str, own: str) -> bool:
-    """Return whether the other text has a formula, marked or not, at least as often."""
+    """Return whether the other text has a formula as often, marked or not."""
     return len(formula) > 1 and there.count(formula) >= own.count(formula)
 
 
 def _unexplained(missing: list[str], others: list[str]) -> list[str]:
-    """Return the formulas that are not part of a longer formula of the other text."""
+    """Return the formulas that are not part of the other text's."""
     return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 
@@ -209,7 +208,7 @@ def _prose(text: str) -> str:
 
 
 def changed_code(original: str, translated: str) -> str | None:
-    """Return what changed in code blocks and inline code; None if nothing."""
+    """Return what changed in code, if anything."""
     before, after = Counter(code_of(original)), Counter(code_of(translated))
     missing, extra = list((before - after).elements()), list((after - before).elements())
     if missing:
@@ -218,6 +217,6 @@ def changed_code(original: str, translated: str) -> str | None:
 
 
 def code_of(text: str) -> list[str]:
-    """Return the fenced blocks, without spaces at line ends, then the inline code."""
+    """Return the fenced blocks, then the inline code."""
     blocks = ["\n".join(line.rstrip() for line in fence[2].strip("\n").split("\n")) for fence in _FENCE.finditer(text)]
     return blocks + _INLINE.findall(_FENCE.sub(" ", text))

@@ -1,15 +1,13 @@
-"""Check exactly what a translation must keep of its original; a failure is a reason in words.
+"""Check exactly what a translation must keep; a model reads it besides (`questions`).
 
-    numbers    every number in digits, or a small one in a word
-    thousands  no thousands that readers of the language take for decimals
-    formulas   every formula, by its symbols
-    code       code, byte for byte; of programs also examples and code to begin with
-    options    their labels and number
-    answer     in words, it keeps its numbers and formulas and can be verified
-    language   all prose is in the language asked for
-    end        nothing is appended
-
-A translation that passes may still be wrong: a model reads it (`questions`).
+numbers    all numbers in digits, or small ones in words
+thousands  none that readers take for decimals
+formulas   all, by their symbols
+code       byte for byte; of programs also examples and starting code
+options    their labels and number
+answer     in words, its numbers and formulas; it can be verified
+language   the language asked for, throughout
+end        nothing is appended
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class ProblemText:
     """The texts of a problem that a translation changes.
 
     Args:
-        unchanged: texts that must stay as they are, such as a program's examples.
+        unchanged: texts that must stay, such as a program's examples.
     """
 
     statement: str
@@ -57,10 +55,7 @@ class ProblemText:
 
 
 def is_in_words(answer: str | None) -> bool:
-    r"""Return whether an answer is in words, and so is translated.
-
-    Example: ``is_in_words("Tuesday")``, not ``is_in_words("\\frac{1}{2}")``
-    """
+    """Return whether an answer is in words, such as Tuesday, and so is translated."""
     prose = strip(answer or "")
     return letters(prose) >= _WORDS or prose.lower() == "no" or any("\u3400" <= sign <= "\u9fff" for sign in prose)
 
@@ -69,7 +64,7 @@ def broken(original: ProblemText, translated: ProblemText, target: str, judge: J
     """Return what a translation broke, each as ``name: what``.
 
     Args:
-        judge: checks an answer in words; None for programs, which have none.
+        judge: checks an answer in words; None for programs.
     """
     return [f"{name}: {what}" for name, what in _broken(original, translated, target, judge)]
 
@@ -109,7 +104,7 @@ def _whole(text: ProblemText) -> str:
 
 
 def _changed_blocks(original: ProblemText, statement: str) -> str | None:
-    """Return what changed of a program's examples, code to begin with, or lines of data."""
+    """Return what changed of a program's examples, starting code or lines of data."""
     if original.domain is not Domain.CODE:
         return None
     gone = next((text for text in original.unchanged if text not in statement), None)
@@ -124,7 +119,7 @@ def _lines_of_data(statement: str) -> list[str]:
 
 
 def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | None) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a translated answer; ``verifier`` if the verifier itself failed."""
+    """Yield what is wrong with a translated answer; ``verifier`` if the verifier failed."""
     if after is None or not after.strip():
         yield "answer", f"the answer {before!r} is gone"
         return
@@ -141,10 +136,7 @@ def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | No
 
 
 def labels(statement: str) -> list[str]:
-    """Return the labels of a statement's options, in order; empty unless they begin with A and B.
-
-    Example: ``labels("Which? (A) 1 (B) 2") == ["A", "B"]``
-    """
+    """Return the labels of a statement's options, in order; empty unless they begin with A and B."""
     letters_of = [
         next(filter(None, match.groups()))
         for match in _LABEL.finditer(statement)
@@ -156,6 +148,6 @@ def labels(statement: str) -> list[str]:
 
 
 def kept_texts(statement: str, texts: Sequence[str | None]) -> tuple[str, ...]:
-    """Return a program's tests and code that its statement contains, and so must keep."""
+    """Return the tests and code that a program's statement contains, and so must keep."""
     stripped = (text.strip() for text in texts if text is not None)
     return tuple(dict.fromkeys(text for text in stripped if text and f"\n{text}\n" in f"\n{statement}\n"))

@@ -1,4 +1,4 @@
-"""Check that a translation's prose is all in the language asked for, with nothing appended."""
+"""Check that a translation's prose is in the language asked for, with nothing appended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AFTER_QUESTION = re.compile(r"[?？؟][^?？؟]*\Z")
 
 
 def other_language(original: str, translated: str, target: str) -> str | None:
-    """Return a translation's language if it is not ``target``; None if it is, or has no prose."""
+    """Return a translation's language if it is not ``target``."""
     guess = identify(translated, tuple(dict.fromkeys((*LANGUAGES, target))))
     if guess.lang == target:
         is_third = guess.anywhere not in (None, target, *LANGUAGES) and guess.anywhere_confidence >= _ELSEWHERE
@@ -57,7 +57,7 @@ def _letters(text: str) -> str:
 
 
 def appended(original: str, translated: str, answer: str | None) -> str | None:
-    """Return what a translation adds at its end: words after the question, a box or the answer."""
+    """Return what a translation adds at its end: words, a box or the answer."""
     if translated.count("\\boxed") > original.count("\\boxed"):
         return "\\boxed"
     tail = _tail(translated)
@@ -72,7 +72,7 @@ def _ends_in_question(text: str) -> bool:
 
 
 def _tail(text: str) -> str:
-    """Return what follows the last question mark; empty without letters and digits."""
+    """Return what follows the last question mark, if it has words."""
     match = _AFTER_QUESTION.search(text)
     tail = match[0][1:].strip() if match else ""
     return tail if re.search(r"[^\W_]", tail) else ""

@@ -1,7 +1,6 @@
-"""Ask models for a translation (`TRANSLATION`), and whether it sets the same task (`READING_VOTE`).
+"""Ask models for translations (`TRANSLATION`), and whether they set the same task (`READING_VOTE`).
 
-A translation that breaks an invariant, or that the reader refuses, is asked for again with the reason, up to `TRIES`
-times. Without a readable vote it is refused as well.
+A refused translation is asked for again with the reason, up to `TRIES` times.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ RESULT = pl.Schema({"new_statement": pl.String(), "new_answer": pl.String(), "ne
 
 @dataclass(slots=True)
 class Tools:
-    """The judge of answers (None for programs), the call to the reader, and its votes by problem."""
+    """The judge of answers (None for programs), the call to the reader, and its votes."""
 
     judge: Judge | None
     ask: Ask
@@ -52,7 +51,7 @@ class Tools:
 
 
 def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
-    """Return the request to translate a problem; its id is the message's, as in recorded translations."""
+    """Return the request to translate a problem; its id is the message's."""
     details = {"target": subject["target"]}
     if is_in_words(subject["answer"]):
         details["answer"] = subject["answer"]
@@ -86,7 +85,7 @@ def accept(subject: Mapping[str, Any], proposed: ProblemText, tools: Tools) -> M
 
 
 def read_both(original: ProblemText, translated: ProblemText, target: str) -> PromptRequest:
-    """Return the request to compare a problem with its translation, including options and answers in words."""
+    """Return the request to compare a problem with its translation."""
     is_worded = is_in_words(original.answer)
     shown = _shown(original, is_worded), _shown(translated, is_worded)
     return reading_request(*shown, target, domain=original.domain.value)
@@ -104,7 +103,7 @@ READING_VOTE = Vote(
 
 
 def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], tools: Tools) -> list[str | None]:
-    """Return the reader's reason against each translation; None if it calls the task the same."""
+    """Return the reader's reason against each translation, if any."""
     requests = [
         read_both(
             original_text(subject),

@@ -1,4 +1,4 @@
-"""Return translations as rows of the set, and refused ones with the reason."""
+"""Turn translations into rows of the set, and refused ones into rows with the reason."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ TRANSLATED = pl.Schema(
 
 
 def translated_rows(originals: pl.DataFrame, proposals: pl.DataFrame, by: str, read_by: str) -> pl.DataFrame:
-    """Return `TRANSLATED` rows of the accepted proposals.
+    """Return `TRANSLATED` rows of the accepted proposals, whose ``at`` indexes ``originals``.
 
     Args:
-        originals: `PROBLEM` rows; ``at`` of a proposal is an index into them.
-        by: the policy that translated.
-        read_by: the policy that read.
+        by, read_by: the policies that translated and read.
     """
     accepted = proposals.filter("accepted")
     pairs = zip(originals[accepted["at"].to_list()].iter_rows(named=True), accepted.iter_rows(named=True), strict=True)
@@ -59,7 +57,7 @@ def _row(original: Mapping[str, Any], proposal: Mapping[str, Any], made: Mapping
 def without_repeated(
     rows: pl.DataFrame, proposals: pl.DataFrame, taken: Collection[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows with new texts, and the proposals with all others refused.
+    """Return the rows with new texts, and the proposals with the others refused.
 
     Args:
         taken: ids of other rows.
@@ -80,7 +78,7 @@ def refused_rows(originals: pl.DataFrame, proposals: pl.DataFrame) -> pl.DataFra
 
 
 def with_translations(problems: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:
-    """Return each problem followed by its translation, in an order that does not depend on shards."""
+    """Return each problem followed by its translation, in an order independent of shards."""
     places = problems.select("id").with_row_index("place")
     new = translations.join(places, left_on="translation_of", right_on="id", how="inner", maintain_order="left")
     rows = pl.concat([problems.with_row_index("place"), new], how="diagonal")
@@ -88,7 +86,7 @@ def with_translations(problems: pl.DataFrame, translations: pl.DataFrame) -> pl.
 
 
 def with_decisions(decisions: pl.DataFrame, translations: pl.DataFrame) -> pl.DataFrame:
-    """Return decisions, with copies of the originals' for translations that have their pass rates."""
+    """Return decisions, copied for translations that have their originals' pass rates."""
     own = translations.filter(pl.col("pass_rate_of").is_not_null()).select("id", problem="pass_rate_of")
     copied = own.join(decisions, on="problem", how="inner", maintain_order="left").drop("problem")
     return pl.concat([decisions, copied.rename({"id": "problem"}).select(decisions.columns)])

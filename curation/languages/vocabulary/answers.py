@@ -1,4 +1,4 @@
-"""Words that the verifier reads: yes and no, and words around and within an answer.
+"""Words in and around answers that the verifier reads.
 
 Expressions are in Python's syntax; letters match in any case unless the reader decides otherwise.
 """

@@ -1,4 +1,4 @@
-"""Words that point at the options of multiple choice, and words around them.
+"""Words that point at the options of multiple choice.
 
 Expressions are in Python's syntax; letters match in any case.
 """

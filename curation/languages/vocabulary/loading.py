@@ -124,10 +124,10 @@ def every(pick: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
 
 
 def one_of(pick: Callable[[Language], Iterable[str]], *, spaced: bool | None = None) -> str:
-    """Join what ``pick`` takes into a regular expression's alternatives, without brackets.
+    """Join what ``pick`` takes into an expression's alternatives, without brackets.
 
     Args:
-        spaced: only languages with (True) or without (False) separated words; None for all.
+        spaced: only languages with (True) or without (False) separated words.
     """
     selected = (lang for lang in languages() if spaced is None or lang.spaced is spaced)
     return "|".join(dict.fromkeys(item for lang in selected for item in pick(lang)))

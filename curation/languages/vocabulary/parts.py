@@ -1,4 +1,4 @@
-"""The small tables of a language: identification, numerals, dates, units, prompts and duplicates."""
+"""The small tables of a language."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What the verifier reads of a statement: what is asked for, and in which form.
 
-Expressions are in Python's syntax; letters match in any case, without dollars and braces around words. Blanks:
-``<unit>`` a unit, ``<number>`` a small number in digits or words, ``<place>`` one of ``places``, ``<step>`` a power of
-ten in digits, ``<names>`` variables, ``<formula>`` a formula.
+Expressions are in Python's syntax; letters match in any case. Blanks: ``<unit>`` a unit, ``<number>`` a small number in
+digits or words, ``<place>`` one of ``places``, ``<step>`` a power of ten in digits, ``<names>`` variables,
+``<formula>`` a formula.
 """
 
 from __future__ import annotations

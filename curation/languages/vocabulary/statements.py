@@ -1,8 +1,7 @@
 r"""What the format filter looks for in statements and answers.
 
-Expressions are in Rust's syntax, without look-around; letters match in any case, and ``\b`` is an ASCII boundary
-(`curation.filters.statements.words.cheap`), so never next to an accented letter. All languages are tried on every row,
-since its tag may be wrong.
+Expressions are in Rust's syntax, without look-around; letters match in any case, and ``\b`` is an ASCII boundary, so
+never next to an accented letter. All languages are tried on every row.
 """
 
 from __future__ import annotations
