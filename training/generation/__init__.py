@@ -1,1 +1,1 @@
-"""Generate rollouts with torch or vLLM, and bring new weights to the generators."""
+"""Generate rollouts while the weights change."""

@@ -1,8 +1,8 @@
-"""Decode in batches with a key-value cache in slots; requests join and leave at any step.
+"""Decode in batches; requests join and leave at any step.
 
 Invariants:
-  - log-probabilities are of the distribution drawn from, after temperature and ``top_p``; 0.0 at temperature 0;
-  - each request draws its own random numbers; other requests change its tokens by rounding only;
+  - log-probabilities are of the distribution drawn from; 0.0 at temperature 0;
+  - each request draws its own random numbers; others change its tokens by rounding only;
   - weights change between two steps; tokens carry their version, and cached keys stay (paper, section 2.3).
 """
 
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DecodingRequest:
-    """A running generation.
+    """A running generation; ``limit`` is its max tokens in this context.
 
-    ``logprobs`` has an entry per token, ``versions`` only once finished; ``finish`` is ``stop`` or ``length``;
-    ``limit`` is the max tokens in this context.
+    ``versions`` is complete once ``finish`` is set, to ``stop`` or ``length``.
     """
 
     prompt_ids: tuple[int, ...]
@@ -70,9 +69,7 @@ class DecodingEngine:
     def step(
         self, new_requests: Sequence[DecodingRequest] = (), aborted_requests: Sequence[DecodingRequest] = ()
     ) -> list[DecodingRequest]:
-        """Decode one token per request, new ones included; return the finished ones.
-
-        Rows of ``aborted_requests`` are freed.
+        """Decode one token per request, without the aborted ones; return the finished requests.
 
         Raises:
             ValueError: there are more requests than slots.
@@ -154,7 +151,7 @@ class DecodingEngine:
         return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]
 
     def _record_tokens(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
-        """Append a token to every request; return those that end with it."""
+        """Append a token to every request; return those that end."""
         self._last[: len(self.active)] = tokens
         finished: list[DecodingRequest] = []
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
@@ -195,10 +192,7 @@ class DecodingEngine:
 
 
 class _PromptCache:
-    """Recent prompts, for rollouts of a group that join one by one.
-
-    Cleared when weights change or nothing runs, so that synchronous waves do not depend on earlier ones.
-    """
+    """Recent prompts; cleared when weights change or nothing runs, so that synchronous waves are repeatable."""
 
     def __init__(self, first: int, size: int) -> None:
         self.size = size
@@ -214,7 +208,7 @@ class _PromptCache:
     def cached_rows(
         self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: Cache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
-        """Return the rows of at most `size` prompts, after running those not cached."""
+        """Return the rows of at most `size` prompts, after running new ones."""
         for prompt in prompts:
             if prompt in self._rows:
                 self._rows[prompt] = self._rows.pop(prompt)

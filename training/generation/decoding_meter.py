@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class DecodingTotals:
     """Slot-seconds of decoding, and of weight exchanges that held slots.
 
-    Example: two of four slots that decode for 3 s, then an exchange of 1 s: ``DecodingTotals(decoding=6.0, held=4.0)``
+    Example: two slots of four that decode for 3 s, then 1 s of exchange: ``DecodingTotals(6.0, 4.0)``
     """
 
     decoding: float = 0.0
@@ -26,11 +26,7 @@ def added_up(totals: Iterable[DecodingTotals]) -> DecodingTotals:
 
 
 class RequestMeter:
-    """Count running requests of an engine that does not show its slots. Thread-safe.
-
-    Args:
-        slots: requests decoded together.
-    """
+    """Count requests of an engine in which ``slots`` requests decode together. Thread-safe."""
 
     def __init__(self, slots: int) -> None:
         self._slots, self._running, self._held_share = slots, 0, 0.0
@@ -47,7 +43,7 @@ class RequestMeter:
         self._change(running=-1)
 
     def hold(self, share: float = 1.0) -> None:
-        """Count this share of the slots as held by a weight exchange, until `release`."""
+        """Count this share of the slots as held, until `release`."""
         self._change(held=share)
 
     def release(self, share: float = 1.0) -> None:

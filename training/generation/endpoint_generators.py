@@ -1,7 +1,4 @@
-"""Generate on vLLM servers, which get new weights from a folder, over HTTP or from GPU to GPU.
-
-The folders of the last two versions are kept until the generator is left.
-"""
+"""Generate on vLLM servers, which get new weights from a folder, over HTTP or from GPU to GPU."""
 
 from __future__ import annotations
 
@@ -43,7 +40,6 @@ class EndpointGenerator:
     """vLLM servers as a `training.generation.generators.Generator`.
 
     Args:
-        folder: the run's first model, whose shape the servers have.
         temperature: of sampling; top_p is 1, as training needs.
         lasting: whether an update's tensors stay unchanged after it; a folder is then written on demand.
         way: how weights reach the servers; the fastest if missing.
@@ -75,7 +71,7 @@ class EndpointGenerator:
 
     @property
     def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of requests at servers that are not paused."""
+        """Return the slot-seconds at servers that are not paused."""
         return self._meter.totals
 
     async def __aenter__(self) -> Self:

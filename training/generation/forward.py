@@ -1,7 +1,7 @@
 """Run forward passes for decoding: a causal language model's own, or a faster one for Llama.
 
-Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones, so in-place changes reach both; its
-logits are the model's own, up to rounding.
+Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones; its logits are the model's own, up
+to rounding.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ _BLOCK = 16
 
 
 class KVCache:
-    """Keys and values of all rows, a pair of tensors [row, head, position, feature] per layer.
-
-    A model calls `update` once per layer, as with transformers' caches.
-    """
+    """Keys and values [row, head, position, feature] per layer, used like transformers' caches."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -43,7 +40,7 @@ class KVCache:
         return self.layers[0][0].shape[2] if self.layers else 0
 
     def allocate(self, examples: Sequence[tuple[Tensor, Tensor]], longest: int) -> None:
-        """Allocate missing layers in the shape and type of these keys and values [_, head, _, feature]."""
+        """Allocate missing layers like these keys and values [_, head, _, feature]."""
         if not self.layers:
             positions = min(INITIAL_CAPACITY, longest)
             for keys, values in examples:
@@ -61,12 +58,12 @@ class KVCache:
         ]
 
     def set_positions(self, positions: Tensor, span: int) -> None:
-        """Have the next updates write these positions of the first rows and read the first ``span``."""
+        """Set the first rows' positions to write next, and the ``span`` to read."""
         self._row_index = torch.arange(len(positions), device=positions.device)
         self._positions, self._span = positions, span
 
     def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Store one position's keys and values [row, head, 1, feature]; return those of the span."""
+        """Store keys and values [row, head, 1, feature]; return those of the span."""
         rows = len(self._row_index)
         held_keys, held_values = self.layers[layer]
         held_keys[self._row_index, :, self._positions] = keys[:, :, 0]
@@ -74,7 +71,7 @@ class KVCache:
         return held_keys[:rows, :, : self._span], held_values[:rows, :, : self._span]
 
     def write_prompts(self, layer: int, rows: Tensor, keys: Tensor, values: Tensor) -> None:
-        """Store prompts' keys and values [prompt, head, position, feature] at the start of these rows."""
+        """Store prompts' keys and values [prompt, head, position, feature] in these rows."""
         length = keys.shape[2]
         held_keys, held_values = self.layers[layer]
         held_keys[rows, :, :length] = keys
@@ -101,18 +98,15 @@ class ForwardPass(Protocol):
     """A forward pass with its own kind of cache."""
 
     def new_cache(self, rows: int) -> Any:
-        """Return an empty `Cache` of ``rows`` rows for the other methods."""
+        """Return an empty `Cache` of ``rows`` rows."""
         ...
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Any) -> Tensor:
-        """Run right-padded prompts ``ids`` [prompt, length] into ``rows`` of the cache.
-
-        Returns the logits of each prompt's last token, [prompt, vocabulary].
-        """
+        """Run right-padded prompts [prompt, length] into ``rows``; return their last logits [prompt, vocabulary]."""
         ...
 
     def decode(self, last: Tensor, positions: Tensor, cache: Any) -> Tensor:
-        """Run one token ``last`` [row] at these positions of the first rows; return logits [row, vocabulary]."""
+        """Run one token [row] in each of the first rows; return logits [row, vocabulary]."""
         ...
 
 
@@ -284,7 +278,7 @@ class LlamaForwardPass:
         return functional.linear(normed, self._head.weight, self._head.bias)
 
     def _extend_rotary_tables(self, length: int) -> None:
-        """Extend the rotary tables to ``length`` positions; the first half of ``_sin`` is negated."""
+        """Extend the rotary tables; the first half of ``_sin`` is negated."""
         if length <= len(self._cos):
             return
         positions = torch.arange(max(length, 2 * len(self._cos), INITIAL_CAPACITY))[None]
@@ -331,7 +325,7 @@ def _read_span(positions: Tensor, longest: int) -> int:
 
 
 def _attention_mask(positions: Tensor, span: int, dtype: torch.dtype) -> Tensor:
-    """Return the mask [row, span] for attention scores: 0 up to each row's position, the dtype's min after."""
+    """Return the mask [row, span] to add to scores: 0 up to each row's position."""
     allowed = torch.arange(span, device=positions.device) <= positions[:, None]
     mask = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
     return mask.masked_fill_(~allowed, torch.finfo(dtype).min)

@@ -1,10 +1,10 @@
 """Generate while training runs, and take new weights between two tokens.
 
 Invariants:
-  - tokens carry their weights' version and log-probability under the distribution drawn from;
-  - an update keeps running requests, tokens and cache;
+  - tokens carry their weights' version and their log-probability as drawn;
+  - an update keeps running requests and their cache;
   - a prompt and seed always draw the same random numbers;
-  - requests of one event-loop turn reach `TorchGenerator` together, so equal requests make equal batches.
+  - requests of one event-loop turn reach `TorchGenerator` together, for equal batches.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Generator(Protocol):
         ...
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Replace the weights between two tokens, keeping running requests; return the seconds.
+        """Replace the weights between two tokens, keeping requests; return the seconds.
 
         Later tokens carry ``version``, which begins at 0.
 
@@ -84,10 +84,9 @@ class _PendingRequest:
 
 
 class TorchGenerator:
-    """A model folder sampled with torch on a thread of this process.
+    """A model folder sampled with torch on a thread.
 
     Args:
-        capacity: requests decoded together.
         temperature: of sampling; top_p is 1, as training needs.
     """
 
@@ -121,7 +120,7 @@ class TorchGenerator:
 
     @property
     def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of decoding steps and of weight exchanges."""
+        """Return the slot-seconds of decoding and of weight exchanges."""
         return DecodingTotals(self._decoding_s, self._held_s * self._capacity)
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Decode row by row with transformers' caches, for models that do not keep all keys and values; slow but exact."""
+"""Decode row by row with transformers' caches, for models with other states than all keys and values."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RowForwardPass:
 
 
 def keeps_all_keys(model: Any) -> bool:
-    """Return whether each layer keeps just all keys and values; a window as long as the context counts."""
+    """Return whether each layer keeps the keys and values of all tokens, and nothing else."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 

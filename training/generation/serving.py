@@ -36,10 +36,7 @@ class ServerGuard(KeyGuard):
 
 
 def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[str]:
-    """Return the server's arguments, ``further`` last, so that they win.
-
-    `vllm serve` does not find the CPU build, so its module is run.
-    """
+    """Return the server's arguments, for the module of `vllm serve`; ``further`` win."""
     options = {
         "--model": model,
         "--host": "127.0.0.1",

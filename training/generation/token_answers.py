@@ -1,4 +1,4 @@
-"""Read vLLM's token answers without a Python object for each field of each token."""
+"""Read vLLM's token answers with few Python objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 @dataclass(frozen=True, slots=True)
 class TokenAnswer:
-    """A server's response: token ids, log-probabilities, and how many tokens each version's label made.
+    """A server's response; ``spans`` has the number of tokens by each weights' label.
 
     Example: ``TokenAnswer((258, 2), (-0.7, -0.0), (("5f0c-3", 1), ("5f0c-4", 1)), "stop")``
     """

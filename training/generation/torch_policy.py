@@ -1,4 +1,4 @@
-"""Sample with torch under the `Policy` protocol; a problem and index always draw the same random numbers."""
+"""Sample with torch under the `Policy` protocol, with random numbers by problem and index."""
 
 from __future__ import annotations
 
@@ -170,7 +170,6 @@ class TorchPolicy:
         """Replace the weights between two tokens; running requests go on.
 
         Args:
-            weights: a safetensors folder, or a state dict.
             version: of later tokens; one more if missing.
             revision: for ``key``; if missing a folder's hash, or a count.
 

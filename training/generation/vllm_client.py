@@ -1,4 +1,4 @@
-"""Send tokens to vLLM servers, read tokens with versions, and update weights while requests run.
+"""Generate on vLLM servers, and update their weights while requests run.
 
 Invariants:
   - tokens of other weights than this run's are requested again;
@@ -40,7 +40,6 @@ class TrainingVllmClient(ServerClient):
 
     Args:
         folder, version: the servers' first weights.
-        meter: counts requests and pauses.
         handed_out: serves folders to servers that fetch them.
         broadcast: sends tensors to servers that can join it.
 
@@ -91,9 +90,9 @@ class TrainingVllmClient(ServerClient):
             self._meter.end()
 
     async def update(self, folder: Path | WeightVersion, version: int) -> None:
-        """Have all living servers take these weights at once; others get them on return.
+        """Give these weights to all living servers at once, and to others on return.
 
-        A server that fails gets no request until then. A begun exchange finishes even if the call is cancelled.
+        A server that fails gets no request until then. A begun exchange ends even if the call is cancelled.
         """
         self._newest = (version, folder)
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))

@@ -26,7 +26,6 @@ class VllmGenerator:
 
     Args:
         temperature: of sampling; top_p is 1, as training needs.
-        capacity: requests decoded together.
 
     Raises:
         PolicyError: the folder is missing; on entering: vLLM is not installed, or cannot load the model.
@@ -60,7 +59,7 @@ class VllmGenerator:
 
     @property
     def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of running requests while the engine is not paused."""
+        """Return the slot-seconds while the engine is not paused."""
         return self._meter.totals
 
     async def __aenter__(self) -> Self:

@@ -58,7 +58,7 @@ def finish(model: Any, model_config: Any) -> None:
 
 
 def forget_experts(model: Any) -> int:
-    """Have experts on a CPU packed anew at the next load; return the number of layers."""
+    """Have experts on a CPU packed anew at the next load; return how many layers."""
     count = 0
     for module in model.modules():
         method: Any = getattr(module, "quant_method", None)
@@ -69,7 +69,7 @@ def forget_experts(model: Any) -> int:
 
 
 def pack_tied(model: Any) -> int:
-    """Repack every layer that keeps its weights next to a packed copy; return their number."""
+    """Repack layers that keep their weights next to a packed copy; return how many."""
     packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
     for layer in packed_layers:
         layer.quant_method.process_weights_after_loading(layer)
@@ -136,7 +136,7 @@ def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _messages() -> tuple[type[Any], type[Any]]:
-    """Return the trainer's message types: a group to join, and an update's weights."""
+    """Return the types of the trainer's two messages."""
     from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
 
     @dataclass

@@ -1,7 +1,7 @@
 """Broadcast new weights to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
 
-Invariants: each server has its own group, or gets folders if that cannot open or broke twice; tensors go to one
-server at a time, once, in the announced order.
+Invariants: a server whose group cannot open, or broke twice, gets folders; tensors go to one server at a time, once,
+in the announced order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ class WeightBroadcast:
 
     Args:
         address: this machine's, as the servers reach it.
-        device: the trainer's GPU; with gloo the CPU.
     """
 
     def __init__(self, backend: Backend, address: str, device: torch.device, say: Callable[[str], None]) -> None:
@@ -82,7 +81,7 @@ class WeightBroadcast:
             raise TemporaryFailure(f"{self._backend}: {_first_line(error)}") from error
 
     def leave(self, url: str) -> None:
-        """Close the group of a server that may be another process now."""
+        """Close the group of a server that may be a new process."""
         group = self._groups.pop(url, None)
         if group is not None:
             group.close()
@@ -111,7 +110,7 @@ class WeightBroadcast:
 
 
 async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
-    """Wait for both ends; if one fails, do not wait for the other."""
+    """Wait for both ends, or for the first failure."""
     tasks = (asyncio.ensure_future(theirs), asyncio.ensure_future(ours))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

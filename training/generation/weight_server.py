@@ -1,6 +1,6 @@
 """Serve new weights over HTTP to vLLM servers that cannot see the trainer's folder.
 
-Invariants: serves only files of the given folder, only with the run's key, and on one address.
+Invariants: serves only the folder's files, only with the run's key, and on one address.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def address_towards(url: str) -> str:
     """Return this machine's address towards a server; nothing is sent.
 
     Raises:
-        PolicyError: there is no route to it.
+        PolicyError: there is no route.
     """
     parts = urlsplit(url)
     try:

@@ -109,15 +109,11 @@ def weights_folder(folder: str, url: str) -> Iterator[Path]:
 
 
 def folder_way(urls: Sequence[str]) -> Literal["folder", "http"]:
-    """Return how servers get a folder: read if all are on this machine, else fetched."""
+    """Return ``folder`` if all servers are on this machine, else ``http``."""
     return "folder" if all(urlsplit(url).hostname in _THIS_MACHINE for url in urls) else "http"
 
 
 def fastest_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
-    """Return the fastest way to servers: from GPU to GPU on one machine, else a folder.
-
-    Args:
-        vllm: the trainer's version of vLLM, if any.
-    """
+    """Return ``nccl`` for GPUs of this machine, else as `folder_way`; ``vllm`` is the trainer's version."""
     on_gpus = device.startswith("cuda") and vllm is not None and "cpu" not in vllm
     return "nccl" if on_gpus and folder_way(urls) == "folder" else folder_way(urls)

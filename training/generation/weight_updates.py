@@ -28,7 +28,6 @@ class WeightUpdates:
     """Replace the weights of an engine started with `FOLDER_TRANSFER`.
 
     Args:
-        folder: the engine's checkpoint.
         on_pause: called with whether the engine is paused.
     """
 
@@ -48,7 +47,7 @@ class WeightUpdates:
     async def update(self, weights: Weights, version: int) -> float:
         """Replace the weights between two tokens and return the seconds; later tokens carry ``version``.
 
-        A begun update finishes even if the call is cancelled.
+        A begun update ends even if the call is cancelled.
 
         Raises:
             PolicyError: the shape differs (nothing has changed), or the update failed half-way.

@@ -1,4 +1,4 @@
-"""Hold one version of the weights as tensors and, once needed, as a folder of safetensors.
+"""Hold one version of the weights as tensors and, once needed, as a folder.
 
 Invariants: a folder is whole or missing, and is named after its version.
 """
