@@ -1,7 +1,6 @@
 """Define the protocol, batching and pooling of embedders.
 
-Invariants: a vector depends only on the text and `name`, up to a float's last bits; its length is 1, or 0 for refused
-texts.
+Invariants: a vector depends only on the text and `name`, up to a float's last bits; its length is 1, or 0 if refused.
 """
 
 from __future__ import annotations
@@ -29,10 +28,7 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return unit vectors, texts × width.
-
-        Args:
-            on_outcome: called for each text; if missing the first refusal is raised.
+        """Return unit vectors, texts × width; without ``on_outcome`` the first refusal is raised.
 
         Raises:
             GoldilocksError: the model is missing or fails.

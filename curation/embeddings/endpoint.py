@@ -1,7 +1,6 @@
 """Embed texts with OpenAI-compatible servers (`/embeddings`).
 
-Invariants: vectors are matched to texts by index; unusable answers are requested again; refused requests are split to
-find the refused texts.
+Invariants: vectors are matched to texts by index; unusable answers are requested again; refused requests are split.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class EmbeddingEndpoint:
     """Servers of one embedding model, as an `Embedder`.
 
     Raises:
-        PolicyError: the environment lacks the key; on embedding: no server answers, or one refuses.
+        PolicyError: the key is missing; on embedding: no server answers, or one refuses.
     """
 
     def __init__(self, settings: EndpointModel) -> None:

@@ -23,8 +23,7 @@ class ConsistencySettings:
     Attributes:
         among: candidate languages, unless a text is surely in another.
         undetermined: whether a text without a language is ignored or refuses the bonus.
-        max_other_share: of letters in other languages; 1 does not look, as in the paper; 0.01 finds 95 to 99 % of
-            mixtures.
+        max_other_share: of letters in other languages; 1 does not look, as in the paper.
     """
 
     among: tuple[str, ...] = LANGUAGES
@@ -47,10 +46,7 @@ _ONE_NAME = 12
 
 @dataclass(frozen=True, slots=True)
 class MixingResult:
-    """Whether problem, thoughts and answer are in one language, and in which.
-
-    ``why`` is the reason for logs, ``same`` if they are.
-    """
+    """Whether problem, thoughts and answer are in one language; ``why`` is for logs."""
 
     consistent: bool
     lang: str | None
@@ -99,12 +95,7 @@ def strip_lines(text: str) -> str:
 
 
 def windows(prose: str, least: int) -> list[str]:
-    """Join short sentences of a text, and cut it where the script changes.
-
-    Args:
-        prose: stripped text.
-        least: letters from which a window is alone.
-    """
+    """Join sentences of fewer than ``least`` letters, and cut where the script changes."""
     joined: list[str] = []
     waiting, script = "", ""
     for sentence in _SENTENCE.split(prose):
@@ -137,7 +128,7 @@ def _by_script(sentence: str) -> list[tuple[str, str]]:
 
 
 def _names(window: str, prose: str) -> bool:
-    """Return whether a Latin window in a text of another script is a name, such as Pat's Pool Supply."""
+    """Return whether a Latin window in a text of another script is a name."""
     if letters(window) * 2 > letters(prose) or not _OTHER_SCRIPT.search(prose):
         return False
     words = _LATIN.findall(window)

@@ -49,8 +49,6 @@ def strip(text: str, *, inside_formulas: bool = False) -> str:
 
     Args:
         inside_formulas: keep the words of ``\text{…}`` in formulas and boxes.
-
-    Example: ``strip("Calculer $\\frac{1}{2}$ et `f(x)`.") == "Calculer et ."``
     """
     if "\\" in text or "$" in text or "`" in text or "<" in text or "[" in text or "~~~" in text:
         text = without_formulas(text, inside_formulas)

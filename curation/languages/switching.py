@@ -64,12 +64,7 @@ def _word(token: str) -> str:
 
 
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
-    """Return the letters in passages of other languages: by script as zh, ru or ``other``, else by words.
-
-    Args:
-        prose: stripped text.
-        lang: the whole's language; without a file nothing is foreign.
-    """
+    """Return the letters in passages of other languages: by script as zh, ru or ``other``, else by words."""
     try:
         script = language(lang).script
     except KeyError:
@@ -99,11 +94,7 @@ class _Passages:
 
 
 def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
-    """Return the language with the most foreign letters, and their number.
-
-    Args:
-        shortest: min letters of a word; shorter ones are often symbols.
-    """
+    """Return the language with the most foreign letters, in words of ``shortest`` letters or more, and their number."""
     known, own = _words(), _own(lang)
     found: dict[str, _Passages] = {}
     for sentence in _STOP.split(prose):

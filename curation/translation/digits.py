@@ -89,10 +89,7 @@ def unmatched(before: Sequence[Number], after: Sequence[Number]) -> tuple[list[N
 
 
 def changed_numbers(original: str, translated: str) -> str | None:
-    """Return what is wrong with a translation's numbers in digits, if anything.
-
-    Only one text may have further numbers, the original only small ones: they may be words in the other.
-    """
+    """Return what is wrong with a translation's numbers; small ones may become words, and words numbers."""
     missing, new = unmatched(numbers_of(original), numbers_of(translated))
     lost = [number for number in missing if new or not _may_be_a_word(number)]
     if not lost:
@@ -114,7 +111,6 @@ def misread_thousands(text: str, original: str, *, decimal_comma: bool) -> str |
 
     Args:
         original: in English, in which it may be a decimal number.
-        decimal_comma: whether the language of ``text`` has one.
     """
     decimals = {Fraction(one.text) for one in numbers_of(original) if re.fullmatch(r"\d*\.\d+", one.text)}
     prose = "".join(piece for piece, is_formula in parts(text) if not is_formula)

@@ -1,6 +1,6 @@
-r"""Check that a translation has the formulas and code of its original.
+r"""Check that a translation keeps formulas, by their symbols, and code.
 
-Formulas are compared by symbols; layout, words in ``\text{…}`` and the decimal sign may differ.
+Layout, words in ``\text{…}`` and the decimal sign may differ.
 """
 
 from __future__ import annotations
@@ -112,10 +112,7 @@ def _run_together(only_before: list[str], only_after: list[str]) -> bool:
 
 
 def formulas_of(text: str) -> list[str]:
-    r"""Return a text's formulas in a comparable form, without mere numbers.
-
-    Example: ``formulas_of("Let $ x_{1}\\le 2 $ and \\(y\\).") == ["x_1\\leq2", "y"]``
-    """
+    """Return a text's formulas in a comparable form, without mere numbers."""
     text = displayed_as_formulas(text)
     pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
     members = (member for piece in pieces for member in _listed(_normal(piece)))

@@ -41,11 +41,7 @@ _WORDLESS = re.compile(r"[^\W\d_]{2}")
 
 @dataclass(frozen=True, slots=True)
 class ProblemText:
-    """The texts of a problem that a translation changes.
-
-    Args:
-        unchanged: texts that must stay, such as a program's examples.
-    """
+    """The texts that are translated; those in ``unchanged`` must stay, such as a program's examples."""
 
     statement: str
     answer: str | None = None
@@ -61,11 +57,7 @@ def is_in_words(answer: str | None) -> bool:
 
 
 def broken(original: ProblemText, translated: ProblemText, target: str, judge: Judge | None) -> list[str]:
-    """Return what a translation broke, each as ``name: what``.
-
-    Args:
-        judge: checks an answer in words; None for programs.
-    """
+    """Return what a translation broke, each as ``name: what``; programs need no judge."""
     return [f"{name}: {what}" for name, what in _broken(original, translated, target, judge)]
 
 

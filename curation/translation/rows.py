@@ -22,11 +22,7 @@ TRANSLATED = pl.Schema(
 
 
 def translated_rows(originals: pl.DataFrame, proposals: pl.DataFrame, by: str, read_by: str) -> pl.DataFrame:
-    """Return `TRANSLATED` rows of the accepted proposals, whose ``at`` indexes ``originals``.
-
-    Args:
-        by, read_by: the policies that translated and read.
-    """
+    """Return `TRANSLATED` rows of the accepted proposals, whose ``at`` indexes ``originals``."""
     accepted = proposals.filter("accepted")
     pairs = zip(originals[accepted["at"].to_list()].iter_rows(named=True), accepted.iter_rows(named=True), strict=True)
     rows = [_row(original, proposal, {"by": by, "read_by": read_by}) for original, proposal in pairs]
@@ -57,11 +53,7 @@ def _row(original: Mapping[str, Any], proposal: Mapping[str, Any], made: Mapping
 def without_repeated(
     rows: pl.DataFrame, proposals: pl.DataFrame, taken: Collection[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the rows with new texts, and the proposals with the others refused.
-
-    Args:
-        taken: ids of other rows.
-    """
+    """Return the rows with texts that are not ``taken``, and the proposals with the others refused."""
     is_new = ~pl.col("id").is_in(list(taken)) & pl.col("id").is_first_distinct()
     repeated = pl.col("id").is_in(rows.filter(~is_new)["translation_of"].implode())
     why = pl.when(repeated).then(pl.lit("repeated: the set has this text already")).otherwise("why")

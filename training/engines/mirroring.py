@@ -21,10 +21,7 @@ MODEL = "model"
 
 
 class RunMirror:
-    """Mirror a training run; leaving the context copies what is left.
-
-    Args:
-        url: None for no mirror.
+    """Mirror a training run, if ``url`` is given; leaving the context copies what is left.
 
     Raises:
         StoreError: the mirror holds another run or cannot be written, or a successful run's last copy failed.

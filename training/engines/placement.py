@@ -24,10 +24,7 @@ from training.workload import Workload, stage_collectors, workload
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """The GPUs of the embedded engine's ranks and of each generator server; none on a CPU.
-
-    Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on 0 and 1, servers on 2 and on 3.
-    """
+    """The GPUs of the embedded engine's ranks and of each generator server; none on a CPU."""
 
     processes: int
     visible: tuple[str, ...] = ()
@@ -62,7 +59,6 @@ def place_embedded(
     """Return the embedded engine's placement on one machine.
 
     Args:
-        gpus: names as in `CUDA_VISIBLE_DEVICES`.
         trainers: number of GPUs that train; chosen if missing.
         shape: for estimating memory; without it any number fits.
 
@@ -120,7 +116,6 @@ def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int]
 
     Args:
         unit: GPUs of one generator.
-        waits: whether generating and training take turns.
     """
 
     def cost(training: int) -> tuple[float, int, int]:
@@ -254,8 +249,7 @@ def place_verl_by_settings(
 
     Args:
         rollout_unit: GPUs per copy of the model for generation.
-        synchronous: whether all GPUs do both in turns.
-        share: fraction of GPUs that only generate.
+        share: fraction of GPUs that only generate, unless all do both in turns.
 
     Raises:
         ConfigError: the GPUs cannot be divided.

@@ -57,7 +57,6 @@ def run_processes(
         log: output is appended to it.
         watch: called every `POLL_S` seconds, and at the end.
         say: called with each line.
-        folder: working directory.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(

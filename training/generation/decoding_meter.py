@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DecodingTotals:
-    """Slot-seconds of decoding, and of weight exchanges that held slots.
-
-    Example: two slots of four that decode for 3 s, then 1 s of exchange: ``DecodingTotals(6.0, 4.0)``
-    """
+    """Slot-seconds of decoding, and of weight exchanges that held slots."""
 
     decoding: float = 0.0
     held: float = 0.0

@@ -42,7 +42,7 @@ class EndpointGenerator:
     Args:
         temperature: of sampling; top_p is 1, as training needs.
         lasting: whether an update's tensors stay unchanged after it; a folder is then written on demand.
-        way: how weights reach the servers; the fastest if missing.
+        way: the fastest if missing.
 
     Raises:
         PolicyError: the folder is missing; on entering: no server answers, or one was started otherwise.

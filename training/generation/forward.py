@@ -253,10 +253,7 @@ class LlamaForwardPass:
         return self._logits(self._run(last, positions, attend))
 
     def _run(self, ids: Tensor, positions: Tensor, attend: Callable[[int, Tensor, Tensor], Tensor]) -> Tensor:
-        """Return hidden states [token, width] before the last norm.
-
-        ``attend`` gets a layer's number, rotated queries and keys [token, head, feature], and values.
-        """
+        """Return hidden states [token, width]; ``attend`` gets rotated queries and keys [token, head, feature]."""
         states: Tensor = functional.embedding(ids, self._base.embed_tokens.weight)
         cos, sin = self._cos[positions][:, None], self._sin[positions][:, None]
         rotated_heads = self._heads + self._kv_heads

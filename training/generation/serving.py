@@ -1,7 +1,6 @@
 """Start vLLM's server for a training run: ``python -m training.generation.serving MODEL --port N``.
 
 It takes new weights while it generates (`training.generation.vllm_worker`, so Goldilocks must be installed there).
-Further options go to vLLM.
 
 vLLM takes weights in its development mode only, which its own key does not protect. So `ServerGuard` wraps the server:
 with a key in VLLM_API_KEY, or ``--api-key``, every request but ``/health`` needs it; without one only this machine is

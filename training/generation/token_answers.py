@@ -37,10 +37,7 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 @dataclass(frozen=True, slots=True)
 class TokenAnswer:
-    """A server's response; ``spans`` has the number of tokens by each weights' label.
-
-    Example: ``TokenAnswer((258, 2), (-0.7, -0.0), (("5f0c-3", 1), ("5f0c-4", 1)), "stop")``
-    """
+    """A server's response; ``spans`` has the number of tokens by each weights' label."""
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]

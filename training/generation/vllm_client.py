@@ -44,7 +44,7 @@ class TrainingVllmClient(ServerClient):
         broadcast: sends tensors to servers that can join it.
 
     Raises:
-        PolicyError: the environment lacks the key; on entering: no server answers, or one was started otherwise.
+        PolicyError: the key is missing; on entering: no server answers, or one was started otherwise.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class TrainingVllmClient(ServerClient):
         await self._bring_up_to_date(url)
 
     def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
-        """Read a response's tokens, all made with this run's weights.
+        """Read a response's tokens.
 
         Raises:
             PolicyError: the server refuses the request.
-            TemporaryFailure: the answer is unusable, or of other weights.
+            TemporaryFailure: the answer is unusable, or of other weights than this run's.
         """
         if response.status != 200:
             if response.status in (401, 403, 404):

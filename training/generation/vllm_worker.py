@@ -79,7 +79,7 @@ def pack_tied(model: Any) -> int:
 def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
     """Return the language model's layers that received nothing, with vLLM's notes.
 
-    Output layers, which may be tied, and untrained towers are left out.
+    Output layers may be tied, and are left out.
     """
     from vllm.model_executor.layers.attention import is_deferred_attention_layer
     from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead

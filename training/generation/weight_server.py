@@ -19,10 +19,7 @@ from curation.records import PolicyError
 
 
 class WeightServer:
-    """Serve the versions in a folder on a thread, until `close`.
-
-    Args:
-        address: this machine's, as the servers reach it.
+    """Serve a folder's versions on a thread until `close`, at this machine's ``address``.
 
     Raises:
         PolicyError: this machine cannot listen there.

@@ -67,11 +67,7 @@ class Group:
 
 
 def open_group(backend: Backend, address: str, port: int, rank: int, world_size: int, device: int | None) -> Group:
-    """Return an end of a group once all have joined; rank 0 listens.
-
-    Args:
-        device: the GPU's number; None with gloo.
-    """
+    """Return an end of a group once all have joined; rank 0 listens, and ``device`` is a GPU's number."""
     if backend == "gloo":
         from vllm.distributed.utils import stateless_init_torch_distributed_process_group as join
 
@@ -85,8 +81,6 @@ def open_group(backend: Backend, address: str, port: int, rank: int, world_size:
 @contextmanager
 def weights_folder(folder: str, url: str) -> Iterator[Path]:
     """Yield the new weights' folder: ``folder`` if it is seen here, else fetched from ``url`` for the block.
-
-    Either may be empty.
 
     Raises:
         OSError: they cannot be fetched.

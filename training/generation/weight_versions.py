@@ -19,11 +19,7 @@ from training.generation.generators import Weights
 
 
 class WeightVersion:
-    """A version of the weights.
-
-    Args:
-        model: the weights have its shape.
-        shared: the folder of all versions.
+    """A version of the weights, which has the shape of ``model`` and is written in ``shared``.
 
     Raises:
         PolicyError: the weights have another shape.

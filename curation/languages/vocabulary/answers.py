@@ -1,7 +1,4 @@
-"""Words in and around answers that the verifier reads.
-
-Expressions are in Python's syntax; letters match in any case unless the reader decides otherwise.
-"""
+"""Words in and around answers; letters match in any case unless the reader decides otherwise."""
 
 from __future__ import annotations
 

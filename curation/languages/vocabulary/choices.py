@@ -1,7 +1,4 @@
-"""Words that point at the options of multiple choice.
-
-Expressions are in Python's syntax; letters match in any case.
-"""
+"""Words that point at the options of multiple choice; letters match in any case."""
 
 from __future__ import annotations
 

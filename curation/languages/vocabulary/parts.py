@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identification:
-    """Words and letters that show that a text is in the language."""
+    """Words and letters that show the language."""
 
     tasks: tuple[str, ...]
     """What short problems are made of, and the commonest articles, prepositions and conjunctions; not a dictionary."""

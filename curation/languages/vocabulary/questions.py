@@ -1,8 +1,7 @@
 """What the verifier reads of a statement: what is asked for, and in which form.
 
-Expressions are in Python's syntax; letters match in any case. Blanks: ``<unit>`` a unit, ``<number>`` a small number in
-digits or words, ``<place>`` one of ``places``, ``<step>`` a power of ten in digits, ``<names>`` variables,
-``<formula>`` a formula.
+Letters match in any case. Blanks: ``<unit>`` a unit, ``<number>`` a small number in digits or words, ``<place>`` one of
+``places``, ``<step>`` a power of ten in digits, ``<names>`` variables, ``<formula>`` a formula.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Evaluate held-out problems during training.
 
 Invariants:
-  - one version's weights, which the result names, make all tokens of an evaluation;
-  - a step's row is logged once, with its evaluation, before the next step's;
+  - one version's weights, named in the result, make all tokens of an evaluation;
+  - a step's row is logged once, with its evaluation, before the next;
   - a resumed run repeats a waiting evaluation under the same seeds;
   - `evaluation.keep_best` and texts to score make training wait.
 """
@@ -76,7 +76,7 @@ class Evaluations:
         return bool(self._components.held_out_tasks) and (step % self._settings.every == 0 or last)
 
     async def add(self, row: EvaluatedRow, *, last: bool = False) -> None:
-        """Take a step's row; evaluate it now if it is the last or training must wait."""
+        """Take a step's row; evaluate it now if it is the last or training waits."""
         self._row = row
         if last or not self.is_beside:
             await self.settle()
@@ -102,7 +102,7 @@ class Evaluations:
         self._log(row, result, monotonic() - began)
 
     def state(self) -> dict[str, Any] | None:
-        """Return the waiting row as JSON values; None if there is none."""
+        """Return the waiting row as JSON values, if any."""
         return asdict(self._row) if self._row is not None else None
 
     async def restore(self, state: Mapping[str, Any] | None) -> None:

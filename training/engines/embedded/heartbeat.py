@@ -23,11 +23,7 @@ _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
 
 class Heartbeat:
-    """Report what the run does, inside its ``async with`` block.
-
-    Args:
-        interval_s: seconds without output before a line is printed.
-    """
+    """Report what the run does, inside its ``async with`` block, after ``interval_s`` without output."""
 
     def __init__(self, logger: MetricsLogger, rollouts: RolloutRunner, interval_s: float, n_batch: int) -> None:
         self._logger, self._rollouts, self._interval_s, self._n_batch = logger, rollouts, interval_s, n_batch

@@ -61,7 +61,7 @@ LOGGED_ROLLOUTS = 4
 
 
 class TrainingLoop:
-    """One run, from its start or a checkpoint to its last step."""
+    """One run, from its start or a checkpoint."""
 
     def __init__(self, components: LoopComponents, checkpoint: Checkpoint | None) -> None:
         self._components, self._recipe = components, components.recipe
@@ -179,7 +179,7 @@ class TrainingLoop:
         return results
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
-        """Show the step to the curriculum, log its changes, and adopt its rewards."""
+        """Show the step to the curriculum, and adopt its rewards."""
         if "sampled/reward" not in metrics:
             return
         pool_changes, setting_changes = self._curriculum.after_step(
@@ -331,7 +331,7 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Give the generators the newest weights, write a due trajectory, and return the update's seconds."""
+        """Give the generators the newest weights and return the seconds; write a due trajectory."""
         self._heartbeat.begin(self.step, UPDATING)
         version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)

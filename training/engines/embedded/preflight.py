@@ -1,4 +1,4 @@
-"""Check a model before a run or resume trains, cheap checks first.
+"""Check a model before training, cheap checks first.
 
 Invariant: the run's weights and random numbers do not change.
 """
@@ -81,7 +81,7 @@ class Preflight:
         return self._keep(await checks.run(), begun)
 
     def lines(self) -> list[str]:
-        """Return what a run prints: a summary, and remarks on template and room."""
+        """Return what a run prints of its checks."""
         figures = ", ".join(
             f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
         )

@@ -94,7 +94,6 @@ def train(
     """Train to the recipe's last step and return the trained model's folder.
 
     Args:
-        recipe_folder: the base of relative paths.
         out: new, or with ``resume`` a run of this recipe's name.
         resume: go on from the last checkpoint, if any; a killed start's processes are waited for.
         servers: vLLM's URLs, instead of the recipe's own engine.
@@ -149,9 +148,7 @@ def _train(
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
-    """Check the recipe's model, prompt, packing and generators without training.
-
-    Generators start only if earlier checks pass; under torchrun only rank 0 returns results.
+    """Check the recipe's model and generators without training; under torchrun only rank 0 returns results.
 
     Raises:
         GoldilocksError: the recipe or an engine has a fault.
@@ -298,7 +295,7 @@ def _leave_out_long(
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
 ) -> tuple[str, ...]:
-    """Remove problems whose prompts fill the context, list them in `LEFT_OUT`, and return a remark."""
+    """Remove problems whose prompts fill the context; write and return a remark."""
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
     found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)

@@ -19,7 +19,7 @@ from training.optimisation.model import save_model
 
 
 def save_to_trajectory(components: LoopComponents, version: int, state: Mapping[str, Tensor]) -> None:
-    """Write a version of the weights for `goldilocks ablate --analyse`, unrounded, since bf16 hides small steps."""
+    """Write a version of the weights, unrounded, for `goldilocks ablate --analyse`."""
     folder = components.out / "trajectory" / f"v{version:08}"
     save_model(components.trainer.model, components.tokenizer, folder, asked=components.recipe.trained, state=state)
 

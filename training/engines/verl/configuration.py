@@ -108,7 +108,6 @@ def compile_recipe(
         recipe: accepted by `training.engines.verl.differences`, with its stage's changes.
         begun_at: the resumed checkpoint's step.
         ends_at: verl's last step; the recipe's if missing.
-        experts: whether the model has experts.
     """
     megatron = experts  # FSDP cuts no experts
     values = {

@@ -79,7 +79,7 @@ def missing() -> str:
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a process in verl's environment, which finds this project first."""
+    """Return the variables of verl's processes, which find this project first."""
     root = str(Path(__file__).resolve().parent.parent.parent.parent)
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return {**kept, "PYTHONPATH": root, "HYDRA_FULL_ERROR": "1", **variables}

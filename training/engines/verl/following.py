@@ -59,7 +59,6 @@ class MetricsFollower:
 
     Args:
         source: verl's file, which may not exist yet.
-        begun_at: the resumed checkpoint's step.
         earlier: files of earlier processes, taken first.
     """
 

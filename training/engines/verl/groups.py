@@ -79,7 +79,7 @@ class GroupLedger:
         return self._places[self.curriculum.draw_problem()]
 
     def decide(self, name: str, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> GroupDecision:
-        """Return which rollouts of a finished group are trained on; count and log it once."""
+        """Return which rollouts of a group are trained on; count and log it once."""
         if name in self._decided:
             return self._decided[name]
         recipe, rewards = self._recipe, [rollout.reward for rollout in rollouts]

@@ -26,7 +26,6 @@ class RewardComputer:
     """Compute a process's rewards.
 
     Args:
-        stop_ids: tokens that end a response.
         check_language: needed if languages are rewarded.
         scorer: a new one if missing.
     """

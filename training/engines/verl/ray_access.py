@@ -12,7 +12,7 @@ _REFUSED = ("InvalidAuthToken", "AuthenticationError")
 
 
 def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return variables that make Ray send its token to ``address``, if one is named."""
+    """Return what makes Ray send its token to ``address``, if one is named."""
     if address is None or MODE in variables or not any(variables.get(name) for name in TOKENS):
         return {}
     return {MODE: "token"}

@@ -62,7 +62,6 @@ def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool =
     """Train to the recipe's last step and return the trained model's folder.
 
     Args:
-        recipe_folder: the base of relative paths.
         out: absolute; new, or with ``resume`` a run of this recipe's name.
         resume: go on from verl's last checkpoint, if any.
 

@@ -1,7 +1,7 @@
 """Run a curriculum's stages as successive verl processes over one run folder.
 
-Invariants: a stage begins at a checkpoint with our state; verl's queue of the previous stage, with other lengths, is
-dropped; the same folder gives the same stage.
+Invariants: a stage begins at a checkpoint with our state, without the previous stage's queue; the same folder gives
+the same stage.
 """
 
 from __future__ import annotations
@@ -32,10 +32,7 @@ _OF_ONE_STAGE = ("transfer_queue", "data.pt")
 
 @dataclass(frozen=True, slots=True)
 class VerlStage:
-    """A stage as verl runs it, with the recipe as the stage changes it.
-
-    ``begun_at`` is the resumed checkpoint's step, ``ends_at`` the last step at the latest.
-    """
+    """A stage as verl runs it, from the resumed checkpoint's step to ``ends_at`` at the latest."""
 
     recipe: TrainRecipe
     number: int

@@ -1,4 +1,4 @@
-"""Convert verl's padded tensors into the arguments of our objectives and back, with torch alone.
+"""Convert verl's padded tensors into the arguments of our objectives and back.
 
 Token weights w ≥ 0 are multiplied into advantages: w · min(r A, clip(r) A) = min(r w A, clip(r) w A).
 """
@@ -31,7 +31,6 @@ def weighted_advantages(
     Args:
         rewards: [sequences, tokens]; a row's sum is the total.
         mask: [sequences, tokens], 1 for generated tokens; a row of zeros is padding.
-        groups: a name per sequence.
         max_tokens: the length at which rollouts are cut off.
         minibatches: optimiser steps over these sequences.
     """

@@ -37,7 +37,7 @@ def the_ledger() -> GroupLedger:
 
 
 def save_state(step: int, checkpoint: Path) -> bool:
-    """Close a step, write the ledger into its checkpoint, and return whether the stage ended."""
+    """Close a step and save the ledger; return whether the stage ended."""
     ledger = the_ledger()
     has_ended = ledger.at_checkpoint(step)
     atomic_write(checkpoint / STATE, json.dumps(ledger.state(), ensure_ascii=False) + "\n")
