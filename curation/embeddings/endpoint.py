@@ -39,7 +39,7 @@ class EmbeddingEndpoint:
         """Return unit vectors, texts × width, zeros for refused texts; not inside an event loop.
 
         Raises:
-            RequestRefused: a text is refused, and `on_outcome` is missing.
+            RequestRefused: without `on_outcome`.
             PolicyError: no server can answer.
         """
         if not texts:
@@ -98,7 +98,7 @@ def _vectors(response: ServerResponse, count: int) -> list[list[float]]:
     """Return an answer's vectors by text index.
 
     Raises:
-        TemporaryFailure: it has none that are usable.
+        TemporaryFailure: they are unusable.
     """
     try:
         entries = {

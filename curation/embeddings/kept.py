@@ -1,4 +1,4 @@
-"""Keep the vectors of unchanging texts on disk, in a file named by a hash of embedder and texts."""
+"""Keep vectors on disk, in a file named by a hash of embedder and texts."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _norm(weights: dict[str, Floats], name: str, values: Floats) -> Floats:
 
 
 def _gelu(values: Floats) -> Floats:
-    """Return x·Φ(x), with the error function by Abramowitz and Stegun 7.1.26 (its error is below 1.5e-7)."""
+    """Return x·Φ(x), by Abramowitz and Stegun 7.1.26 (error below 1.5e-7)."""
     size = np.abs(values) * np.float32(math.sqrt(0.5))
     near: Floats = np.reciprocal(1 + np.float32(0.3275911) * size)
     series: Floats = np.full(near.shape, 1.061405429, dtype=np.float32)

@@ -89,10 +89,7 @@ class LanguageGuess:
 
 
 def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> LanguageGuess:
-    """Return a text's language, ignoring LaTeX, code and markup.
-
-    Args:
-        among: possible ISO 639-1 codes; None for all.
+    """Return a text's language, one ``among`` ISO 639-1 codes if given, ignoring LaTeX, code and markup.
 
     Raises:
         ConfigError: the settings' model is missing or invalid.

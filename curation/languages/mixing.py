@@ -1,6 +1,6 @@
 """Measure the languages in a text, and check whether three texts share one (Magistral, section 2.2).
 
-Invariants: shares are of letters and add up to 1, if any; a doubtful window counts as the whole text's language.
+Invariants: shares of letters add up to 1, if any; a doubtful window has the whole text's language.
 """
 
 from __future__ import annotations

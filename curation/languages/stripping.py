@@ -101,10 +101,7 @@ def without_formulas(text: str, inside: bool = False) -> str:
 
 
 def parts(text: str) -> list[tuple[str, bool]]:
-    """Cut a text at the dollars of formulas, which are marked True; money stays in the text.
-
-    Example: ``parts("It is $3 and $x$.") == [("It is $3 and ", False), ("x", True), (".", False)]``
-    """
+    """Cut a text at the dollars of formulas, which are marked True; money stays in the text."""
     pieces = text.replace("\\$", "\x00").split("$")
     segments: list[tuple[str, bool]] = []
     prose, at = pieces[0], 1

@@ -89,7 +89,7 @@ class _Passages:
 
     @property
     def is_believed(self) -> bool:
-        """Return whether there is a small word and another word; repeated words are often loan words."""
+        """Return whether there are a small word and another word."""
         return len(self.signs) > 0 and len(self.words) >= _SIGNS
 
 

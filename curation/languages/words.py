@@ -1,4 +1,4 @@
-"""Identify a language by known words, for texts too short for statistics; only words of one language are evidence."""
+"""Identify a language by known words that no other language has."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def _stands_in_other(formula: str, there: str, own: str) -> bool:
 
 
 def _unexplained(missing: list[str], others: list[str]) -> list[str]:
-    """Return the formulas that are not part of the other text's."""
+    """Return the formulas that are not part of the other text's formulas."""
     return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 

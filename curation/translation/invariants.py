@@ -1,13 +1,6 @@
-"""Check exactly what a translation must keep; a model reads it besides (`questions`).
+"""Check what a translation must keep: numbers, formulas, code, options, answer, language and end.
 
-numbers    all numbers in digits, or small ones in words
-thousands  none that readers take for decimals
-formulas   all, by their symbols
-code       byte for byte; of programs also examples and starting code
-options    their labels and number
-answer     in words, its numbers and formulas; it can be verified
-language   the language asked for, throughout
-end        nothing is appended
+Each failure is a reason in words; a model reads what passes (`questions`).
 """
 
 from __future__ import annotations
@@ -128,7 +121,7 @@ def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | No
 
 
 def labels(statement: str) -> list[str]:
-    """Return the labels of a statement's options, in order; empty unless they begin with A and B."""
+    """Return the labels of a statement's options, in order; none unless A and B come first."""
     letters_of = [
         next(filter(None, match.groups()))
         for match in _LABEL.finditer(statement)

@@ -1,7 +1,7 @@
 """Choose problems to translate, and their languages, by a hash per group.
 
-Invariants: the choice depends only on the seed and the group; at most one row of a group is chosen, and none if the
-group has another language.
+Invariants: the choice depends only on the seed and the group; a group has at most one chosen row, and none if it has
+another language.
 """
 
 from __future__ import annotations

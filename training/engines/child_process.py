@@ -1,6 +1,6 @@
 """Run a command that ends with its parent: ``python child_process.py [--grace=SECONDS] COMMAND…``.
 
-The command is ended when standard input, held open by the parent, ends. Imports nothing of the project.
+The parent holds standard input open until then. Imports nothing of the project.
 """
 
 from __future__ import annotations

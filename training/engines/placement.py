@@ -1,7 +1,6 @@
 """Divide GPUs between training and generation by a recipe.
 
-Invariants: no machine is queried; the same arguments give the same placement; no GPU is given twice, unless trainer
-and generators take turns.
+Invariants: no machine is queried; no GPU is given twice, unless trainer and generators take turns.
 """
 
 from __future__ import annotations

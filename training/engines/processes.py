@@ -39,7 +39,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class EngineError(GoldilocksError):
-    """A training engine's processes failed; has the last lines of the first that did."""
+    """A training engine's processes failed."""
 
 
 def run_processes(
@@ -91,7 +91,7 @@ def supervised(command: Sequence[str]) -> list[str]:
 
 
 def said_since(log: Path, begun: int) -> str:
-    """Return a log's text after ``begun`` bytes; empty without a log."""
+    """Return a log's text after ``begun`` bytes, if any."""
     return log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
 
 

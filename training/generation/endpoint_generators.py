@@ -40,12 +40,12 @@ class EndpointGenerator:
     """vLLM servers as a `training.generation.generators.Generator`.
 
     Args:
-        temperature: of sampling; top_p is 1, as training needs.
+        temperature: with top_p = 1, as training needs.
         lasting: whether an update's tensors stay unchanged after it; a folder is then written on demand.
         way: the fastest if missing.
 
     Raises:
-        PolicyError: the folder is missing; on entering: no server answers, or one was started otherwise.
+        PolicyError: the folder is missing; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Generate while training runs, and take new weights between two tokens.
+"""Generate while training runs.
 
 Invariants:
   - tokens carry their weights' version and their log-probability as drawn;
-  - an update keeps running requests and their cache;
+  - an update, between two tokens, keeps running requests and their cache;
   - a prompt and seed always draw the same random numbers;
   - requests of one event-loop turn reach `TorchGenerator` together, for equal batches.
 """
@@ -87,7 +87,7 @@ class TorchGenerator:
     """A model folder sampled with torch on a thread.
 
     Args:
-        temperature: of sampling; top_p is 1, as training needs.
+        temperature: with top_p = 1, as training needs.
     """
 
     def __init__(

@@ -171,7 +171,7 @@ class TorchPolicy:
 
         Args:
             version: of later tokens; one more if missing.
-            revision: for ``key``; if missing a folder's hash, or a count.
+            revision: for ``key``; made up if missing.
 
         Raises:
             PolicyError: the weights do not fit the model.

@@ -3,7 +3,7 @@
 Invariants:
   - tokens of other weights than this run's are requested again;
   - a server gets no request before it has the newest weights;
-  - a failed request goes to another server with the same seed; an update keeps running requests.
+  - a failed request goes to another server with the same seed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TrainingVllmClient(ServerClient):
         broadcast: sends tensors to servers that can join it.
 
     Raises:
-        PolicyError: the key is missing; on entering: no server answers, or one was started otherwise.
+        PolicyError: the key is missing; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(
@@ -90,9 +90,9 @@ class TrainingVllmClient(ServerClient):
             self._meter.end()
 
     async def update(self, folder: Path | WeightVersion, version: int) -> None:
-        """Give these weights to all living servers at once, and to others on return.
+        """Give these weights to all living servers, and to others on return.
 
-        A server that fails gets no request until then. A begun exchange ends even if the call is cancelled.
+        Until then a server gets no request. A begun exchange ends even if the call is cancelled.
         """
         self._newest = (version, folder)
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))

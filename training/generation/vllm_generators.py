@@ -25,7 +25,7 @@ class VllmGenerator:
     """vLLM as a `training.generation.generators.Generator`.
 
     Args:
-        temperature: of sampling; top_p is 1, as training needs.
+        temperature: with top_p = 1, as training needs.
 
     Raises:
         PolicyError: the folder is missing; on entering: vLLM is not installed, or cannot load the model.

@@ -2,8 +2,7 @@
 
 Invariants:
   - an update pauses the engine between two tokens and keeps all requests;
-  - weights of another shape are refused first; after a partly failed update the engine answers nothing
-    (`VllmEngine.abandon`).
+  - weights of another shape are refused first; after a half-way failure the engine is closed (`VllmEngine.abandon`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hold one version of the weights as tensors and, once needed, as a folder.
 
-Invariants: a folder is whole or missing, and is named after its version.
+Invariant: a folder is whole or missing.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def languages() -> tuple[Language, ...]:
     """Return every language with a file, by position.
 
     Raises:
-        ConfigError: a field is missing, unknown or of another type, or positions are not 1, 2, ….
+        ConfigError: a field is missing, unknown or of another type, or positions are wrong.
     """
     ordered = sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position)
     if [lang.position for lang in ordered] != list(range(1, len(ordered) + 1)):
@@ -116,10 +116,7 @@ def has_decimal_comma(code: str) -> bool | None:
 
 
 def every(pick: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
-    """Return what ``pick`` takes of each language, by position.
-
-    Example: ``every(lambda lang: lang.statements.proof)``
-    """
+    """Return what ``pick`` takes of each language, by position."""
     return tuple(item for lang in languages() for item in pick(lang))
 
 

@@ -51,10 +51,7 @@ def first_row(checkpoint: Checkpoint | None) -> int:
 
 
 class Evaluations:
-    """Run a loop's evaluations one at a time; ``results`` has the finished ones by step.
-
-    All calls come from one event loop.
-    """
+    """Run a loop's evaluations one at a time, in its event loop; ``results`` is by step."""
 
     def __init__(self, components: LoopComponents, on_trainer: Work) -> None:
         settings = components.recipe.evaluation
@@ -106,7 +103,7 @@ class Evaluations:
         return asdict(self._row) if self._row is not None else None
 
     async def restore(self, state: Mapping[str, Any] | None) -> None:
-        """Continue with a checkpoint's waiting row; the generators must have its weights."""
+        """Continue with a checkpoint's waiting row, whose weights the generators have."""
         if state is None:
             return
         row = EvaluatedRow(**{**state, "texts": tuple(state["texts"])})

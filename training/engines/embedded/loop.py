@@ -286,7 +286,7 @@ class TrainingLoop:
         """Generate one rollout, or return why there is none.
 
         Raises:
-            PolicyError: more than n_async generations failed in a row, or too many problems were refused.
+            PolicyError: more than n_async generations failed in a row, or too many were refused.
         """
         try:
             completion = await self._rollouts.generate(

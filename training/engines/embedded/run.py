@@ -295,7 +295,7 @@ def _leave_out_long(
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
 ) -> tuple[str, ...]:
-    """Remove problems whose prompts fill the context; write and return a remark."""
+    """Remove problems whose prompts fill the context, write them to `LEFT_OUT`, and return a remark."""
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
     found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)

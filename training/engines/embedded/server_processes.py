@@ -1,9 +1,7 @@
-"""Run a training run's servers on this machine, and restart those that die.
+"""Run a training run's servers on this machine, and restart those that die or fall silent.
 
-Invariants:
-  - servers end with the run, however it ends (`training.engines.child_process`);
-  - a dead or silent server restarts at its address, at most `MOST_STARTS` times without becoming healthy; once none
-    is left, `lost` is called.
+Invariants: servers end with the run, however it ends; a server keeps its address and restarts at most `MOST_STARTS`
+times without becoming healthy; once none is left, `lost` is called.
 """
 
 from __future__ import annotations

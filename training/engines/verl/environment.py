@@ -51,7 +51,7 @@ def verl_folder() -> Path:
 
 
 def find_interpreter() -> Path | None:
-    """Return verl's interpreter; None if there is none."""
+    """Return verl's interpreter, if any."""
     path = verl_folder() / "bin" / "python"
     return path if path.exists() else None
 

@@ -47,7 +47,7 @@ class RewardComputer:
     async def reward(
         self, record: str | Mapping[str, Any], prompt_ids: Sequence[int], response_ids: Sequence[int], group: str
     ) -> tuple[Reward, dict[str, Any]]:
-        """Return a rollout's reward with its outcome, method, answer, finish and tokens."""
+        """Return a rollout's reward, and its outcome, method, answer, finish and tokens."""
         table = read_record(record)
         finish = "stop" if response_ids and response_ids[-1] in self._stop_ids else "length"
         seed = derive_seed(self._recipe.seed, f"tests:{group}")

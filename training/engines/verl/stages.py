@@ -78,7 +78,7 @@ def last_step(out: Path) -> int:
 
 
 def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
-    """Return the run's curriculum without problems, for the present lengths and sizes."""
+    """Return the run's curriculum without problems."""
     curriculum = CurriculumController(
         (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector
     )
