@@ -37,7 +37,7 @@ class Embedder(Protocol):
 
 
 def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Yield indexes of texts in batches, shortest first, to limit padding."""
+    """Yield indexes of texts in batches, shortest first."""
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for first in range(0, len(order), size):
         yield order[first : first + size]

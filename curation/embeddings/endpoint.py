@@ -28,7 +28,7 @@ class EmbeddingEndpoint:
     """Servers of one embedding model, as an `Embedder`.
 
     Raises:
-        PolicyError: the key is missing; on embedding: no server answers, or one refuses.
+        PolicyError: the key is missing; on embedding: no server answers.
     """
 
     def __init__(self, settings: EndpointModel) -> None:

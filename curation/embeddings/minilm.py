@@ -39,7 +39,7 @@ class MiniLm:
     """all-MiniLM-L6-v2 as an `Embedder`.
 
     Raises:
-        ConfigError: the extra is not installed; on embedding: its weights are not the published ones.
+        ConfigError: the extra is not installed; on embedding: it has other weights.
     """
 
     name = f"all-MiniLM-L6-v2 {WEIGHTS[:12]}"

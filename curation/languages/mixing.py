@@ -21,7 +21,7 @@ class ConsistencySettings:
     """When problem, thoughts and answer are of one language (+0.1 in the paper).
 
     Attributes:
-        among: candidate languages, unless a text is surely in another.
+        among: candidate languages, unless another is sure.
         undetermined: whether a text without a language is ignored or refuses the bonus.
         max_other_share: of letters in other languages; 1 does not look, as in the paper.
     """

@@ -1,4 +1,4 @@
-"""English names of fastText's lid.176 languages that have an ISO 639-1 code."""
+"""English names of lid.176's languages by ISO 639-1 code."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def parts(text: str) -> list[tuple[str, bool]]:
 
 
 def is_formula(inner: str) -> bool:
-    """Return whether the text between two dollars is a formula, not text between two prices."""
+    """Return whether the text between two dollars is a formula, not between prices."""
     if not inner.strip() or len(inner) > 2000:
         return False
     bare = _WORDY.sub(" ", inner)

@@ -81,7 +81,7 @@ def foreign_letters(prose: str, lang: str) -> dict[str, int]:
 
 @dataclass(slots=True)
 class _Passages:
-    """A foreign language's small words in a text, all its words, and their letters."""
+    """A foreign language's small words in a text, all its words, and letters."""
 
     signs: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
@@ -94,7 +94,7 @@ class _Passages:
 
 
 def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
-    """Return the language with the most foreign letters, in words of ``shortest`` letters or more, and their number."""
+    """Return the language with the most foreign letters, and their number."""
     known, own = _words(), _own(lang)
     found: dict[str, _Passages] = {}
     for sentence in _STOP.split(prose):

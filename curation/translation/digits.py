@@ -1,7 +1,4 @@
-"""Compare the numbers in digits of two texts.
-
-Numbers are the same if they share a value: ``2.000`` is two thousand in German and two in English.
-"""
+"""Compare the numbers in digits of two texts; ``2.000`` is two thousand or two."""
 
 from __future__ import annotations
 
@@ -107,11 +104,7 @@ def _listed(numbers: Sequence[Number]) -> str:
 
 
 def misread_thousands(text: str, original: str, *, decimal_comma: bool) -> str | None:
-    """Return a number whose thousands look like decimals, as 1,000 in German, if any.
-
-    Args:
-        original: in English, in which it may be a decimal number.
-    """
+    """Return a number whose thousands look like decimals, as 1,000 in German, and are none in ``original``."""
     decimals = {Fraction(one.text) for one in numbers_of(original) if re.fullmatch(r"\d*\.\d+", one.text)}
     prose = "".join(piece for piece, is_formula in parts(text) if not is_formula)
     for match in _GROUPED.finditer(prose):

@@ -92,10 +92,7 @@ def changed_formulas(original: str, translated: str) -> str | None:
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
-    """Return whether a lone symbol occurs once less, perhaps for a pronoun.
-
-    Its first and its last mention must remain.
-    """
+    """Return whether a lone symbol occurs once less, but still first and last."""
     said = mine.count(formula)
     if len(formula) != 1 or said < _OFTEN or others.count(formula) != said - 1:
         return False

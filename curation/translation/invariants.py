@@ -44,7 +44,7 @@ class ProblemText:
 
 
 def is_in_words(answer: str | None) -> bool:
-    """Return whether an answer is in words, such as Tuesday, and so is translated."""
+    """Return whether an answer is in words, such as Tuesday."""
     prose = strip(answer or "")
     return letters(prose) >= _WORDS or prose.lower() == "no" or any("\u3400" <= sign <= "\u9fff" for sign in prose)
 

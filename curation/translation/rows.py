@@ -1,4 +1,4 @@
-"""Turn translations into rows of the set, and refused ones into rows with the reason."""
+"""Turn accepted and refused translations into rows."""
 
 from __future__ import annotations
 

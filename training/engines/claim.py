@@ -15,7 +15,7 @@ def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume:
     """Claim the folder by writing ``run.json``.
 
     Raises:
-        StoreError: its run, or the lack of one, does not fit the recipe and ``resume``.
+        StoreError: its content does not fit the recipe and ``resume``.
     """
     run_file = out / "run.json"
     if run_file.exists():

@@ -1,7 +1,7 @@
 """Copy a run's checkpoints, model and logs to its mirror on a thread.
 
-Invariants: training never waits for a copy; a failed copy is retried with the next; a successful run ends with a
-complete mirror or an error.
+Invariants: training never waits for a copy; a failed copy is retried; a successful run ends with a complete mirror or
+an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RunMirror:
     """Mirror a training run, if ``url`` is given; leaving the context copies what is left.
 
     Raises:
-        StoreError: the mirror holds another run or cannot be written, or a successful run's last copy failed.
+        StoreError: the mirror holds another run, cannot be written, or the last copy failed.
     """
 
     def __init__(self, url: str | None, name: str, out: Path, say: Callable[[str], None]) -> None:

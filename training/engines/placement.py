@@ -111,11 +111,7 @@ def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape
 
 
 def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int], *, waits: bool) -> int:
-    """Return the number of trainers with the shortest run, then the fewest idle GPUs.
-
-    Args:
-        unit: GPUs of one generator.
-    """
+    """Return the number of trainers with the shortest run, then the fewest idle GPUs; ``unit`` GPUs generate together."""
 
     def cost(training: int) -> tuple[float, int, int]:
         generating = (gpus - training) // unit * unit
@@ -248,7 +244,7 @@ def place_verl_by_settings(
 
     Args:
         rollout_unit: GPUs per copy of the model for generation.
-        share: fraction of GPUs that only generate, unless all do both in turns.
+        share: fraction of GPUs that only generate.
 
     Raises:
         ConfigError: the GPUs cannot be divided.

@@ -1,4 +1,4 @@
-"""Decode in batches; requests join and leave at any step.
+"""Decode requests in batches.
 
 Invariants:
   - log-probabilities are of the distribution drawn from; 0.0 at temperature 0;
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DecodingRequest:
-    """A running generation; ``limit`` is its max tokens in this context.
-
-    ``versions`` is complete once ``finish`` is set, to ``stop`` or ``length``.
-    """
+    """A running generation; ``versions`` is complete once ``finish`` is ``stop`` or ``length``."""
 
     prompt_ids: tuple[int, ...]
     max_tokens: int
@@ -69,7 +66,7 @@ class DecodingEngine:
     def step(
         self, new_requests: Sequence[DecodingRequest] = (), aborted_requests: Sequence[DecodingRequest] = ()
     ) -> list[DecodingRequest]:
-        """Decode one token per request, without the aborted ones; return the finished requests.
+        """Decode one token for each request; return the finished ones.
 
         Raises:
             ValueError: there are more requests than slots.

@@ -18,7 +18,7 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
     """Return a folder's tensor shapes by name; None if it is not safetensors.
 
     Raises:
-        PolicyError: a file is truncated or invalid.
+        PolicyError: a file is invalid.
     """
     files = weight_files(folder)
     if any(path.suffix != ".safetensors" for path in files):

@@ -1,4 +1,4 @@
-"""Decode row by row with transformers' caches, for models with other states than all keys and values."""
+"""Decode row by row with transformers' caches, for models with other states than keys and values."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class TorchPolicy:
         return self._require_engine().version
 
     def asking(self, prompt: Prompt | None) -> TorchPolicy:
-        """Return a policy with another prompt, or the settings', on the same model."""
+        """Return a policy with another prompt for the same running model."""
         other = copy.copy(self)
         other._prompt = prompt or prompt_of(self._settings)
         other.key = other._key()

@@ -36,7 +36,7 @@ _START_HINT = "start it with `python -m training.generation.serving`"
 
 
 class TrainingVllmClient(ServerClient):
-    """All servers of a generator, inside its ``async with`` block and one event loop.
+    """All servers of a generator, in one event loop.
 
     Args:
         folder, version: the servers' first weights.
@@ -119,7 +119,7 @@ class TrainingVllmClient(ServerClient):
 
         Raises:
             PolicyError: the server refuses the request.
-            TemporaryFailure: the answer is unusable, or of other weights than this run's.
+            TemporaryFailure: the answer is unusable, or of other weights.
         """
         if response.status != 200:
             if response.status in (401, 403, 404):

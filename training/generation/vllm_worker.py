@@ -25,7 +25,7 @@ def begin(model: Any) -> None:
 
 
 def receive(model: Any, folder: Path) -> None:
-    """Load the folder's tensors, which need not be all of the model's.
+    """Load the folder's tensors, which may not be all.
 
     Raises:
         FileNotFoundError: there are none.

@@ -30,11 +30,7 @@ _MOST_BREAKS = 2
 
 
 class WeightBroadcast:
-    """The trainer's ends of all servers' groups, in one event loop.
-
-    Args:
-        address: this machine's, as the servers reach it.
-    """
+    """The trainer's ends of all servers' groups; servers reach this machine at ``address``."""
 
     def __init__(self, backend: Backend, address: str, device: torch.device, say: Callable[[str], None]) -> None:
         self._backend, self._address, self._device, self._say = backend, address, device, say
@@ -125,7 +121,7 @@ async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run on a daemon thread, which may wait for ends that never come."""
+    """Run on a daemon thread, which may never end."""
     future: Future[T] = Future()
 
     def run() -> None:

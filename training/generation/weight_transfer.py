@@ -67,7 +67,7 @@ class Group:
 
 
 def open_group(backend: Backend, address: str, port: int, rank: int, world_size: int, device: int | None) -> Group:
-    """Return an end of a group once all have joined; rank 0 listens, and ``device`` is a GPU's number."""
+    """Return an end of a group once all have joined; rank 0 listens."""
     if backend == "gloo":
         from vllm.distributed.utils import stateless_init_torch_distributed_process_group as join
 
@@ -80,10 +80,10 @@ def open_group(backend: Backend, address: str, port: int, rank: int, world_size:
 
 @contextmanager
 def weights_folder(folder: str, url: str) -> Iterator[Path]:
-    """Yield the new weights' folder: ``folder`` if it is seen here, else fetched from ``url`` for the block.
+    """Yield ``folder`` if it is seen here, else one fetched from ``url`` for the block.
 
     Raises:
-        OSError: they cannot be fetched.
+        OSError: the weights cannot be fetched.
     """
     if not url or (folder and any(Path(folder).glob("*.safetensors"))):
         yield Path(folder)
@@ -108,6 +108,6 @@ def folder_way(urls: Sequence[str]) -> Literal["folder", "http"]:
 
 
 def fastest_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
-    """Return ``nccl`` for GPUs of this machine, else as `folder_way`; ``vllm`` is the trainer's version."""
+    """Return ``nccl`` for GPUs of this machine, else as `folder_way`."""
     on_gpus = device.startswith("cuda") and vllm is not None and "cpu" not in vllm
     return "nccl" if on_gpus and folder_way(urls) == "folder" else folder_way(urls)

@@ -2,7 +2,8 @@
 
 Invariants:
   - an update pauses the engine between two tokens and keeps all requests;
-  - weights of another shape are refused first; after a half-way failure the engine is closed (`VllmEngine.abandon`).
+  - weights of another shape are refused first; after a half-way failure the engine refuses requests
+    (`VllmEngine.abandon`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class WeightUpdates:
         A begun update ends even if the call is cancelled.
 
         Raises:
-            PolicyError: the shape differs (nothing has changed), or the update failed half-way.
+            PolicyError: the shape differs, or the update failed half-way.
         """
         self._engine.require_running()
         started = time.perf_counter()

@@ -19,7 +19,7 @@ from training.generation.generators import Weights
 
 
 class WeightVersion:
-    """A version of the weights, which has the shape of ``model`` and is written in ``shared``.
+    """A version of the weights, which has the shape of ``model``.
 
     Raises:
         PolicyError: the weights have another shape.

@@ -1,7 +1,7 @@
 """What the verifier reads of a statement: what is asked for, and in which form.
 
-Letters match in any case. Blanks: ``<unit>`` a unit, ``<number>`` a small number in digits or words, ``<place>`` one of
-``places``, ``<step>`` a power of ten in digits, ``<names>`` variables, ``<formula>`` a formula.
+Letters match in any case. Blanks: ``<unit>``, ``<number>`` small, in digits or words, ``<place>`` one of ``places``,
+``<step>`` a power of ten in digits, ``<names>`` of variables, ``<formula>``.
 """
 
 from __future__ import annotations

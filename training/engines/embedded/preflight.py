@@ -34,7 +34,7 @@ _SAID = (TEMPLATE, ROOM)
 
 
 def context_of(recipe: TrainRecipe, config: Any) -> int:
-    """Return the smaller context of model and generator in tokens; ``config`` is the text model's."""
+    """Return the smaller context of model and generator, in tokens."""
     own = int(config.max_position_embeddings)
     return min(own, getattr(recipe.trained, "max_model_len", None) or own)
 

@@ -72,7 +72,6 @@ class ServerProcesses:
     """Run all servers of one model, in one event loop.
 
     Args:
-        command: makes a server's command from its port.
         lost: called with the reason once no server can be restarted.
     """
 

@@ -75,7 +75,6 @@ class VerlConfiguration:
     """What a run is started with.
 
     Args:
-        groups: Hydra's choices, such as ``model_engine=megatron``.
         values: merged; every key must be verl's.
         added: merged; may add keys to open tables.
         overrides: the recipe's ``key=value``, set last.

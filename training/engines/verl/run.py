@@ -9,7 +9,7 @@
     OUT/verl/steps-N.jsonl    verl's metrics of the process that began after step N; log.txt: its output
     OUT/verl/checkpoints/     verl's checkpoints, with our curriculum's state
 
-All nodes of a cluster must see the run's folder, the model and the data, and have verl's environment.
+All nodes must see this folder, the model and the data, and have verl's environment.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def micro_batch_loss(
 ) -> tuple[Tensor, Mapping[str, float]]:
     """Return a micro-batch's loss, to be summed over micro-batches and ranks, and its statistics.
 
-    All tensors are [sequences, tokens]; ``logprobs`` has the gradient, ``advantages`` is from `weighted_advantages`,
-    and ``generator_logprobs`` is of the distribution drawn from.
+    All tensors are [sequences, tokens]; ``generator_logprobs`` is of the distribution drawn from, and ``advantages``
+    from `weighted_advantages`.
     """
     mask = mask.bool()
     drawn = generator_logprobs[mask]
