@@ -1,7 +1,6 @@
 """Embed English texts with all-MiniLM-L6-v2 on the CPU, without torch or a network.
 
-Invariants: the weights' SHA-256 is checked; a vector depends on the text alone, up to a float's last bits; only 256
-tokens count.
+Invariants: the weights' SHA-256 is checked; only a text's first 256 tokens count.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def windows(prose: str, least: int) -> list[str]:
 
 
 def _by_script(sentence: str) -> list[tuple[str, str]]:
-    """Cut a sentence where its script changes for longer than a name; return (text, script) pairs."""
+    """Cut a sentence where its script changes for longer than a name, into (text, script)."""
     runs = [(match[0], str(match.lastgroup)) for match in _SCRIPTS.finditer(sentence)]
     if len({kind for _, kind in runs}) < 2:
         return [(sentence, runs[0][1])] if runs else []
@@ -172,7 +172,7 @@ def consistent(
 
 
 def _identified(text: str, settings: ConsistencySettings, languages: LanguageSettings) -> LanguageGuess:
-    """Return a text's language among the candidates, unless it is surely another."""
+    """Return a text's language, a candidate unless another is sure."""
     guess = identify(text, settings.among, languages)
     outside = guess.anywhere is not None and guess.anywhere not in settings.among
     if outside and guess.anywhere_confidence >= languages.sure and guess.letters >= languages.window_letters:

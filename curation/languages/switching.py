@@ -64,7 +64,7 @@ def _word(token: str) -> str:
 
 
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
-    """Return the letters in passages of other languages: by script as zh, ru or ``other``, else by words."""
+    """Return the letters in other languages: by script as zh, ru or ``other``, else by words."""
     try:
         script = language(lang).script
     except KeyError:

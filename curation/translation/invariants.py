@@ -89,7 +89,7 @@ def _whole(text: ProblemText) -> str:
 
 
 def _changed_blocks(original: ProblemText, statement: str) -> str | None:
-    """Return what changed of a program's examples, starting code or lines of data."""
+    """Return what changed of a program's examples, starting code or data."""
     if original.domain is not Domain.CODE:
         return None
     gone = next((text for text in original.unchanged if text not in statement), None)
@@ -133,6 +133,6 @@ def labels(statement: str) -> list[str]:
 
 
 def kept_texts(statement: str, texts: Sequence[str | None]) -> tuple[str, ...]:
-    """Return the tests and code that a program's statement contains, and so must keep."""
+    """Return the tests and code that a program's statement holds and must keep."""
     stripped = (text.strip() for text in texts if text is not None)
     return tuple(dict.fromkeys(text for text in stripped if text and f"\n{text}\n" in f"\n{statement}\n"))

@@ -51,7 +51,7 @@ class Tools:
 
 
 def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
-    """Return the request to translate a problem; its id is the message's."""
+    """Return the request to translate a problem, under its message's id."""
     details = {"target": subject["target"]}
     if is_in_words(subject["answer"]):
         details["answer"] = subject["answer"]

@@ -19,7 +19,7 @@ _DRAWS = 2**64
 
 
 def chosen(rows: pl.DataFrame, settings: TranslationSettings, seed: int) -> dict[str, str]:
-    """Return each chosen problem's target language by id; ``rows`` has id, group and lang."""
+    """Return the target language of each chosen problem by id."""
     is_own = (pl.col("lang").fill_null(SOURCE) == SOURCE).all()
     groups = rows.group_by("group").agg(pl.col("id").min(), own=is_own).filter("own").sort("id")
     return {

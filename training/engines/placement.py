@@ -142,7 +142,7 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
 
 
 def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelShape:
-    """Return the model's sizes, stated or read from its folder; ``folder`` is the recipe's.
+    """Return the model's sizes, stated or from its folder; ``folder`` is the recipe's.
 
     Raises:
         ConfigError: neither is there.
@@ -160,7 +160,7 @@ def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelS
 
 
 def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
-    """Return the training and generating GPUs by `[costs]`, 0 on a CPU, and whether they are the same."""
+    """Return the training and generating GPUs by `[costs]`, and whether they are the same; 0 on a CPU."""
     costs = recipe.costs
     assert costs is not None
     if recipe.engine == "verl":

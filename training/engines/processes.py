@@ -56,7 +56,6 @@ def run_processes(
     Args:
         log: output is appended to it.
         watch: called every `POLL_S` seconds, and at the end.
-        say: called with each line.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(

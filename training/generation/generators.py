@@ -67,9 +67,7 @@ class Generator(Protocol):
         ...
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Replace the weights between two tokens, keeping requests; return the seconds.
-
-        Later tokens carry ``version``, which begins at 0.
+        """Replace the weights between two tokens, keeping requests; return the seconds; later tokens carry ``version``.
 
         Raises:
             PolicyError: the weights do not fit the model.

@@ -79,7 +79,7 @@ def _require_closed(words: Sequence[str]) -> None:
     """Refuse to listen beyond this machine without a key.
 
     Raises:
-        PolicyError: ``--host`` names another address, and there is no key.
+        PolicyError: ``--host`` names another address.
     """
     options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     options.add_argument("--host", default="127.0.0.1")

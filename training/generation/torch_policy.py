@@ -57,7 +57,7 @@ class TorchPolicy:
     """A causal language model of a folder, sampled with torch.
 
     Raises:
-        PolicyError: the folder holds no model that can be sampled here.
+        PolicyError: no model there can be sampled here.
     """
 
     def __init__(

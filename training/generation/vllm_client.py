@@ -66,7 +66,7 @@ class TrainingVllmClient(ServerClient):
         self._exchanges: set[asyncio.Task[None]] = set()
 
     async def generate(self, prompt_ids: Sequence[int], sampling: Mapping[str, Any]) -> TokenCompletion:
-        """Generate one response, without its text, on the least busy server; cancelling the call aborts it.
+        """Generate one response, without its text, on the least busy server; cancelling aborts it.
 
         Raises:
             PolicyError: a server refuses it, it failed too often, or no server is alive.
@@ -182,7 +182,7 @@ class TrainingVllmClient(ServerClient):
                 self._meter.release(share)
 
     async def _way_to(self, url: str, weights: Path | WeightVersion) -> Callable[[], Awaitable[None]]:
-        """Return what brings the weights to a server; a folder is written beforehand."""
+        """Return what brings the weights to a server, after writing a folder if needed."""
 
         async def command(path: str, body: Mapping[str, Any]) -> None:
             await self._command(url, path, body)
@@ -223,7 +223,7 @@ class TrainingVllmClient(ServerClient):
 
 
 def _require_weight_updates(response: ServerResponse, url: str) -> None:
-    """Raise `PolicyError` if the server, as started, will never take weights."""
+    """Raise `PolicyError` if the server, as started, takes no weights."""
     if response.status in (401, 403):
         raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
     if response.status == 404:

@@ -42,7 +42,7 @@ class Group:
     """One process's end of an open group.
 
     Raises:
-        RuntimeError: in `open_group` and `broadcast`: another end is missing.
+        RuntimeError: on opening and broadcasting, if another end is missing.
     """
 
     def __init__(self, backend: Backend, end: Any) -> None:

@@ -89,7 +89,7 @@ class TrainingLoop:
         """Run the remaining steps and return the rollout ledger; the generators must be running.
 
         Raises:
-            GoldilocksError: a part of the run failed.
+            GoldilocksError: something failed.
         """
         with ThreadPoolExecutor(1, "trainer") as thread:
             self._thread = thread

@@ -39,10 +39,10 @@ def train_in_ranks(
     out: Path,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Train in separate processes; their output replaces the folder's `LOG`.
+    """Train in separate processes, whose output replaces the folder's `LOG`.
 
     Raises:
-        EngineError: a process failed; names it and its last lines.
+        EngineError: names the failed process and its last lines.
     """
     log = out / LOG
     log.unlink(missing_ok=True)  # what an earlier start said would be taken for this one's failure

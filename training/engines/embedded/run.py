@@ -179,7 +179,7 @@ async def _check_generators(preflight: Preflight, generators: Sequence[Generator
 
 
 def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
-    """Return the folder of the model to start from.
+    """Return the folder of the first model.
 
     Raises:
         PolicyError: there is none.
@@ -275,7 +275,7 @@ def _run_rank_zero(
 def _too_long(
     recipe: TrainRecipe, trainer: Trainer, tokenizer: PreTrainedTokenizerBase, tasks: Sequence[TrainingTask]
 ) -> dict[str, int]:
-    """Return the tokens of prompts that alone fill the context, by problem.
+    """Return the tokens of prompts that fill the context, by problem.
 
     Raises:
         SourceError: all prompts do.

@@ -55,12 +55,7 @@ def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricsFollower:
-    """Copy verl's metrics into the run's `metrics.jsonl` and TensorBoard.
-
-    Args:
-        source: verl's file, which may not exist yet.
-        earlier: files of earlier processes, taken first.
-    """
+    """Copy verl's metrics into `metrics.jsonl` and TensorBoard, those of ``earlier`` processes first."""
 
     def __init__(
         self,

@@ -23,12 +23,7 @@ from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 
 
 class RewardComputer:
-    """Compute a process's rewards.
-
-    Args:
-        check_language: needed if languages are rewarded.
-        scorer: a new one if missing.
-    """
+    """Compute a process's rewards; ``check_language`` is needed if languages are rewarded."""
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Wait for, then kill, processes of a killed verl run on this Linux machine.
-
-The run's folder in their environment identifies them.
-"""
+"""Wait for, then kill, processes with a killed verl run's folder in their environment, on this Linux machine."""
 
 from __future__ import annotations
 

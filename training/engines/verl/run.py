@@ -182,7 +182,7 @@ def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Pa
 
 
 def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
-    """Return the GPUs that train and those that generate.
+    """Return the GPUs that train and generate.
 
     Raises:
         ConfigError: they cannot be divided, or the model's sizes cannot be read.

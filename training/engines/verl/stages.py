@@ -41,7 +41,7 @@ class VerlStage:
 
 
 def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
-    """Return a run folder's stage, after removing half-written checkpoints and finished queues."""
+    """Return a run folder's stage, after removing half-written checkpoints and old queues."""
     step, state = _newest(out / "verl" / "checkpoints")
     remove_old(out / "verl" / "checkpoints", max(recipe.checkpoints.keep - 1, 1))
     stage = _stage_of(recipe, _restored(recipe, state), step)
@@ -64,7 +64,7 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 
 def remove_old(checkpoints: Path, keep: int) -> None:
-    """Remove checkpoints older than the ``keep`` newest whole ones up to verl's mark."""
+    """Remove checkpoints older than the ``keep`` newest whole ones."""
     folders = _folders(checkpoints)
     newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
     for step in folders:

@@ -1,4 +1,4 @@
-"""Have our curriculum draw the rows of verl's dataset."""
+"""Have our curriculum draw verl's rows."""
 
 from __future__ import annotations
 
