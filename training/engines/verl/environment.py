@@ -116,7 +116,7 @@ def make(folder: Path, *, gpu: bool) -> None:
 
 
 def _indexes(python: Path) -> Sequence[str]:
-    """Return pip's configured indexes as arguments of uv, which ignores them."""
+    """Return pip's configured indexes as uv's arguments; uv ignores pip's settings."""
     listed = subprocess.run([str(python), "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
     names = {"index-url": "--index-url", "extra-index-url": "--extra-index-url", "find-links": "--find-links"}
     arguments = ["--index-strategy", "unsafe-best-match"]

@@ -1,4 +1,7 @@
-"""Wait for, then kill, processes with a killed verl run's folder in their environment, on this Linux machine."""
+"""Wait for, then kill, what a killed verl run left on this Linux machine.
+
+The run's folder in their environment identifies its processes.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 
 def remove_old(checkpoints: Path, keep: int) -> None:
-    """Remove checkpoints older than the ``keep`` newest whole ones."""
+    """Remove checkpoints older than the ``keep`` newest whole ones up to verl's mark."""
     folders = _folders(checkpoints)
     newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
     for step in folders:
