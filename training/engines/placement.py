@@ -111,7 +111,7 @@ def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape
 
 
 def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int], *, waits: bool) -> int:
-    """Return the number of trainers with the shortest run, then the fewest idle GPUs; ``unit`` is a generator's GPUs."""
+    """Return the number of trainers with the shortest run, then fewest idle GPUs; ``unit`` is a generator's GPUs."""
 
     def cost(training: int) -> tuple[float, int, int]:
         generating = (gpus - training) // unit * unit
