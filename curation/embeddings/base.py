@@ -1,7 +1,6 @@
-"""What all embedders share: the protocol, batches of similar length, pooling.
+"""Define the protocol, batching and pooling of embedders.
 
-Invariants of an embedder: a text's vector depends on the text and on what `name` alone, up to the last bits of a
-32-bit float; vectors have length 1, but for texts that a server refuses, whose vectors are zeros.
+Invariants: a vector depends only on the text and `name`, up to a float's last bits; its length is 1, or 0 if refused.
 """
 
 from __future__ import annotations
@@ -25,30 +24,27 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Return all that a vector depends on next to its text: the weights, and how they are used."""
+        """Return what a vector depends on next to its text."""
         ...
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return unit vectors, texts × width.
-
-        Args:
-            on_outcome: called with what servers refuse and answer; if missing the first refusal is raised.
+        """Return unit vectors, texts × width; without ``on_outcome`` the first refusal is raised.
 
         Raises:
-            GoldilocksError: what computes them is not there, or fails.
+            GoldilocksError: the model is missing or fails.
         """
         ...
 
 
 def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Yield the places of texts in batches, the shortest first, so that little is padded."""
+    """Yield indexes of texts in batches, shortest first."""
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for first in range(0, len(order), size):
         yield order[first : first + size]
 
 
 def padded(tokens: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return token ids and their mask, texts × longest; a text without tokens gets one that is not counted."""
+    """Return token ids and mask, texts × longest; empty texts get a masked token."""
     longest = max(1, *(len(ids) for ids in tokens))
     ids = np.zeros((len(tokens), longest), dtype=np.int64)
     mask = np.zeros((len(tokens), longest), dtype=np.int64)
@@ -59,14 +55,14 @@ def padded(tokens: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[
 
 
 def mean_pooled(encoded: Floats, mask: NDArray[np.int64]) -> Floats:
-    """Return the mean of each text's vectors, of texts × tokens × width."""
+    """Return each text's mean vector, from texts × tokens × width."""
     summed = (encoded * mask[:, :, None].astype(np.float32)).sum(axis=1)
     means: Floats = summed / np.maximum(1, mask.sum(axis=1, keepdims=True)).astype(np.float32)
     return means
 
 
 def scaled(vectors: Floats) -> Floats:
-    """Return vectors of length 1; those of length 0 stay."""
+    """Return vectors of length 1; zeros stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Floats = (vectors / np.maximum(lengths, np.float32(1e-12))).astype(np.float32)
     return unit

@@ -1,7 +1,6 @@
 """Embed texts with OpenAI-compatible servers (`/embeddings`).
 
-Invariants: vectors are matched to texts by index; an answer with a missing or non-finite vector is requested again; a
-refused request is split until the refused texts are known.
+Invariants: vectors are matched to texts by index; unusable answers are requested again; refused requests are split.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ BATCH = 64
 
 
 class EmbeddingEndpoint:
-    """Servers that hold one embedding model, as an `Embedder`.
+    """Servers of one embedding model, as an `Embedder`.
 
     Raises:
-        PolicyError: the environment lacks the key; on embedding: no server answers, or one refuses.
+        PolicyError: the key is missing; on embedding: no server answers.
     """
 
     def __init__(self, settings: EndpointModel) -> None:
@@ -37,11 +36,11 @@ class EmbeddingEndpoint:
         self.name = f"{settings.name} {MAX_LETTERS}"
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return unit vectors, texts × width of the model; zeros of refused texts. Called where no event loop runs.
+        """Return unit vectors, texts × width, zeros for refused texts; not inside an event loop.
 
         Raises:
-            RequestRefused: a text is refused, and `on_outcome` is missing.
-            PolicyError: no server is alive, or one never will answer.
+            RequestRefused: without `on_outcome`.
+            PolicyError: no server can answer.
         """
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
@@ -96,10 +95,10 @@ async def _welcome(_url: str, _context: int | None) -> None:
 
 
 def _vectors(response: ServerResponse, count: int) -> list[list[float]]:
-    """Return the vectors of an answer by the index of their text.
+    """Return an answer's vectors by text index.
 
     Raises:
-        TemporaryFailure: it is no such answer.
+        TemporaryFailure: they are unusable.
     """
     try:
         entries = {

@@ -1,8 +1,4 @@
-"""Vectors of texts that are compared again and again, kept on disk: a benchmark is embedded once.
-
-The file is named by a hash of the embedder's name and of the texts, so that another model or another text never takes
-old vectors. Only the last vectors are kept in a folder.
-"""
+"""Keep vectors on disk, in a file named by a hash of embedder and texts."""
 
 from __future__ import annotations
 
@@ -18,14 +14,14 @@ from curation.storage.stages import atomic_replace
 
 
 class KeptVectors:
-    """An `Embedder` that keeps what it computed last in a folder, for texts that do not change between starts."""
+    """An `Embedder` that keeps its last vectors in a folder."""
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self.name = embedder.name
         self._embedder, self._folder = embedder, folder
 
     def embed(self, texts: Sequence[str], on_outcome: OnOutcome | None = None) -> Floats:
-        """Return the vectors of these texts, computed now or before; nothing is kept where one was refused."""
+        """Return kept or new vectors; nothing is kept if a text was refused."""
         total = hashlib.blake2b(self.name.encode(), digest_size=12)
         for text in texts:
             total.update(hashlib.blake2b(text.encode("utf-8", "surrogatepass")).digest())

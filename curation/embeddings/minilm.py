@@ -1,9 +1,6 @@
 """Embed English texts with all-MiniLM-L6-v2 on the CPU, without torch or a network.
 
-Invariants:
-  - the SHA-256 of the weights is checked (`WEIGHTS`);
-  - a text's vector depends on the text alone, up to the last bits of a 32-bit float;
-  - only the first 256 tokens of a text count.
+Invariants: the weights' SHA-256 is checked; only a text's first 256 tokens count.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ WIDTH, HEADS, LAYERS, TOKENS, BATCH = 384, 12, 6, 256, 16
 
 
 def require_embeddings() -> None:
-    """Refuse to go on without the extra, before anything is read.
+    """Refuse to go on without the extra.
 
     Raises:
         ConfigError: the extra is not installed.
@@ -38,10 +35,10 @@ def require_embeddings() -> None:
 
 
 class MiniLm:
-    """all-MiniLM-L6-v2, as an `Embedder`: the mean of the last layer's token vectors.
+    """all-MiniLM-L6-v2 as an `Embedder`.
 
     Raises:
-        ConfigError: the extra is not installed; on embedding: its weights are not the published ones.
+        ConfigError: the extra is not installed; on embedding: it has other weights.
     """
 
     name = f"all-MiniLM-L6-v2 {WEIGHTS[:12]}"
@@ -133,7 +130,7 @@ def _norm(weights: dict[str, Floats], name: str, values: Floats) -> Floats:
 
 
 def _gelu(values: Floats) -> Floats:
-    """Return x·Φ(x), with the error function by Abramowitz and Stegun 7.1.26 (its error is below 1.5e-7)."""
+    """Return x·Φ(x), by Abramowitz and Stegun 7.1.26 (error below 1.5e-7)."""
     size = np.abs(values) * np.float32(math.sqrt(0.5))
     near: Floats = np.reciprocal(1 + np.float32(0.3275911) * size)
     series: Floats = np.full(near.shape, 1.061405429, dtype=np.float32)

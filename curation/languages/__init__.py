@@ -1,4 +1,4 @@
-"""Identify a text's language, mixtures of languages, and whether three texts share one.
+"""Identify a text's languages.
 
-Invariant: nothing is imported here, so that callers who need words only do not load the rest.
+Invariant: imports nothing, so that callers of words alone stay fast.
 """

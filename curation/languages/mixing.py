@@ -1,7 +1,6 @@
-"""Measure the languages in a text by windows of sentences, and check whether three texts share one.
+"""Measure the languages in a text, and check whether three texts share one (Magistral, section 2.2).
 
-`consistent` is the rule of the language bonus (Magistral, section 2.2). Invariants: shares are of letters and add up to
-1 unless there are none; a doubtful window counts as the language of the whole text.
+Invariants: shares of letters add up to 1, if any; a doubtful window has the whole text's language.
 """
 
 from __future__ import annotations
@@ -22,12 +21,9 @@ class ConsistencySettings:
     """When problem, thoughts and answer are of one language (+0.1 in the paper).
 
     Attributes:
-        among: languages that short texts are taken to be in.
-        undetermined: what a text without a language means, such as a formula: the other two decide, or the bonus is
-            refused.
-        max_other_share: share of the letters of thoughts or answer that may be in another language; 1 does not look
-            inside, as in the paper. Of mixtures that keep the whole's language 0.01 finds 95 to 99 % and refuses 0.1 %
-            of pure texts, 0.05 finds more than half of switched words.
+        among: candidate languages, unless another is sure.
+        undetermined: whether a text without a language is ignored or refuses the bonus.
+        max_other_share: of letters in other languages; 1 does not look, as in the paper.
     """
 
     among: tuple[str, ...] = LANGUAGES
@@ -50,12 +46,7 @@ _ONE_NAME = 12
 
 @dataclass(frozen=True, slots=True)
 class MixingResult:
-    """Whether problem, thoughts and answer are in one language, and in which.
-
-    ``why`` states what decided, for logs: ``same``, or what differs, mixes or lacks a language.
-
-    Example: ``MixingResult(True, "fr", "same", …)``
-    """
+    """Whether problem, thoughts and answer are in one language; ``why`` is for logs."""
 
     consistent: bool
     lang: str | None
@@ -68,11 +59,7 @@ class MixingResult:
 def language_shares(
     text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
 ) -> list[tuple[str, float]]:
-    """Return the languages of a text with their shares of its letters, the largest first; empty where none is
-    determined.
-
-    Example: ``language_shares("Die Antwort ist einfach zu finden. 因此答案是正确的。")`` is mostly ``de``, then ``zh``.
-    """
+    """Return a text's languages with their shares of its letters, largest first; empty if undetermined."""
     whole = identify(text, among, settings)
     if whole.lang is None:
         return []
@@ -93,7 +80,7 @@ def language_shares(
 
 
 def _add_switches(counts: dict[str, int], prose: str, lang: str) -> None:
-    """Take passages inside sentences from the whole's letters, where windows have not found as many of the language."""
+    """Move letters to passages inside sentences that windows missed."""
     for code, count in foreign_letters(prose, lang).items():
         more = min(count - counts.get(code, 0), counts.get(lang, 0))
         if more > 0:
@@ -102,18 +89,13 @@ def _add_switches(counts: dict[str, int], prose: str, lang: str) -> None:
 
 
 def strip_lines(text: str) -> str:
-    """Return the prose of a text with its paragraphs, and lines that end a sentence, on lines of their own."""
+    """Return a text's prose, with line breaks after paragraphs and after lines that end a sentence."""
     marked = re.sub(r"\n\s*\n+|(?<=[.!?。！？])\s*\n", " ⏎ ", without_formulas(text))
     return "\n".join(line for part in marked.split("⏎") if (line := strip(part)))
 
 
 def windows(prose: str, least: int) -> list[str]:
-    """Join sentences that are too short with the next of the same script, and cut where the script changes.
-
-    Args:
-        prose: stripped text; a line break ends a sentence.
-        least: letters from which a window is alone.
-    """
+    """Join sentences of fewer than ``least`` letters, and cut where the script changes."""
     joined: list[str] = []
     waiting, script = "", ""
     for sentence in _SENTENCE.split(prose):
@@ -126,7 +108,7 @@ def windows(prose: str, least: int) -> list[str]:
 
 
 def _by_script(sentence: str) -> list[tuple[str, str]]:
-    """Cut a sentence where its script changes for longer than a name; return (piece, script) pairs."""
+    """Cut a sentence where its script changes for longer than a name, into (text, script)."""
     runs = [(match[0], str(match.lastgroup)) for match in _SCRIPTS.finditer(sentence)]
     if len({kind for _, kind in runs}) < 2:
         return [(sentence, runs[0][1])] if runs else []
@@ -146,7 +128,7 @@ def _by_script(sentence: str) -> list[tuple[str, str]]:
 
 
 def _names(window: str, prose: str) -> bool:
-    """Return whether a window in Latin letters, in a text of another script, is a name: Pat's Pool Supply."""
+    """Return whether a Latin window in a text of another script is a name."""
     if letters(window) * 2 > letters(prose) or not _OTHER_SCRIPT.search(prose):
         return False
     words = _LATIN.findall(window)
@@ -155,7 +137,7 @@ def _names(window: str, prose: str) -> bool:
 
 
 def _scripted(window: str) -> bool:
-    """Return whether a short window's script alone tells its language."""
+    """Return whether a short window's script alone shows its language."""
     return bool(re.search(r"[\u3400-\u9fff]{2}|[\u0400-\u04ff]{4}", window))
 
 
@@ -166,10 +148,7 @@ def consistent(
     settings: ConsistencySettings = _CONSISTENT,
     languages: LanguageSettings = _DEFAULT,
 ) -> MixingResult:
-    """Return whether problem, thoughts and answer are in one language.
-
-    At least two of them must have a language; ``settings`` decides on texts without one and on foreign passages.
-    """
+    """Return whether problem, thoughts and answer are in one language, which at least two must have."""
     guesses = [_identified(text, settings, languages) for text in (problem, thoughts, answer)]
     langs = [guess.lang for guess in guesses if guess.lang is not None]
     lang = guesses[0].lang or (langs[0] if langs else None)
@@ -193,7 +172,7 @@ def consistent(
 
 
 def _identified(text: str, settings: ConsistencySettings, languages: LanguageSettings) -> LanguageGuess:
-    """Return a text's language among the candidates, unless it is surely another one."""
+    """Return a text's language, a candidate unless another is sure."""
     guess = identify(text, settings.among, languages)
     outside = guess.anywhere is not None and guess.anywhere not in settings.among
     if outside and guess.anywhere_confidence >= languages.sure and guess.letters >= languages.window_letters:

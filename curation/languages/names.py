@@ -1,4 +1,4 @@
-"""The languages that fastText's lid.176 tells apart and that have an ISO 639-1 code, by that code."""
+"""English names of lid.176's languages by ISO 639-1 code."""
 
 from __future__ import annotations
 

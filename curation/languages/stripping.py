@@ -1,7 +1,6 @@
 """Reduce a text to its prose, without LaTeX, code, markup, numbers and units.
 
-Invariants: the result holds no backslash, digit or line break; a text without letters gives "". Words inside a formula
-are taken only on request.
+Invariants: no backslash, digit or line break remains.
 """
 
 from __future__ import annotations
@@ -46,13 +45,10 @@ _SINGLE_WORDS = frozenset("aeiouyàèéóìùIAEOY")
 
 
 def strip(text: str, *, inside_formulas: bool = False) -> str:
-    """Return the prose of a text, on one line.
+    r"""Return a text's prose on one line.
 
     Args:
-        text: any text, Markdown, LaTeX or HTML.
-        inside_formulas: keep the words of ``\\text{…}`` inside formulas and boxes too.
-
-    Example: ``strip("Calculer $\\\\frac{1}{2}$ et `f(x)`.") == "Calculer et ."``
+        inside_formulas: keep the words of ``\text{…}`` in formulas and boxes.
     """
     if "\\" in text or "$" in text or "`" in text or "<" in text or "[" in text or "~~~" in text:
         text = without_formulas(text, inside_formulas)
@@ -71,20 +67,14 @@ def _is_prose(token: str) -> bool:
 
 
 def letters(prose: str) -> int:
-    """Return how many letters a text has; a Chinese, Japanese or Korean character counts double.
-
-    Example: ``letters("求 x 的值") == 7``
-    """
+    """Return the number of letters; Chinese, Japanese and Korean characters count double."""
     if prose.isascii():
         return sum(map(str.isalpha, prose))
     return sum(2 if sign >= "\u2e80" else 1 for sign in prose if sign.isalpha())
 
 
 def without_formulas(text: str, inside: bool = False) -> str:
-    """Return the text without code, formulas and commands, its lines and sentences as they were.
-
-    The words of ``\\text{…}`` inside formulas stay where ``inside`` is set.
-    """
+    r"""Return the text's lines without code, formulas and commands; ``inside`` keeps the words of ``\text{…}``."""
     text = _FENCE.sub(" ", text)
     text = _CODE.sub(" ", text)
     text = _DRAWING.sub(" ", text)
@@ -111,12 +101,7 @@ def without_formulas(text: str, inside: bool = False) -> str:
 
 
 def parts(text: str) -> list[tuple[str, bool]]:
-    """Cut a text at its dollars: what is between two that enclose a formula is marked True, without the dollars.
-
-    A dollar that opens no formula is money, and stays in the text.
-
-    Example: ``parts("It is $3 and $x$.") == [("It is $3 and ", False), ("x", True), (".", False)]``
-    """
+    """Cut a text at the dollars of formulas, which are marked True; money stays in the text."""
     pieces = text.replace("\\$", "\x00").split("$")
     segments: list[tuple[str, bool]] = []
     prose, at = pieces[0], 1
@@ -132,7 +117,7 @@ def parts(text: str) -> list[tuple[str, bool]]:
 
 
 def is_formula(inner: str) -> bool:
-    """Return whether what is between two dollars is a formula and not the text between two amounts of money."""
+    """Return whether the text between two dollars is a formula, not between prices."""
     if not inner.strip() or len(inner) > 2000:
         return False
     bare = _WORDY.sub(" ", inner)

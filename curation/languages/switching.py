@@ -1,7 +1,6 @@
 """Find words of another language inside sentences.
 
-Two small words of one foreign language are a switch. Invariants: pure functions of stripped prose; a word that the
-text's own language has is never foreign.
+Invariants: pure functions of stripped prose; a word that the text's own language has is never foreign.
 """
 
 from __future__ import annotations
@@ -27,10 +26,7 @@ _NOBODY: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 @cache
 def _words() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Return of each known word the languages that it is a small word of, and all that have it.
-
-    A word that lost its vowel keeps its apostrophe: all' is no English word.
-    """
+    """Return each known word's languages: those where it is a small word, and all."""
     small: dict[str, set[str]] = {}
     every: dict[str, set[str]] = {}
     for lang in languages():
@@ -43,15 +39,13 @@ def _words() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
 
 @cache
 def _own(code: str) -> frozenset[str]:
-    """Return the words that a language has itself."""
+    """Return a language's own words."""
     own = language(code)
     return frozenset((*own.identification.small_words, *own.identification.common, *own.identification.tasks))
 
 
 def speaks_for(window: str, own: str, other: str) -> bool:
-    """Return whether a window that is taken for another language has as many words of the text's own as of that one.
-
-    Words that both have show nothing; nor does a language without a file.
+    """Return whether a window taken for another language has as many words of the text's own.
 
     >>> speaks_for("Un par de pantalones cuesta y un par de zapatos cuesta", "es", "fr")
     True
@@ -70,14 +64,7 @@ def _word(token: str) -> str:
 
 
 def foreign_letters(prose: str, lang: str) -> dict[str, int]:
-    """Return how many letters of a text are in passages of other languages, by language.
-
-    Chinese characters count as zh, Cyrillic letters as ru, any further script as ``other``.
-
-    Args:
-        prose: stripped text.
-        lang: the language of the whole; one without a file is ignored.
-    """
+    """Return the letters in other languages: by script as zh, ru or ``other``, else by words."""
     try:
         script = language(lang).script
     except KeyError:
@@ -94,7 +81,7 @@ def foreign_letters(prose: str, lang: str) -> dict[str, int]:
 
 @dataclass(slots=True)
 class _Passages:
-    """What a text has of another language: signs, all its words, and their letters."""
+    """A foreign language's small words in a text, all its words, and letters."""
 
     signs: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
@@ -102,19 +89,12 @@ class _Passages:
 
     @property
     def is_believed(self) -> bool:
-        """Return whether the signs are enough: two small words, or one next to another word; a word counts once.
-
-        A word that comes again is a loan word, or one that both languages have: poco, je.
-        """
+        """Return whether there are a small word and another word."""
         return len(self.signs) > 0 and len(self.words) >= _SIGNS
 
 
 def _foreign_words(prose: str, lang: str, shortest: int) -> tuple[str, int]:
-    """Return the language that most foreign words are of, and their letters with the unknown ones between two of them.
-
-    Args:
-        shortest: letters of the shortest word that counts: Latin letters inside other scripts are often symbols.
-    """
+    """Return the language with the most foreign letters, and their number."""
     known, own = _words(), _own(lang)
     found: dict[str, _Passages] = {}
     for sentence in _STOP.split(prose):

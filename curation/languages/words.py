@@ -1,8 +1,4 @@
-"""Words that show a language where there is too little text for statistics: what tasks begin with, and small words.
-
-A word is in the file of every language that it belongs to; only words of one language are evidence. Portuguese is
-there as the neighbour that is taken for Spanish.
-"""
+"""Identify a language by known words that no other language has."""
 
 from __future__ import annotations
 
@@ -21,12 +17,7 @@ _SPLIT = str.maketrans(dict.fromkeys('.!?,;:()[]"«»„“”…¿¡', " "))
 
 
 def language_of_words(prose: str) -> tuple[str | None, float, int]:
-    """Return the language that most known words belong to, their share of the known words, and their number.
-
-    The language is None where no word is known, or no language has more than half of them.
-
-    Example: ``language_of_words("Calculer .") == ("fr", 1.0, 1)``
-    """
+    """Return the language of most known words (None without a majority), their share, and their number."""
     votes: dict[str, int] = {}
     for word in prose.lower().replace("’", "'").translate(_SPLIT).split():
         lang = EVIDENCE.get(word)

@@ -1,8 +1,4 @@
-"""The numbers in digits of a text, each with the values that it may have.
-
-``2.000`` is two thousand to a German and two to an American, ``3 million`` is ``300万``, ``4 p.m.`` is 16 o'clock: a
-number carries the value of each reading, and two numbers are the same if they share one.
-"""
+"""Compare the numbers in digits of two texts; ``2.000`` is two thousand or two."""
 
 from __future__ import annotations
 
@@ -36,14 +32,14 @@ _IN_WORDS = 12
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in digits, and the values that it may have: ``2.000`` two and two thousand."""
+    """A number in digits and its possible values."""
 
     text: str
     values: frozenset[Fraction]
 
 
 def numbers_of(text: str) -> list[Number]:
-    """Return the numbers in digits of a text, in order; digits next to letters (``x2``) are numbers, too."""
+    """Return a text's numbers in digits, in order, also those next to letters (``x2``)."""
     for sign, written in _FRACTION_SIGNS.items():
         text = text.replace(sign, f" {written}")
     text = _LATEX_COMMA.sub(lambda match: "," if match[0] == "{,}" else "\u00a0", text.translate(_SIGNS))
@@ -64,7 +60,7 @@ def _values(match: re.Match[str], text: str) -> frozenset[Fraction]:
 
 
 def _readings(digits: str, by: str | None) -> frozenset[Fraction]:
-    """Return what digits with separators may be: ``1,234.5`` one number, ``1,234`` two."""
+    """Return the possible values of digits with separators: ``1,234.5`` has one, ``1,234`` two."""
     bare = re.sub(rf"['’{_SPACES} ]", "", digits)
     marks = re.findall(r"[.,]", bare)
     last = max(bare.rfind("."), bare.rfind(","))
@@ -78,7 +74,7 @@ def _readings(digits: str, by: str | None) -> frozenset[Fraction]:
 
 
 def unmatched(before: Sequence[Number], after: Sequence[Number]) -> tuple[list[Number], list[Number]]:
-    """Return the numbers of either text without a partner in the other one."""
+    """Return the numbers of each text without a partner in the other."""
     free, missing = list(after), []
     for number in sorted(before, key=lambda one: len(one.values)):
         same = [other for other in free if other.values & number.values]
@@ -90,10 +86,7 @@ def unmatched(before: Sequence[Number], after: Sequence[Number]) -> tuple[list[N
 
 
 def changed_numbers(original: str, translated: str) -> str | None:
-    """Return what is wrong with the numbers in digits of a translation; None if they are those of the original.
-
-    Only the original may have a number more, if it is small and may be a word, or only the translation, for a word.
-    """
+    """Return what is wrong with a translation's numbers; small ones may become words, and words numbers."""
     missing, new = unmatched(numbers_of(original), numbers_of(translated))
     lost = [number for number in missing if new or not _may_be_a_word(number)]
     if not lost:
@@ -111,12 +104,7 @@ def _listed(numbers: Sequence[Number]) -> str:
 
 
 def misread_thousands(text: str, original: str, *, decimal_comma: bool) -> str | None:
-    """Return a number whose thousands a reader of the language takes for decimals, as 1,000 in German; None if none.
-
-    Args:
-        original: in English, in which it may be a decimal number.
-        decimal_comma: whether 1,5 is three halves in the language of ``text``.
-    """
+    """Return a number whose thousands look like decimals, as 1,000 in German, and are none in ``original``."""
     decimals = {Fraction(one.text) for one in numbers_of(original) if re.fullmatch(r"\d*\.\d+", one.text)}
     prose = "".join(piece for piece, is_formula in parts(text) if not is_formula)
     for match in _GROUPED.finditer(prose):

@@ -1,7 +1,6 @@
-r"""Check that a translation has the formulas and code of its original.
+r"""Check that a translation keeps formulas, by their symbols, and code.
 
-Formulas are compared by symbols; layout, delimiters, words in ``\text{…}``, local function names and the decimal sign
-may differ. Invariant: pure functions.
+Layout, words in ``\text{…}`` and the decimal sign may differ.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _MEASURE = re.compile(r"\d+(?:\.\d+)?(?:[kcm]?m|kg|g|h|s|min|L|ml)(?:\^?[23])?")
 
 
 def changed_formulas(original: str, translated: str) -> str | None:
-    """Return what is wrong with the formulas of a translation; None if they are those of the original."""
+    """Return what is wrong with a translation's formulas, if anything."""
     if _BLANK.search(original) and not _BLANK.search(translated):
         return "the blank to be filled in is gone"
     mine, others = formulas_of(original), formulas_of(translated)
@@ -93,11 +92,7 @@ def changed_formulas(original: str, translated: str) -> str | None:
 
 
 def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
-    """Return whether a lone symbol of several mentions only occurs once less, where a pronoun replaces it.
-
-    Its first mention, which states what it is, and its last, which may be what is asked, stay: no formula is before
-    or after all mentions that did not.
-    """
+    """Return whether a lone symbol occurs once less, but still first and last."""
     said = mine.count(formula)
     if len(formula) != 1 or said < _OFTEN or others.count(formula) != said - 1:
         return False
@@ -108,16 +103,13 @@ def _is_said_again(formula: str, mine: list[str], others: list[str]) -> bool:
 
 
 def _run_together(only_before: list[str], only_after: list[str]) -> bool:
-    """Return whether names that stood apart became one word of letters: m and n are not mn."""
+    """Return whether separate names became one word: m and n are not mn."""
     single = {formula for formula in only_before if len(formula) == 1 and formula.isalpha()}
     return any(len(formula) > 1 and formula.isalpha() and set(formula) <= single for formula in only_after)
 
 
 def formulas_of(text: str) -> list[str]:
-    """Return the text's formulas in a form that can be compared; those that are a number only are left to `digits`.
-
-    Example: ``formulas_of("Let $ x_{1}\\\\le 2 $ and \\\\(y\\\\).") == ["x_1\\\\leq2", "y"]``
-    """
+    """Return a text's formulas in a comparable form, without mere numbers."""
     text = displayed_as_formulas(text)
     pieces = [piece for piece, is_formula in parts(text) if is_formula and not _WORD.fullmatch(piece)]
     members = (member for piece in pieces for member in _listed(_normal(piece)))
@@ -125,7 +117,7 @@ def formulas_of(text: str) -> list[str]:
 
 
 def displayed_as_formulas(text: str) -> str:
-    """Mark every formula by dollars, in whatever way it was marked, and take code blocks out."""
+    """Mark every formula by dollars, and remove code blocks."""
     text = _FENCE.sub(" ", text)
     text = re.sub(r"\\[\[\](]|\\\)", "$", text.replace("\\\\[", "\\\\ [").replace("\\\\(", "\\\\ ("))
     while "$$" in text:
@@ -134,7 +126,7 @@ def displayed_as_formulas(text: str) -> str:
 
 
 def _as_formula(environment: re.Match[str], text: str) -> str:
-    """Put a mathematical environment that is outside dollars between dollars of its own."""
+    """Put dollars around a mathematical environment that has none."""
     outside = text.count("$", 0, environment.start()) % 2 == 0
     return (
         f"${environment[0]}$"
@@ -144,7 +136,7 @@ def _as_formula(environment: re.Match[str], text: str) -> str:
 
 
 def _normal(formula: str) -> str:
-    """Return a formula in the one spelling in which formulas are compared, without spaces and braces."""
+    """Return a formula in comparable spelling, without spaces and braces."""
     formula = _EMPTY_SCRIPT.sub("", _DOUBLED.sub(r"\\", formula))
     formula = _WORDS.sub(lambda match: "" if _is_prose(match[1]) else match[1], formula)
     formula = re.sub(r"\\\\\s+", " ", formula)  # the end of a row, before its second half is taken for a space
@@ -162,14 +154,12 @@ def _normal(formula: str) -> str:
 
 
 def _is_prose(words: str) -> bool:
-    """Return whether what is in ``\\text{…}`` is to be translated, and no name such as ``\\mathrm{rank}``."""
+    r"""Return whether the words in ``\text{…}`` are translated, unlike ``\mathrm{rank}``."""
     return not words.isascii() or " " in words or words.lower() in EVIDENCE
 
 
 def _listed(formula: str) -> list[str]:
-    """Return the members of a list such as ``a_1,a_2,\\dots``: a translation may part them, or join them with a
-    word.
-    """
+    r"""Return the members of a list such as ``a_1,a_2,\dots``."""
     members, depth, start = [], 0, 0
     for at, sign in enumerate(formula):
         depth += (sign in "([") - (sign in ")]")
@@ -180,41 +170,39 @@ def _listed(formula: str) -> list[str]:
 
 
 def _unmarked(text: str) -> str:
-    """Return the text without dollars, and with Cyrillic capitals that name points as Latin ones."""
+    """Return the text without dollars, with points' names in Latin letters."""
     return _CYRILLIC_NAME.sub(lambda match: match[0].translate(_AS_LATIN), text.replace("$", " "))
 
 
 def _names(text: str) -> Counter[str]:
-    """Return the words of up to four Latin letters outside formulas, and the formulas that are one: A may be
-    ``$A$``.
-    """
+    """Count words of up to four Latin letters, outside formulas or as formulas."""
     prose = (word for word in _NAME.findall(_unmarked(_prose(text))) if len(word) <= 4)
     return Counter([*prose, *(formula for formula in formulas_of(text) if re.fullmatch("[A-Za-z]{1,4}", formula))])
 
 
 def _symbols(formulas: list[str]) -> Counter[str]:
-    """Return all symbols of some formulas; commas, which part formulas, do not count."""
+    """Count the symbols of formulas, without punctuation."""
     return Counter(token for formula in formulas for token in _TOKEN.findall(formula) if token not in ",;.:")
 
 
 def _stands_in_other(formula: str, there: str, own: str) -> bool:
-    """Return whether a formula is in the other text, marked as one or not, as often as in its own."""
+    """Return whether the other text has a formula as often, marked or not."""
     return len(formula) > 1 and there.count(formula) >= own.count(formula)
 
 
 def _unexplained(missing: list[str], others: list[str]) -> list[str]:
-    """Return the formulas that are not part of a longer formula of the other side."""
+    """Return the formulas that are not part of the other text's formulas."""
     return [formula for formula in missing if not any(len(formula) > 2 and formula in other for other in others)]
 
 
 def _prose(text: str) -> str:
-    """Return the text without formulas and code; in it a single letter is a name."""
+    """Return the text without formulas and code."""
     text = "".join(" " if is_formula else piece for piece, is_formula in parts(displayed_as_formulas(text)))
     return _INLINE.sub(" ", text)
 
 
 def changed_code(original: str, translated: str) -> str | None:
-    """Return what of code blocks and inline code is not there as it was; None if all is."""
+    """Return what changed in code, if anything."""
     before, after = Counter(code_of(original)), Counter(code_of(translated))
     missing, extra = list((before - after).elements()), list((after - before).elements())
     if missing:
@@ -223,6 +211,6 @@ def changed_code(original: str, translated: str) -> str | None:
 
 
 def code_of(text: str) -> list[str]:
-    """Return the fenced blocks, then the inline code; spaces at line ends do not count."""
+    """Return the fenced blocks, then the inline code."""
     blocks = ["\n".join(line.rstrip() for line in fence[2].strip("\n").split("\n")) for fence in _FENCE.finditer(text)]
     return blocks + _INLINE.findall(_FENCE.sub(" ", text))

@@ -1,15 +1,6 @@
-"""What a translation must keep of its original, as far as it can be checked exactly; each a reason in words.
+"""Check what a translation must keep: numbers, formulas, code, options, answer, language and end.
 
-    numbers    every number in digits, in the digits of any language or, if it is small, in a word
-    thousands  no number whose thousands are decimals to a reader of the language
-    formulas   every formula, by its symbols
-    code       code blocks and inline code, byte for byte; of programs the examples and the code to begin with as well
-    options    their labels, and as many of them
-    answer     one in words has its numbers and formulas, and the verifier can use it
-    language   the prose is in the language that was asked for, all of it
-    end        nothing was appended: no answer, no solution
-
-A translation that breaks none of them is not thereby right: a model reads it (`questions`).
+Each failure is a reason in words; a model reads what passes (`questions`).
 """
 
 from __future__ import annotations
@@ -43,11 +34,7 @@ _WORDLESS = re.compile(r"[^\W\d_]{2}")
 
 @dataclass(frozen=True, slots=True)
 class ProblemText:
-    """What a translation changes of a problem.
-
-    Args:
-        unchanged: texts of the original that must be in the translation as they are, such as a program's examples.
-    """
+    """The texts that are translated; those in ``unchanged`` must stay, such as a program's examples."""
 
     statement: str
     answer: str | None = None
@@ -57,20 +44,13 @@ class ProblemText:
 
 
 def is_in_words(answer: str | None) -> bool:
-    """Return whether an answer is in words of a language, and so is translated.
-
-    Example: ``is_in_words("Tuesday")``, not ``is_in_words("\\\\frac{1}{2}")``
-    """
+    """Return whether an answer is in words, such as Tuesday."""
     prose = strip(answer or "")
     return letters(prose) >= _WORDS or prose.lower() == "no" or any("\u3400" <= sign <= "\u9fff" for sign in prose)
 
 
 def broken(original: ProblemText, translated: ProblemText, target: str, judge: Judge | None) -> list[str]:
-    """Return what a translation broke, each as ``name: what``; empty if nothing.
-
-    Args:
-        judge: checks an answer in words; None for programs, which have none.
-    """
+    """Return what a translation broke, each as ``name: what``; programs need no judge."""
     return [f"{name}: {what}" for name, what in _broken(original, translated, target, judge)]
 
 
@@ -109,7 +89,7 @@ def _whole(text: ProblemText) -> str:
 
 
 def _changed_blocks(original: ProblemText, statement: str) -> str | None:
-    """Return what of a program's statement did not stay as it is: an example, code to begin with, lines of data."""
+    """Return what changed of a program's examples, starting code or data."""
     if original.domain is not Domain.CODE:
         return None
     gone = next((text for text in original.unchanged if text not in statement), None)
@@ -124,7 +104,7 @@ def _lines_of_data(statement: str) -> list[str]:
 
 
 def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | None) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a translated answer; ``verifier`` if the verifier failed on it, so nothing is known."""
+    """Yield what is wrong with a translated answer; ``verifier`` if the verifier failed."""
     if after is None or not after.strip():
         yield "answer", f"the answer {before!r} is gone"
         return
@@ -141,10 +121,7 @@ def _wrong_answer(before: str, after: str | None, target: str, judge: Judge | No
 
 
 def labels(statement: str) -> list[str]:
-    """Return the labels of options in a statement, in order; empty unless they begin with A and B.
-
-    Example: ``labels("Which? (A) 1 (B) 2") == ["A", "B"]``
-    """
+    """Return the labels of a statement's options, in order; none unless A and B come first."""
     letters_of = [
         next(filter(None, match.groups()))
         for match in _LABEL.finditer(statement)
@@ -156,6 +133,6 @@ def labels(statement: str) -> list[str]:
 
 
 def kept_texts(statement: str, texts: Sequence[str | None]) -> tuple[str, ...]:
-    """Return those of a program's tests and pieces of code that are in its statement, and so must stay in it."""
+    """Return the tests and code that a program's statement holds and must keep."""
     stripped = (text.strip() for text in texts if text is not None)
     return tuple(dict.fromkeys(text for text in stripped if text and f"\n{text}\n" in f"\n{statement}\n"))

@@ -1,4 +1,4 @@
-"""Whether the prose of a translation is in the language that was asked for, all of it, and nothing was appended."""
+"""Check that a translation's prose is in the language asked for, with nothing appended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AFTER_QUESTION = re.compile(r"[?？؟][^?？؟]*\Z")
 
 
 def other_language(original: str, translated: str, target: str) -> str | None:
-    """Return what language a translation is in if it is not the one asked for; None if it is, or has no prose."""
+    """Return a translation's language if it is not ``target``."""
     guess = identify(translated, tuple(dict.fromkeys((*LANGUAGES, target))))
     if guess.lang == target:
         is_third = guess.anywhere not in (None, target, *LANGUAGES) and guess.anywhere_confidence >= _ELSEWHERE
@@ -33,7 +33,7 @@ def other_language(original: str, translated: str, target: str) -> str | None:
 
 
 def left_sentence(original: str, translated: str, source: str, target: str) -> str | None:
-    """Return a sentence of a translation that is still in the original's language; None if there is none."""
+    """Return a sentence left in the original's language, or None."""
     copied = {_letters(sentence) for sentence in _sentences(original)}
     for sentence in _sentences(translated):
         prose = strip(sentence)
@@ -57,7 +57,7 @@ def _letters(text: str) -> str:
 
 
 def appended(original: str, translated: str, answer: str | None) -> str | None:
-    """Return what a translation has after the end of the original: words after its question, a box, or the answer."""
+    """Return what a translation adds at its end: words, a box or the answer."""
     if translated.count("\\boxed") > original.count("\\boxed"):
         return "\\boxed"
     tail = _tail(translated)
@@ -72,7 +72,7 @@ def _ends_in_question(text: str) -> bool:
 
 
 def _tail(text: str) -> str:
-    """Return what is after the last question mark; empty if it has neither letter nor digit."""
+    """Return what follows the last question mark, if it has words."""
     match = _AFTER_QUESTION.search(text)
     tail = match[0][1:].strip() if match else ""
     return tail if re.search(r"[^\W_]", tail) else ""

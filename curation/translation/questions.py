@@ -1,7 +1,6 @@
-"""What is asked of models: a translation (`TRANSLATION`), and whether it sets the same task (`READING_VOTE`).
+"""Ask models for translations (`TRANSLATION`), and whether they set the same task (`READING_VOTE`).
 
-A translation that breaks an invariant, or that the reader calls different, is asked for again with the reason, up to
-`TRIES` times. One that the reader gave no readable vote on is refused as well.
+A refused translation is asked for again with the reason, up to `TRIES` times.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ RESULT = pl.Schema({"new_statement": pl.String(), "new_answer": pl.String(), "ne
 
 @dataclass(slots=True)
 class Tools:
-    """The judge of answers (None for programs), what asks the reader, and its words on each problem's translations."""
+    """The judge of answers (None for programs), the call to the reader, and its votes."""
 
     judge: Judge | None
     ask: Ask
@@ -52,9 +51,7 @@ class Tools:
 
 
 def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
-    """Return the request to translate a problem. Its id is that of the message, so a file of recorded translations
-    has the message as its problem.
-    """
+    """Return the request to translate a problem, under its message's id."""
     details = {"target": subject["target"]}
     if is_in_words(subject["answer"]):
         details["answer"] = subject["answer"]
@@ -66,7 +63,7 @@ def translation_request(subject: Mapping[str, Any]) -> PromptRequest:
 
 
 def read_translation(text: str | None) -> ProblemText | None:
-    """Return what a response proposes; None if it has no text."""
+    """Return the translation in a response; None if it has none."""
     statement, answer, choices = read_reply(text or "")
     return ProblemText(statement, answer, choices) if statement is not None and statement.strip() else None
 
@@ -88,7 +85,7 @@ def accept(subject: Mapping[str, Any], proposed: ProblemText, tools: Tools) -> M
 
 
 def read_both(original: ProblemText, translated: ProblemText, target: str) -> PromptRequest:
-    """Return the request to compare a problem with its translation, with options, and answers in words."""
+    """Return the request to compare a problem with its translation."""
     is_worded = is_in_words(original.answer)
     shown = _shown(original, is_worded), _shown(translated, is_worded)
     return reading_request(*shown, target, domain=original.domain.value)
@@ -106,7 +103,7 @@ READING_VOTE = Vote(
 
 
 def review(pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], tools: Tools) -> list[str | None]:
-    """Return why the reader refuses each of some translations, or None if it calls it the same."""
+    """Return the reader's reason against each translation, if any."""
     requests = [
         read_both(
             original_text(subject),

@@ -1,7 +1,7 @@
-"""Choose which problems are translated, and into what, by a hash per group.
+"""Choose problems to translate, and their languages, by a hash per group.
 
-Invariants: the choice depends only on the seed and the group; at most one row of a group is chosen, and none if it has
-a row in another language.
+Invariants: the choice depends only on the seed and the group; a group has at most one chosen row, and none if it has
+another language.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ _DRAWS = 2**64
 
 
 def chosen(rows: pl.DataFrame, settings: TranslationSettings, seed: int) -> dict[str, str]:
-    """Return by the id of each chosen problem the language that it is translated into.
-
-    Args:
-        rows: id, group and lang of every problem of the set.
-    """
+    """Return the target language of each chosen problem by id."""
     is_own = (pl.col("lang").fill_null(SOURCE) == SOURCE).all()
     groups = rows.group_by("group").agg(pl.col("id").min(), own=is_own).filter("own").sort("id")
     return {

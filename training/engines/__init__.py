@@ -1,1 +1,1 @@
-"""Who runs a training recipe: the embedded engine is the exact reference."""
+"""Run a training recipe; the embedded engine is the exact reference."""

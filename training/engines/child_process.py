@@ -1,7 +1,6 @@
 """Run a command that ends with its parent: ``python child_process.py [--grace=SECONDS] COMMAND…``.
 
-The command's whole group is ended when standard input, which the parent holds open, ends. Imports nothing of the
-project.
+The parent holds standard input open until then. Imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _DEATH_SIGNAL = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command until it ends or standard input does; return its exit status, 128 + n where a signal ended it."""
+    """Run the command; return its exit status, 128 + n after signal n."""
     grace, command = 0.0, list(arguments)
     if command[0].startswith("--grace="):
         grace = float(command.pop(0).partition("=")[2])
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> None:
-    """Return once the command has ended, or the parent's end of standard input is gone."""
+    """Return once the command or standard input has ended."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     ended, says_so = os.pipe()
@@ -50,7 +49,7 @@ def _wait(child: subprocess.Popen[bytes]) -> None:
 
 
 def _tell(child: subprocess.Popen[bytes], says_so: int) -> None:
-    """Close a descriptor when the command has ended."""
+    """Close the descriptor when the command has ended."""
     child.wait()
     os.close(says_so)
 
@@ -60,7 +59,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 
 def _end(child: subprocess.Popen[bytes], grace: float) -> None:
-    """End the command and all that it started and that has not left its group."""
+    """End the command's group, with SIGTERM first if there is a grace period."""
     if grace and child.poll() is None:
         _signal(child, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -74,7 +73,7 @@ def _signal(child: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent; end it now if the parent died before the kernel knew."""
+    """Have this process die with its parent."""
     with suppress(OSError, AttributeError):  # another system than Linux
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:

@@ -1,4 +1,4 @@
-"""A training run's folder, claimed by one recipe: `run.json`, whatever engine trains."""
+"""Claim a training run's folder for one recipe, for any engine."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from training.rollouts.stall_monitor import STALLED
 
 
 def claim_folder(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool) -> None:
-    """Claim the folder for this run by writing ``run.json``.
+    """Claim the folder by writing ``run.json``.
 
     Raises:
-        StoreError: it holds another run, one that is not to be resumed, or none to resume.
+        StoreError: its content does not fit the recipe and ``resume``.
     """
     run_file = out / "run.json"
     if run_file.exists():

@@ -1,7 +1,7 @@
-"""Copy a training run's checkpoints, model and logs to its mirror on a thread.
+"""Copy a run's checkpoints, model and logs to its mirror on a thread.
 
-Invariants: training never waits for a copy; a failed copy is retried with the next; a run that ends well is
-complete there, or reports why not.
+Invariants: training never waits for a copy; a failed copy is retried; a successful run ends with a complete mirror or
+an error.
 """
 
 from __future__ import annotations
@@ -21,17 +21,10 @@ MODEL = "model"
 
 
 class RunMirror:
-    """A training run's mirror. A context manager; leaving it copies what is left.
-
-    Args:
-        url: of the mirror; None: every call does nothing.
-        name: the recipe's.
-        out: the run's folder.
-        say: prints a line.
+    """Mirror a training run, if ``url`` is given; leaving the context copies what is left.
 
     Raises:
-        StoreError: on entering, the mirror holds another run or cannot be written; on leaving after a run that went
-            well, what is left cannot be copied.
+        StoreError: the mirror holds another run, cannot be written, or the last copy failed.
     """
 
     def __init__(self, url: str | None, name: str, out: Path, say: Callable[[str], None]) -> None:
@@ -54,7 +47,7 @@ class RunMirror:
             self._copy() if kind is None else self._try()
 
     def wake(self) -> None:
-        """Have what is new copied, unless that is about to begin."""
+        """Queue a copy of what is new, unless one is queued."""
         if self._mirror is not None and (self._copying is None or self._copying.running() or self._copying.done()):
             self._copying = self._thread.submit(self._try)
 

@@ -1,7 +1,6 @@
-"""Share out GPUs from a recipe and what the machines have.
+"""Divide GPUs between training and generation by a recipe.
 
-Invariants: no machine is queried here; the same arguments give the same placement; no GPU is given twice,
-unless trainer and generators take turns.
+Invariants: no machine is queried; no GPU is given twice, unless trainer and generators take turns.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ from training.workload import Workload, stage_collectors, workload
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:
-    """The GPUs of the embedded engine's ranks and of each generator server; no GPU means one process on the CPU.
-
-    Example: ``EmbeddedPlacement(2, ("0", "1"), (("2",), ("3",)))``: ranks on GPUs 0 and 1, vLLM on each of 2 and 3.
-    """
+    """The GPUs of the embedded engine's ranks and of each generator server; none on a CPU."""
 
     processes: int
     visible: tuple[str, ...] = ()
@@ -37,10 +33,7 @@ class EmbeddedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class VerlPlacement:
-    """The nodes and GPUs on which verl trains and generates.
-
-    ``rollout_nodes`` and ``rollout_gpus`` are 0 if all GPUs do both in turns.
-    """
+    """The nodes and GPUs of verl; ``rollout_nodes`` and ``rollout_gpus`` are 0 if all GPUs do both in turns."""
 
     trainer_nodes: int
     trainer_gpus: int
@@ -50,27 +43,26 @@ class VerlPlacement:
 
     @property
     def trainers(self) -> int:
-        """Return how many GPUs train."""
+        """Return the number of GPUs that train."""
         return self.trainer_nodes * self.trainer_gpus
 
     @property
     def generators(self) -> int:
-        """Return how many GPUs generate."""
+        """Return the number of GPUs that generate."""
         return self.rollout_nodes * self.rollout_gpus or self.trainers
 
 
 def place_embedded(
     recipe: TrainRecipe, gpus: Sequence[str], *, trainers: int | None = None, shape: ModelShape | None = None
 ) -> EmbeddedPlacement:
-    """Return where the embedded engine trains on one machine.
+    """Return the embedded engine's placement on one machine.
 
     Args:
-        gpus: names of the GPUs that may be used, as `CUDA_VISIBLE_DEVICES` takes them.
-        trainers: how many of them train, if it is given.
-        shape: the model's sizes, by which memory is estimated; if missing any number of GPUs holds it.
+        trainers: number of GPUs that train; chosen if missing.
+        shape: for estimating memory; without it any number fits.
 
     Raises:
-        ConfigError: the recipe asks for a GPU, and there is none; or nothing would be left for one of both.
+        ConfigError: a required GPU is missing, or none is left to train or to generate.
     """
     device, model = recipe.compute.device, recipe.trained
     if device.startswith("cuda") and not gpus:
@@ -97,7 +89,7 @@ def place_embedded(
 
 
 def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape: ModelShape | None) -> tuple[int, str]:
-    """Return how many GPUs train, and why."""
+    """Return the number of GPUs that train, and the reason."""
     costs = recipe.costs
     if said is not None:
         return said, f"{said} of {gpus} GPUs train, as stated"
@@ -119,12 +111,7 @@ def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape
 
 
 def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int], *, waits: bool) -> int:
-    """Return the number of trainers that makes a run shortest; on a tie, the one that leaves no GPU idle.
-
-    Args:
-        unit: GPUs of one generator.
-        waits: whether generating and training wait for each other.
-    """
+    """Return the number of trainers with the shortest run, then fewest idle GPUs; ``unit`` is a generator's GPUs."""
 
     def cost(training: int) -> tuple[float, int, int]:
         generating = (gpus - training) // unit * unit
@@ -134,12 +121,12 @@ def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int]
 
 
 def _fits(recipe: TrainRecipe, costs: StatedCosts, shape: ModelShape | None, trainers: int) -> bool:
-    """Return whether so many trainers have memory enough by the estimate."""
+    """Return whether the estimated memory of the trainers suffices."""
     return shape is None or trainer_memory(recipe, shape, trainers) <= costs.gpu_gb * 1e9
 
 
 def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> float:
-    """Return the estimated bytes on each of the GPUs that train."""
+    """Return the estimated bytes on each training GPU."""
     from training.objectives.registry import needs_of  # needs torch
 
     needs = needs_of(recipe.objective)
@@ -155,7 +142,7 @@ def trainer_memory(recipe: TrainRecipe, shape: ModelShape, trainers: int) -> flo
 
 
 def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelShape:
-    """Return the sizes of the model: stated, or those in its folder; ``folder`` is the recipe's.
+    """Return the model's sizes, stated or from its folder; ``folder`` is the recipe's.
 
     Raises:
         ConfigError: neither is there.
@@ -173,7 +160,7 @@ def model_shape(recipe: TrainRecipe, costs: StatedCosts, folder: Path) -> ModelS
 
 
 def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
-    """Return the GPUs that train, those that generate, and whether these are the same, by `[costs]`; 0 on a CPU."""
+    """Return the training and generating GPUs by `[costs]`, and whether they are the same; 0 on a CPU."""
     costs = recipe.costs
     assert costs is not None
     if recipe.engine == "verl":
@@ -194,10 +181,10 @@ def stated_gpus(recipe: TrainRecipe, folder: Path) -> tuple[int, int, bool]:
 def place_verl(
     recipe: TrainRecipe, gpus_per_node: int, *, experts: bool, shape: ModelShape | None = None
 ) -> VerlPlacement:
-    """Return where verl trains and generates for the shortest run; half and half without figures.
+    """Return verl's placement with the shortest run; half and half without figures.
 
     Raises:
-        ConfigError: the GPUs cannot be shared out so.
+        ConfigError: the GPUs cannot be divided.
     """
     settings, costs, synchronous = recipe.verl, recipe.costs, recipe.synchronous
     half = place_verl_by_settings(
@@ -227,7 +214,7 @@ def place_verl(
 
 
 def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
-    """Return whether each copy of verl's model gets as many rollouts of an optimiser step, in each stage."""
+    """Return whether each copy of verl's model gets equally many rollouts of a step."""
     copies = max(trainers // recipe.verl.sequence_parallel, 1)
     return all(collector.minibatch_size % copies == 0 for collector in stage_collectors(recipe))
 
@@ -235,7 +222,7 @@ def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
 def _verl_placements(
     settings: VerlSettings, gpus_per_node: int, tensor_parallel: int, *, experts: bool
 ) -> Iterator[VerlPlacement]:
-    """Yield the ways in which verl's GPUs can be shared out."""
+    """Yield verl's possible placements."""
     parts = settings.nodes if settings.nodes > 1 else gpus_per_node
     for generating in range(1, parts):
         with contextlib.suppress(ConfigError):
@@ -253,15 +240,14 @@ def place_verl_by_settings(
     experts: bool,
     share: float = 0.5,
 ) -> VerlPlacement:
-    """Return where verl trains and generates by its settings alone.
+    """Return verl's placement by its settings alone.
 
     Args:
-        rollout_unit: GPUs over which one copy of the model is cut for generation.
-        synchronous: whether the generators wait for each step; then all GPUs do both.
-        share: fraction of the GPUs that only generate.
+        rollout_unit: GPUs per copy of the model for generation.
+        share: fraction of GPUs that only generate.
 
     Raises:
-        ConfigError: the GPUs cannot be shared out so.
+        ConfigError: the GPUs cannot be divided.
     """
     nodes, trainer_unit = settings.nodes, training_unit(settings, gpus_per_node, experts=experts)
     if synchronous:
@@ -293,7 +279,7 @@ def place_verl_by_settings(
 
 
 def training_unit(settings: VerlSettings, gpus_per_node: int, *, experts: bool) -> int:
-    """Return over how many GPUs one copy of the model is cut for training, but for what FSDP shards."""
+    """Return the GPUs per copy of the model in training, FSDP's sharding aside."""
     if not experts:  # FSDP; a mixture of experts is Megatron's
         return settings.sequence_parallel
     parallel = expert_parallel(settings, gpus_per_node)
@@ -301,7 +287,7 @@ def training_unit(settings: VerlSettings, gpus_per_node: int, *, experts: bool) 
 
 
 def expert_parallel(settings: VerlSettings, gpus_per_node: int) -> int:
-    """Return over how many GPUs the experts are dealt out with Megatron."""
+    """Return how many GPUs Megatron splits the experts over."""
     if settings.nodes > 1:
         return gpus_per_node
     return 1 << max((gpus_per_node // 2).bit_length() - 1, 0)  # half of a single node trains

@@ -1,7 +1,4 @@
-"""Run an engine in processes of its own; an `EngineError` names the rank that failed first.
-
-Invariants: the processes end with the one that started them; their output is in one log.
-"""
+"""Run an engine in processes that end with their parent and share one log."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class EngineError(GoldilocksError):
-    """The processes of a training engine failed; the text names the one that did and its last lines."""
+    """A training engine's processes failed."""
 
 
 def run_processes(
@@ -54,13 +51,11 @@ def run_processes(
     say: Callable[[str], None] | None = None,
     folder: Path | None = None,
 ) -> int:
-    """Run a command to its end, and return its exit status.
+    """Run a command to its end and return its exit status.
 
     Args:
-        log: its output is added to this file.
-        watch: called every `POLL_S` seconds, and once at the end.
-        say: called with each line.
-        folder: where it runs; here if missing.
+        log: output is appended to it.
+        watch: called every `POLL_S` seconds, and at the end.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
@@ -90,21 +85,17 @@ def run_processes(
 
 
 def supervised(command: Sequence[str]) -> list[str]:
-    """Return the command that runs another one which ends with the process that starts it."""
+    """Return a command that runs this one and ends with its parent."""
     return [sys.executable, child_process.__file__, f"--grace={GRACE_S:g}", *command]
 
 
 def said_since(log: Path, begun: int) -> str:
-    """Return what a log holds after its first bytes, which are an earlier start's; empty where there is none."""
+    """Return a log's text after ``begun`` bytes, if any."""
     return log.read_bytes()[begun:].decode("utf-8", "replace") if log.exists() else ""
 
 
 def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
-    """Return the error of processes that ended with ``status``: which one failed first, and its last lines.
-
-    Args:
-        begun: bytes of the log that an earlier start wrote.
-    """
+    """Return the error of ended processes; ``begun`` bytes of the log are an earlier start's."""
     who, lines = first_failure(_COLOURS.sub("", said_since(log, begun)))
     told = "\n".join(f"  {line}" for line in lines)
     ended = f"by signal {status - 128}" if status > 128 else f"with status {status}"
@@ -112,7 +103,7 @@ def failure(what: str, status: int, log: Path, begun: int = 0) -> EngineError:
 
 
 def first_failure(text: str) -> tuple[str, list[str]]:
-    """Return which process failed first, as far as the log shows it, and its last lines."""
+    """Return which process failed first, by the log, and its last lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     cause = _ROOT_CAUSE.search(text)
     if cause is not None:

@@ -1,1 +1,1 @@
-"""Who generates rollouts while the trainer trains: torch here, vLLM here or on servers; how weights reach them."""
+"""Generate rollouts while the weights change."""

@@ -1,11 +1,9 @@
-"""Decode in batches with a key-value cache in slots; requests join and leave at any step.
+"""Decode requests in batches.
 
 Invariants:
-  - a token's log-probability is that of the distribution it was drawn from, after temperature and ``top_p``;
-    0.0 at temperature 0;
-  - each request draws from its own generator, so its tokens do not depend on other requests, up to rounding;
-  - weights change between two steps; tokens carry their version, and old keys and values stay (paper, section
-    2.3).
+  - log-probabilities are of the distribution drawn from; 0.0 at temperature 0;
+  - each request draws its own random numbers; others change its tokens by rounding only;
+  - weights change between two steps; tokens carry their version, and cached keys stay (paper, section 2.3).
 """
 
 from __future__ import annotations
@@ -28,12 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class DecodingRequest:
-    """One generation under way: the prompt and the tokens so far.
-
-    ``logprobs`` has one entry per token of ``token_ids``, and so has ``versions`` once the request is finished;
-    ``finish`` is ``stop`` (an end token, which is among the tokens) or ``length``. ``limit`` is what context and
-    ``max_tokens`` leave, in tokens.
-    """
+    """A running generation; ``versions`` is complete once ``finish`` is ``stop`` or ``length``."""
 
     prompt_ids: tuple[int, ...]
     max_tokens: int
@@ -46,10 +39,7 @@ class DecodingRequest:
 
 
 class DecodingEngine:
-    """A model, its cache, and the requests under way. Not thread-safe.
-
-    ``stop_token_ids`` end a response.
-    """
+    """A model, its cache and its running requests; not thread-safe."""
 
     def __init__(
         self,
@@ -76,9 +66,7 @@ class DecodingEngine:
     def step(
         self, new_requests: Sequence[DecodingRequest] = (), aborted_requests: Sequence[DecodingRequest] = ()
     ) -> list[DecodingRequest]:
-        """Decode one token for every request, new ones included; return the requests that are finished by it.
-
-        ``aborted_requests`` are given up: their rows are free at once.
+        """Decode one token for each request; return the finished ones.
 
         Raises:
             ValueError: there are more requests than slots.
@@ -97,9 +85,9 @@ class DecodingEngine:
         return finished
 
     def load(self, state: Mapping[str, Tensor], version: int | None = None) -> None:
-        """Exchange the weights; requests under way go on with the new ones and keep their cache.
+        """Replace the weights; running requests keep their cache.
 
-        ``state`` has the names of the checkpoint on disk (`training.optimisation.checkpoint_names`).
+        ``state`` has the checkpoint's names (`training.optimisation.checkpoint_names`).
 
         Raises:
             PolicyError: names or shapes are not the model's.
@@ -128,7 +116,7 @@ class DecodingEngine:
         return logits
 
     def _prefill(self, joining: Sequence[DecodingRequest]) -> Tensor:
-        """Add requests after those under way; return logits [request, vocabulary] of their prompts' last tokens."""
+        """Add requests; return logits [request, vocabulary] of their prompts' last tokens."""
         start = len(self.active)
         logits: dict[int, Tensor] = {}
         groups: dict[tuple[int, ...], list[int]] = {}
@@ -149,7 +137,7 @@ class DecodingEngine:
         return torch.stack([logits[place] for place in range(len(joining))])
 
     def _sample_tokens(self, logits: Tensor, requests: Sequence[DecodingRequest]) -> tuple[Tensor, Tensor]:
-        """Draw a token for each row of ``logits`` [request, vocabulary]; return tokens and their log-probabilities."""
+        """Draw a token per row of ``logits`` [request, vocabulary]; return tokens and log-probabilities."""
         if self._temperature == 0:
             return logits.argmax(-1), torch.zeros(len(requests))
         logprobs = sampling_logprobs(logits, self._temperature, self._top_p)
@@ -160,7 +148,7 @@ class DecodingEngine:
         return tokens[:, 0], logprobs.gather(-1, tokens)[:, 0]
 
     def _record_tokens(self, tokens: Tensor, logprobs: Tensor) -> list[DecodingRequest]:
-        """Append one token to every request; return the requests that end with it."""
+        """Append a token to every request; return those that end."""
         self._last[: len(self.active)] = tokens
         finished: list[DecodingRequest] = []
         for request, token, logprob in zip(self.active, tokens.tolist(), logprobs.tolist(), strict=True):
@@ -176,11 +164,11 @@ class DecodingEngine:
         return finished
 
     def _record_versions(self, request: DecodingRequest) -> None:
-        """Give the present version to tokens that have none yet."""
+        """Give the current version to tokens without one."""
         request.versions.extend([self.version] * (len(request.token_ids) - len(request.versions)))
 
     def _release_rows(self, requests: Sequence[DecodingRequest]) -> None:
-        """Free the rows, filling them with the last ones in use, so that the rows in use stay together."""
+        """Free rows, and move the last rows there, so that rows stay contiguous."""
         if not requests:
             return
         released = set(requests)
@@ -201,11 +189,7 @@ class DecodingEngine:
 
 
 class _PromptCache:
-    """Prompts run lately, in rows of the cache after the slots: a group's rollouts join one by one.
-
-    Forgotten when the weights change, and when nothing is under way: so a synchronous wave never depends on what was
-    made before it.
-    """
+    """Recent prompts; cleared when weights change or nothing runs, so that synchronous waves are repeatable."""
 
     def __init__(self, first: int, size: int) -> None:
         self.size = size
@@ -221,7 +205,7 @@ class _PromptCache:
     def cached_rows(
         self, prompts: Sequence[tuple[int, ...]], forward_pass: ForwardPass, cache: Cache, device: torch.device
     ) -> Mapping[tuple[int, ...], int]:
-        """Return the rows that hold these prompts, `size` of them at most; prompts that no row holds are run."""
+        """Return the rows of at most `size` prompts, after running new ones."""
         for prompt in prompts:
             if prompt in self._rows:
                 self._rows[prompt] = self._rows.pop(prompt)
@@ -244,7 +228,7 @@ class _PromptCache:
 
 
 def sampling_logprobs(logits: Tensor, temperature: float, top_p: float) -> Tensor:
-    """Return the log-probabilities that tokens are drawn with: [request, vocabulary], -inf where ``top_p`` cuts off."""
+    """Return the log-probabilities of sampling, [request, vocabulary]; -inf where ``top_p`` cuts off."""
     logprobs = torch.log_softmax(logits.float() / temperature, -1)
     if top_p >= 1:
         return logprobs

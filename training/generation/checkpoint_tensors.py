@@ -1,4 +1,4 @@
-"""Tensors of checkpoints: their shapes by headers alone, which suit a running model, and how they are written."""
+"""Read, compare and write tensors of checkpoints."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _HEADER_LIMIT = 100_000_000
 
 
 def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
-    """Return the name and shape of every tensor of a folder of safetensors; None for other formats.
+    """Return a folder's tensor shapes by name; None if it is not safetensors.
 
     Raises:
-        PolicyError: a file is cut short or is no safetensors file.
+        PolicyError: a file is invalid.
     """
     files = weight_files(folder)
     if any(path.suffix != ".safetensors" for path in files):
@@ -38,10 +38,10 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
 
 
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return these tensors without those under a second name (tied), or without memory (device ``meta``: unchanged).
+    """Return these tensors without tied duplicates and ``meta`` tensors.
 
     Raises:
-        PolicyError: they are not of the shape of the model in ``folder``.
+        PolicyError: they do not fit the model in ``folder``.
     """
     ours = tensor_shapes(folder)
     if ours is None:
@@ -70,7 +70,7 @@ def _is_same_tensor(tensor: Any, other: Any) -> bool:
 
 
 def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
-    """Write a state dict into a new folder as one file of safetensors: tied tensors once, those without memory not."""
+    """Write a state dict into a new folder, without tied duplicates and ``meta`` tensors."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True)
@@ -84,7 +84,7 @@ def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
 
 
 def require_same_shape(running: Path, other: Path) -> None:
-    """Raise `PolicyError` if tensors are missing, too many, or of another shape than the running checkpoint's."""
+    """Raise `PolicyError` if tensors differ in name or shape from the running checkpoint's."""
     ours, theirs = tensor_shapes(running), tensor_shapes(other)
     if ours is None or theirs is None:
         return

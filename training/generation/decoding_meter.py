@@ -1,4 +1,4 @@
-"""Measure how much of its time a generator decodes, without requests that wait for a slot or for weights."""
+"""Measure how much of its time a generator decodes."""
 
 from __future__ import annotations
 
@@ -10,28 +10,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DecodingTotals:
-    """Slot-seconds since a generator was made: those that made tokens, and those that exchanges of weights held.
-
-    Example: two of four slots that decode for three seconds, and then an exchange of one second, are
-    ``DecodingTotals(decoding=6.0, held=4.0)``.
-    """
+    """Slot-seconds of decoding, and of weight exchanges that held slots."""
 
     decoding: float = 0.0
     held: float = 0.0
 
 
 def added_up(totals: Iterable[DecodingTotals]) -> DecodingTotals:
-    """Return the totals of several generators as one's."""
+    """Return the sum of several generators' totals."""
     every = list(totals)
     return DecodingTotals(sum(one.decoding for one in every), sum(one.held for one in every))
 
 
 class RequestMeter:
-    """Counts the requests under way of an engine that does not tell which of its slots decode. Thread-safe.
-
-    Args:
-        slots: how many requests decode together; more wait.
-    """
+    """Count requests of an engine in which ``slots`` requests decode together. Thread-safe."""
 
     def __init__(self, slots: int) -> None:
         self._slots, self._running, self._held_share = slots, 0, 0.0
@@ -40,19 +32,19 @@ class RequestMeter:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Count one request more."""
+        """Add a request."""
         self._change(running=1)
 
     def end(self) -> None:
-        """Count one request less."""
+        """Remove a request."""
         self._change(running=-1)
 
     def hold(self, share: float = 1.0) -> None:
-        """Count this share of the slots as held by an exchange of weights, until `release`."""
+        """Count this share of the slots as held, until `release`."""
         self._change(held=share)
 
     def release(self, share: float = 1.0) -> None:
-        """Count this share of the slots as free to decode again."""
+        """Count this share of the slots as free again."""
         self._change(held=-share)
 
     @property

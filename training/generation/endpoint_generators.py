@@ -1,7 +1,4 @@
-"""Generate on vLLM servers, which read new weights in a folder, fetch them by HTTP, or get them from GPU to GPU.
-
-The last two versions' folders are kept, and all are removed on leaving.
-"""
+"""Generate on vLLM servers, which get new weights from a folder, over HTTP or from GPU to GPU."""
 
 from __future__ import annotations
 
@@ -40,19 +37,15 @@ _PREFIX = "goldilocks-vllm-weights-"
 
 
 class EndpointGenerator:
-    """One or more vLLM servers as a `training.generation.generators.Generator`.
+    """vLLM servers as a `training.generation.generators.Generator`.
 
     Args:
-        folder: the model that the run starts from, with its tokenizer; servers hold one of its shape.
-        settings: the servers' table.
-        temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
-        device: the trainer's.
-        lasting: whether tensors of an update stay as they are after it; then they are written to a folder only where a
-            server wants one.
-        way: how new weights reach the servers; the fastest if missing.
+        temperature: with top_p = 1, as training needs.
+        lasting: whether an update's tensors stay unchanged after it; a folder is then written on demand.
+        way: the fastest if missing.
 
     Raises:
-        PolicyError: there is no such folder; on entering: no server answers, or one was not started as needed.
+        PolicyError: the folder is missing; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(
@@ -73,12 +66,12 @@ class EndpointGenerator:
 
     @property
     def capacity(self) -> int:
-        """Return how many requests the servers may have at once."""
+        """Return the servers' max concurrent requests."""
         return self._settings.in_flight * len(self._settings.urls)
 
     @property
     def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of requests at servers that are not paused."""
+        """Return the slot-seconds at servers that are not paused."""
         return self._meter.totals
 
     async def __aenter__(self) -> Self:
@@ -137,9 +130,7 @@ class EndpointGenerator:
         return replace(completion, text=text)
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Exchange the weights, see `Generator.update_weights`. Servers that are away get the weights when they are
-        back.
-        """
+        """Replace the weights, see `Generator.update_weights`; absent servers get them later."""
         servers, started_at = self._running(), time.perf_counter()
         newest = await asyncio.to_thread(WeightVersion, self._model, weights, version, self._shared)
         stays = self._lasting and not isinstance(weights, Path)

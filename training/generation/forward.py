@@ -1,7 +1,7 @@
-"""Run forward passes for decoding: any causal language model's own, and a faster one for Llama.
+"""Run forward passes for decoding: a causal language model's own, or a faster one for Llama.
 
-Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones, so changing them in place
-changes both; its logits are the model's own, up to rounding.
+Invariants: the model's weights become views of `LlamaForwardPass`'s joined ones; its logits are the model's own, up
+to rounding.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ _BLOCK = 16
 
 
 class KVCache:
-    """Keys and values of all rows, one pair of tensors [row, head, position, feature] a layer.
-
-    A model's own forward pass calls `update` once a layer, as it does with the caches of transformers.
-    """
+    """Keys and values [row, head, position, feature] per layer, used like transformers' caches."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -39,13 +36,11 @@ class KVCache:
 
     @property
     def capacity(self) -> int:
-        """Return how many positions a row holds."""
+        """Return the positions per row."""
         return self.layers[0][0].shape[2] if self.layers else 0
 
     def allocate(self, examples: Sequence[tuple[Tensor, Tensor]], longest: int) -> None:
-        """Allocate the layers, shaped and typed like these keys and values [_, head, _, feature], unless they are
-        there.
-        """
+        """Allocate missing layers like these keys and values [_, head, _, feature]."""
         if not self.layers:
             positions = min(INITIAL_CAPACITY, longest)
             for keys, values in examples:
@@ -53,7 +48,7 @@ class KVCache:
                 self.layers.append((empty[0], empty[1]))
 
     def grow(self, needed: int, longest: int) -> None:
-        """Make room for ``needed`` positions; double the capacity, up to ``longest``, where that is more."""
+        """Make room for ``needed`` positions, doubling the capacity up to ``longest``."""
         if needed <= self.capacity:
             return
         more = max(needed, min(2 * self.capacity, longest)) - self.capacity
@@ -63,12 +58,12 @@ class KVCache:
         ]
 
     def set_positions(self, positions: Tensor, span: int) -> None:
-        """Let the next updates write at these positions of the first rows and read the first ``span`` positions."""
+        """Set the first rows' positions to write next, and the ``span`` to read."""
         self._row_index = torch.arange(len(positions), device=positions.device)
         self._positions, self._span = positions, span
 
     def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        """Store one position's keys and values [row, head, 1, feature]; return those of the whole span."""
+        """Store keys and values [row, head, 1, feature]; return those of the span."""
         rows = len(self._row_index)
         held_keys, held_values = self.layers[layer]
         held_keys[self._row_index, :, self._positions] = keys[:, :, 0]
@@ -76,7 +71,7 @@ class KVCache:
         return held_keys[:rows, :, : self._span], held_values[:rows, :, : self._span]
 
     def write_prompts(self, layer: int, rows: Tensor, keys: Tensor, values: Tensor) -> None:
-        """Store whole prompts' keys and values [prompt, head, position, feature] at the beginning of these rows."""
+        """Store prompts' keys and values [prompt, head, position, feature] in these rows."""
         length = keys.shape[2]
         held_keys, held_values = self.layers[layer]
         held_keys[rows, :, :length] = keys
@@ -94,32 +89,29 @@ class KVCache:
 
 
 class Cache(Protocol):
-    """What a forward pass remembers of the tokens of each row."""
+    """A forward pass's memory of each row's tokens."""
 
     def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None: ...
 
 
 class ForwardPass(Protocol):
-    """A forward pass over rows of its own kind of cache."""
+    """A forward pass with its own kind of cache."""
 
     def new_cache(self, rows: int) -> Any:
-        """Return an empty `Cache` for so many rows, which the other methods are given."""
+        """Return an empty `Cache` of ``rows`` rows."""
         ...
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: Any) -> Tensor:
-        """Run prompts ``ids`` [prompt, length], right-padded; keys and values go into ``rows`` of the cache.
-
-        Returns the logits of each prompt's last token, [prompt, vocabulary].
-        """
+        """Run right-padded prompts [prompt, length] into ``rows``; return their last logits [prompt, vocabulary]."""
         ...
 
     def decode(self, last: Tensor, positions: Tensor, cache: Any) -> Tensor:
-        """Run one more token ``last`` [row] at these positions of the first rows; return logits [row, vocabulary]."""
+        """Run one token [row] in each of the first rows; return logits [row, vocabulary]."""
         ...
 
 
 def forward_pass_for(model: PreTrainedModel) -> ForwardPass:
-    """Return the fastest forward pass there is for the model."""
+    """Return the model's fastest forward pass."""
     if LlamaForwardPass.suits(model):
         return LlamaForwardPass(model)
     return ModelForwardPass(model) if keeps_all_keys(model) else RowForwardPass(model)
@@ -137,7 +129,7 @@ class ModelForwardPass:
         return KVCache(rows)
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """Run prompts, see `ForwardPass.prefill`. The padding is after every token that counts."""
+        """Run prompts, see `ForwardPass.prefill`."""
         ends, end_of = torch.unique(lengths - 1, return_inverse=True)
         out = self._model(input_ids=ids, use_cache=True, logits_to_keep=ends)
         layers = out.past_key_values.layers
@@ -165,7 +157,7 @@ class ModelForwardPass:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """One layer's weights, [out, in] each; ``qkv`` and ``gate_up`` are joined."""
+    """One layer's weights, each [out, in]; ``qkv`` and ``gate_up`` are joined."""
 
     norm: Tensor
     qkv: Tensor
@@ -180,10 +172,7 @@ class _Layer:
 
 
 class LlamaForwardPass:
-    """The forward pass of Llama and Qwen2 in fp32 on a CPU.
-
-    Decoding attends by two batched matrix products: [row x head, group, feature] with the row's own span of the cache.
-    """
+    """The forward pass of Llama and Qwen2 in fp32 on a CPU."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         config: Any = model.config
@@ -204,7 +193,7 @@ class LlamaForwardPass:
 
     @staticmethod
     def suits(model: PreTrainedModel) -> bool:
-        """Return whether the model can be run by this pass."""
+        """Return whether this pass can run the model."""
         from transformers import LlamaForCausalLM, Qwen2ForCausalLM
 
         config: Any = model.config
@@ -219,7 +208,7 @@ class LlamaForwardPass:
         )
 
     def prefill(self, ids: Tensor, lengths: Tensor, rows: Tensor, cache: KVCache) -> Tensor:
-        """Run prompts, see `ForwardPass.prefill`. The padding is after every token that counts."""
+        """Run prompts, see `ForwardPass.prefill`."""
         count, length = ids.shape
         example = torch.zeros(1, self._kv_heads, 1, self._head_size)
         cache.allocate([(example, example)] * len(self._layers), self._longest)
@@ -264,10 +253,7 @@ class LlamaForwardPass:
         return self._logits(self._run(last, positions, attend))
 
     def _run(self, ids: Tensor, positions: Tensor, attend: Callable[[int, Tensor, Tensor], Tensor]) -> Tensor:
-        """Return hidden states [token, width] before the last norm.
-
-        ``attend`` gets a layer's number, rotated queries and keys [token, head, feature], and values likewise.
-        """
+        """Return hidden states [token, width]; ``attend`` gets rotated queries and keys [token, head, feature]."""
         states: Tensor = functional.embedding(ids, self._base.embed_tokens.weight)
         cos, sin = self._cos[positions][:, None], self._sin[positions][:, None]
         rotated_heads = self._heads + self._kv_heads
@@ -289,7 +275,7 @@ class LlamaForwardPass:
         return functional.linear(normed, self._head.weight, self._head.bias)
 
     def _extend_rotary_tables(self, length: int) -> None:
-        """Extend the rotary tables to ``length`` positions; ``_sin`` holds the sign of the subtracted half."""
+        """Extend the rotary tables; the first half of ``_sin`` is negated."""
         if length <= len(self._cos):
             return
         positions = torch.arange(max(length, 2 * len(self._cos), INITIAL_CAPACITY))[None]
@@ -317,7 +303,7 @@ def _fuse_layer(layer: Any) -> _Layer:
 
 
 def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None]:
-    """Join projections of one input: return weight and bias of the joined one, of which theirs become views."""
+    """Join projections of one input; their weights and biases become views."""
     weight = torch.cat([part.weight for part in parts])
     bias = torch.cat([part.bias for part in parts]) if all(part.bias is not None for part in parts) else None
     start = 0
@@ -331,12 +317,12 @@ def _fuse_projections(parts: Sequence[nn.Linear]) -> tuple[Tensor, Tensor | None
 
 
 def _read_span(positions: Tensor, longest: int) -> int:
-    """Return how many positions must be read, in whole blocks."""
+    """Return the number of positions to read, in whole blocks."""
     return min(-(-(int(positions.max()) + 1) // _BLOCK) * _BLOCK, longest)
 
 
 def _attention_mask(positions: Tensor, span: int, dtype: torch.dtype) -> Tensor:
-    """Return the mask [row, span] to add to attention scores: 0 up to each row's position, the least number after."""
+    """Return the mask [row, span] to add to scores: 0 up to each row's position."""
     allowed = torch.arange(span, device=positions.device) <= positions[:, None]
     mask = torch.zeros(allowed.shape, dtype=dtype, device=allowed.device)
     return mask.masked_fill_(~allowed, torch.finfo(dtype).min)

@@ -1,11 +1,10 @@
-"""Generate while training runs, and take new weights between two tokens.
+"""Generate while training runs.
 
 Invariants:
-  - every token carries its weights' version and its log-probability under the distribution it was drawn from;
-  - an update keeps running requests, with their tokens and cache;
-  - a prompt and seed draw the same random numbers, whatever runs next to them;
-  - requests of one turn of the event loop reach `TorchGenerator` together, so equal requests make equal
-    batches.
+  - tokens carry their weights' version and their log-probability as drawn;
+  - an update, between two tokens, keeps running requests and their cache;
+  - a prompt and seed always draw the same random numbers;
+  - requests of one event-loop turn reach `TorchGenerator` together, for equal batches.
 """
 
 from __future__ import annotations
@@ -42,10 +41,9 @@ returned, not before."""
 
 
 class Generator(Protocol):
-    """An engine, running inside its ``async with`` block. All calls come from one event loop.
+    """An engine inside its ``async with`` block and one event loop.
 
-    ``capacity`` is how many requests it decodes together with profit; more may be asked and wait. ``decoding`` are the
-    slot-seconds that it decoded since it was made, and those that exchanges of weights held.
+    ``capacity`` is the useful number of concurrent requests; ``decoding`` has slot-seconds.
     """
 
     @property
@@ -61,17 +59,15 @@ class Generator(Protocol):
     ) -> None: ...
 
     async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """Generate one response. Cancelling the call aborts the generation.
+        """Generate one response; cancelling the call aborts it.
 
         Raises:
-            PolicyError: the prompt does not fit the context, or the engine failed or is closed.
+            PolicyError: the prompt does not fit, or the engine failed or is closed.
         """
         ...
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Exchange the weights between two tokens and return the seconds; running requests keep their tokens and cache.
-
-        Later tokens carry ``version``; before the first update they carry 0.
+        """Replace the weights between two tokens, keeping requests; return the seconds; later tokens carry ``version``.
 
         Raises:
             PolicyError: the weights do not fit the model.
@@ -86,13 +82,10 @@ class _PendingRequest:
 
 
 class TorchGenerator:
-    """A model folder sampled with torch on a thread of this process.
+    """A model folder sampled with torch on a thread.
 
     Args:
-        folder: the model, with its tokenizer.
-        capacity: requests decoded together.
-        temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
-        dtype, device: of weights and activations.
+        temperature: with top_p = 1, as training needs.
     """
 
     def __init__(
@@ -125,7 +118,7 @@ class TorchGenerator:
 
     @property
     def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of decoding, by the engine's own steps, and of exchanges of weights."""
+        """Return the slot-seconds of decoding and of weight exchanges."""
         return DecodingTotals(self._decoding_s, self._held_s * self._capacity)
 
     async def __aenter__(self) -> Self:
@@ -176,7 +169,7 @@ class TorchGenerator:
         )
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Exchange the weights, see `Generator.update_weights`."""
+        """Replace the weights, see `Generator.update_weights`."""
         started_at = time.perf_counter()
         self._running()
         state = await asyncio.to_thread(read_weights, weights) if isinstance(weights, Path) else weights
@@ -188,7 +181,7 @@ class TorchGenerator:
         return time.perf_counter() - started_at
 
     def _submit_new(self) -> None:
-        """Give the thread every request made in this turn of the event loop."""
+        """Give the thread all requests of this event-loop turn."""
         with self._condition:
             self._inbox.extend(pending for pending in self._unsubmitted if not pending.future.done())
             self._condition.notify()
@@ -208,7 +201,7 @@ class TorchGenerator:
         )
 
     def _run(self, engine: DecodingEngine) -> None:
-        """Run the thread; should it end by an error that no one expected, no one waits for it any longer."""
+        """Run the thread; an unexpected error fails all waiting calls."""
         opened: dict[DecodingRequest, _PendingRequest] = {}
         try:
             self._serve(engine, opened)
@@ -217,7 +210,7 @@ class TorchGenerator:
                 self._fail_all(opened, f"{self._folder.name}: the generator ended by the error printed above")
 
     def _serve(self, engine: DecodingEngine, opened: dict[DecodingRequest, _PendingRequest]) -> None:
-        """Exchange weights, decode one token for every request, and sleep while there is nothing to do."""
+        """Replace weights and decode until closed; sleep when idle."""
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: bool(self._closing or self._inbox or self._updates or opened))
@@ -262,7 +255,7 @@ class TorchGenerator:
             done.set_result(seconds)
 
     def _fail_all(self, opened: Mapping[DecodingRequest, _PendingRequest], why: str) -> None:
-        """End the thread: every request and update that still waits fails with the reason."""
+        """Fail all waiting requests and updates with the reason."""
         with self._condition:
             self._failed = why
             waiting = [*opened.values(), *self._inbox]
@@ -278,7 +271,7 @@ class TorchGenerator:
 
 
 class GeneratorPool:
-    """Several generators as one: a request goes to the least loaded, the first of them where several are."""
+    """Several generators as one; requests go to the least loaded."""
 
     def __init__(self, members: Sequence[Generator]) -> None:
         self.members = tuple(members)
@@ -296,7 +289,7 @@ class GeneratorPool:
 
     @property
     def in_flight(self) -> int:
-        """Return how many requests are under way."""
+        """Return the number of running requests."""
         return sum(self._load)
 
     async def __aenter__(self) -> Self:
@@ -322,7 +315,7 @@ class GeneratorPool:
             self._load[index] -= 1
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Update all members at once and return the slowest one's seconds. See `Generator.update_weights`."""
+        """Update all members at once and return the slowest one's seconds."""
         return max(await asyncio.gather(*(member.update_weights(weights, version) for member in self.members)))
 
 

@@ -1,7 +1,4 @@
-"""Decode row by row with transformers' own caches, for models that keep something else than all keys and values.
-
-Slow but exact: the model's own forward pass, token by token.
-"""
+"""Decode row by row with transformers' caches, for models with other states than keys and values."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RowCaches:
-    """A cache of transformers for each row that holds something."""
+    """A transformers cache for each used row."""
 
     def __init__(self) -> None:
         self.rows: dict[int, Any] = {}
@@ -57,10 +54,7 @@ class RowForwardPass:
 
 
 def keeps_all_keys(model: Any) -> bool:
-    """Return whether each layer of the model keeps the keys and values of all tokens, and nothing else.
-
-    A window as long as the context is none.
-    """
+    """Return whether each layer keeps the keys and values of all tokens, and nothing else."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 

@@ -1,8 +1,6 @@
 """Start vLLM's server for a training run: ``python -m training.generation.serving MODEL --port N``.
 
-It answers with tokens, log-probabilities of what was drawn from and the version of the weights of every token, and
-takes new weights while it generates (`training.generation.vllm_worker`, so Goldilocks must be installed there). Other
-options go to vLLM, such as ``--tensor-parallel-size`` and ``--max-model-len``.
+It takes new weights while it generates (`training.generation.vllm_worker`, so Goldilocks must be installed there).
 
 vLLM takes weights in its development mode only, which its own key does not protect. So `ServerGuard` wraps the server:
 with a key in VLLM_API_KEY, or ``--api-key``, every request but ``/health`` needs it; without one only this machine is
@@ -30,17 +28,14 @@ ENVIRONMENT = {"VLLM_SERVER_DEV_MODE": "1", "VLLM_NO_USAGE_STATS": "1"}
 
 
 class ServerGuard(KeyGuard):
-    """Wraps all of a server: refuses requests without the key or, if there is no key, those from elsewhere."""
+    """Refuse requests without the key or, if there is no key, from other machines."""
 
     def __init__(self, app: App) -> None:
         super().__init__(app, os.environ.get(KEY))
 
 
 def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[str]:
-    """Return the server's arguments; ``further`` come last, so that they win.
-
-    It is the module of `vllm serve`: the command itself does not find the CPU build, a package of another name.
-    """
+    """Return the server's arguments, for the module of `vllm serve`; ``further`` win."""
     options = {
         "--model": model,
         "--host": "127.0.0.1",
@@ -58,7 +53,7 @@ def arguments(model: str, further: Sequence[str] = (), *, on_cpu: bool) -> list[
 
 
 def main(arguments_given: Sequence[str]) -> int:
-    """Become the server; return an exit status only where that cannot be."""
+    """Become the server; return an exit status only for wrong arguments."""
     if not arguments_given or arguments_given[0].startswith("-"):
         print("usage: python -m training.generation.serving MODEL [--port N] [vLLM's options]", file=sys.stderr)
         return 2
@@ -73,7 +68,7 @@ def main(arguments_given: Sequence[str]) -> int:
 
 
 def _without_key(words: Sequence[str]) -> tuple[list[str], str | None]:
-    """Return the options without ``--api-key``, and the key: other accounts may read a process's arguments."""
+    """Return the options without ``--api-key``, which other accounts could read, and the key."""
     options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     options.add_argument("--api-key", "--api_key")
     known, further = options.parse_known_args(words)
@@ -84,7 +79,7 @@ def _require_closed(words: Sequence[str]) -> None:
     """Refuse to listen beyond this machine without a key.
 
     Raises:
-        PolicyError: ``--host`` names another address, and there is no key.
+        PolicyError: ``--host`` names another address.
     """
     options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     options.add_argument("--host", default="127.0.0.1")

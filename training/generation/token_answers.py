@@ -1,4 +1,4 @@
-"""Read vLLM's token answers without a Python object for each field of each token."""
+"""Read vLLM's token answers with few Python objects."""
 
 from __future__ import annotations
 
@@ -37,10 +37,7 @@ _DECODER = msgspec.json.Decoder(_Answer)
 
 @dataclass(frozen=True, slots=True)
 class TokenAnswer:
-    """One response as a server gives it: per token its id and log-probability, and whose weights made how many.
-
-    Example: ``TokenAnswer((258, 2), (-0.7, -0.0), (("5f0c-3", 1), ("5f0c-4", 1)), "stop")``
-    """
+    """A server's response; ``spans`` has the number of tokens by each weights' label."""
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -49,7 +46,7 @@ class TokenAnswer:
 
 
 def read_answer(content: bytes) -> TokenAnswer:
-    """Return the first response of an answer's body.
+    """Return the first response of a body.
 
     Raises:
         ValueError: it holds none.

@@ -1,4 +1,4 @@
-"""Sample with torch alone under the `Policy` protocol; the same (problem, index) draws the same random numbers."""
+"""Sample with torch under the `Policy` protocol, with random numbers by problem and index."""
 
 from __future__ import annotations
 
@@ -33,12 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PolicySample:
-    """One response with all that training needs: per token its id, log-probability and the weights' version.
-
-    ``text`` is in the form of the house, as a `Completion`'s.
-
-    Example: ``PolicySample("<think>…", "stop", (1, 40, 201), (258, …, 2), (-0.7, …, -0.0), (3, …, 4))``
-    """
+    """One response with each token's id, log-probability and weights' version; ``text`` is in the house's form."""
 
     text: str
     finish: str
@@ -61,10 +56,8 @@ IN_FLIGHT = 128
 class TorchPolicy:
     """A causal language model of a folder, sampled with torch.
 
-    ``key.policy`` is ``name@hash`` of the weights it was loaded with, or of those `load_weights` put in their place.
-
     Raises:
-        PolicyError: the folder holds no model, or one that cannot be sampled here.
+        PolicyError: no model there can be sampled here.
     """
 
     def __init__(
@@ -94,11 +87,11 @@ class TorchPolicy:
 
     @property
     def version(self) -> int:
-        """Return the version of the weights that make the next token: 0 at first, then as given to `load_weights`."""
+        """Return the version of the next token's weights, 0 at first."""
         return self._require_engine().version
 
     def asking(self, prompt: Prompt | None) -> TorchPolicy:
-        """Return a policy with another prompt, or that of the settings, for the same running model."""
+        """Return a policy with another prompt for the same running model."""
         other = copy.copy(self)
         other._prompt = prompt or prompt_of(self._settings)
         other.key = other._key()
@@ -128,7 +121,7 @@ class TorchPolicy:
         return Completion(sample.text, sample.finish, len(sample.token_ids))
 
     async def sample(self, problem: PromptRequest, index: int) -> PolicySample:
-        """Sample one attempt with everything a trainer needs. Cancelling the call aborts the generation.
+        """Sample one attempt for training; cancelling the call aborts it.
 
         Raises:
             RequestRefused: the prompt is longer than the model's context.
@@ -160,7 +153,7 @@ class TorchPolicy:
         )
 
     def prompt_ids(self, problem: PromptRequest) -> tuple[int, ...]:
-        """Return the tokens of the question under the prompt and the model's chat template."""
+        """Return the question's tokens under the prompt and chat template."""
         chat = apply_chat_template(
             self._require_tokenizer(),
             self._prompt.messages(problem),
@@ -174,12 +167,11 @@ class TorchPolicy:
     async def load_weights(
         self, weights: Path | Mapping[str, torch.Tensor], *, version: int | None = None, revision: str | None = None
     ) -> None:
-        """Exchange the weights between two tokens; running requests go on with the new ones.
+        """Replace the weights between two tokens; running requests go on.
 
         Args:
-            weights: a folder with safetensors, or a state dict.
-            version: marks later tokens; one more than before if missing.
-            revision: names the weights in ``key``; a hash if missing.
+            version: of later tokens; one more if missing.
+            revision: for ``key``; made up if missing.
 
         Raises:
             PolicyError: the weights do not fit the model.
@@ -217,7 +209,7 @@ class TorchPolicy:
         return tokenizer, engine
 
     async def _run(self) -> None:
-        """Step the engine while anything is under way; sleep while nothing is."""
+        """Step the engine while requests run; sleep while none do."""
         engine = self._require_engine()
         while not self._closing:
             leaving = [request for request, pending in self._open.items() if pending.future.done()]

@@ -1,10 +1,9 @@
-"""Send tokens to vLLM servers, read tokens with versions, and update weights while requests run.
+"""Generate on vLLM servers, and update their weights while requests run.
 
 Invariants:
-  - tokens made with weights of another version label than this run's are thrown away and requested again;
+  - tokens of other weights than this run's are requested again;
   - a server gets no request before it has the newest weights;
-  - a request that one server cannot answer goes to another with the same seed; an update keeps requests in
-    flight.
+  - a failed request goes to another server with the same seed.
 """
 
 from __future__ import annotations
@@ -37,16 +36,15 @@ _START_HINT = "start it with `python -m training.generation.serving`"
 
 
 class TrainingVllmClient(ServerClient):
-    """All servers of a generator. Lives inside its ``async with`` block, in one event loop.
+    """All servers of a generator, in one event loop.
 
     Args:
-        folder, version: the weights that servers get when they are met first.
-        meter: counts requests, and of servers that pause for new weights.
-        handed_out: serves the folders of the weights, for servers that fetch them; None where all read them.
-        broadcast: sends weights that are no folder to the servers that can join it; None where all come as folders.
+        folder, version: the servers' first weights.
+        handed_out: serves folders to servers that fetch them.
+        broadcast: sends tensors to servers that can join it.
 
     Raises:
-        PolicyError: the environment lacks the key; on entering: no server answers, or one was not started as needed.
+        PolicyError: the key is missing; on entering: no server answers, or one was not started as needed.
     """
 
     def __init__(
@@ -68,12 +66,10 @@ class TrainingVllmClient(ServerClient):
         self._exchanges: set[asyncio.Task[None]] = set()
 
     async def generate(self, prompt_ids: Sequence[int], sampling: Mapping[str, Any]) -> TokenCompletion:
-        """Generate one response, without its text, on whichever server has the shortest queue.
-
-        Cancelling the call aborts the request there.
+        """Generate one response, without its text, on the least busy server; cancelling aborts it.
 
         Raises:
-            PolicyError: a server refuses the request, it failed too often, or no server is alive.
+            PolicyError: a server refuses it, it failed too often, or no server is alive.
         """
         prompt = tuple(prompt_ids)
 
@@ -94,16 +90,15 @@ class TrainingVllmClient(ServerClient):
             self._meter.end()
 
     async def update(self, folder: Path | WeightVersion, version: int) -> None:
-        """Have all living servers take these weights, at once; those that are away get them when they are back.
+        """Give these weights to all living servers, and to others on return.
 
-        One that fails gets no request until it has taken them. Once begun, an exchange goes on to its end even where
-        the call is cancelled.
+        Until then a server gets no request. A begun exchange ends even if the call is cancelled.
         """
         self._newest = (version, folder)
         await asyncio.gather(*(self._renew(server) for server in self.servers.all if server.alive))
 
     async def close(self) -> None:
-        """Stop the probing, let exchanges that have begun end, and then close all connections."""
+        """Stop probing, wait for begun exchanges, and close all connections."""
         await self.servers.close()
         await asyncio.gather(*self._exchanges, return_exceptions=True)
         await super().close()
@@ -120,11 +115,11 @@ class TrainingVllmClient(ServerClient):
         await self._bring_up_to_date(url)
 
     def _read(self, server: Server, response: ServerResponse, prompt: tuple[int, ...]) -> TokenCompletion:
-        """Read the response's tokens, all of them made with weights of this run.
+        """Read a response's tokens.
 
         Raises:
             PolicyError: the server refuses the request.
-            TemporaryFailure: the answer is unusable, or its tokens are of other weights.
+            TemporaryFailure: the answer is unusable, or of other weights.
         """
         if response.status != 200:
             if response.status in (401, 403, 404):
@@ -147,10 +142,10 @@ class TrainingVllmClient(ServerClient):
         return TokenCompletion(prompt, answer.token_ids, answer.logprobs, versions, "", answer.finish)
 
     async def _bring_up_to_date(self, url: str) -> None:
-        """Have a server take the newest weights unless it has them.
+        """Have a server take the newest weights, if needed.
 
         Raises:
-            TemporaryFailure, PolicyError: it did not; with the second it never will, as it was started.
+            TemporaryFailure, PolicyError: it did not; with the second it never will.
         """
         while True:
             newest = self._newest
@@ -187,7 +182,7 @@ class TrainingVllmClient(ServerClient):
                 self._meter.release(share)
 
     async def _way_to(self, url: str, weights: Path | WeightVersion) -> Callable[[], Awaitable[None]]:
-        """Return what brings the weights to a server once its update has begun; a folder is written before that."""
+        """Return what brings the weights to a server, after writing a folder if needed."""
 
         async def command(path: str, body: Mapping[str, Any]) -> None:
             await self._command(url, path, body)
@@ -206,7 +201,7 @@ class TrainingVllmClient(ServerClient):
         return lambda: command("update_weights", {"update_info": self._found_at(folder)})
 
     def _found_at(self, folder: Path) -> dict[str, str]:
-        """Return where a server finds the weights, as `training.generation.vllm_worker` reads it."""
+        """Return where a server finds the weights, for `training.generation.vllm_worker`."""
         if self._handed_out is None:
             return {"folder": str(folder)}
         return {"folder": "", "url": self._handed_out.url_of(folder)}
@@ -216,7 +211,7 @@ class TrainingVllmClient(ServerClient):
 
         Raises:
             TemporaryFailure: it failed.
-            PolicyError: the server takes no weights as it was started.
+            PolicyError: the server, as started, takes no weights.
         """
         response = await self.post(f"{url}/{path}", body, UPDATE_S)
         _require_weight_updates(response, url)
@@ -228,7 +223,7 @@ class TrainingVllmClient(ServerClient):
 
 
 def _require_weight_updates(response: ServerResponse, url: str) -> None:
-    """Raise `PolicyError` where the server will never take weights as it was started."""
+    """Raise `PolicyError` if the server, as started, takes no weights."""
     if response.status in (401, 403):
         raise PolicyError(f"{url}: refuses a weight update ({response.status} {message(response)}); {_START_HINT}.")
     if response.status == 404:

@@ -1,7 +1,4 @@
-"""Generate with vLLM on this machine while its weights change.
-
-Only requests of one weights version share a prompt's cached keys and values.
-"""
+"""Generate with vLLM here while weights change; prompts are cached per version."""
 
 from __future__ import annotations
 
@@ -28,13 +25,10 @@ class VllmGenerator:
     """vLLM as a `training.generation.generators.Generator`.
 
     Args:
-        folder: the model, with its tokenizer.
-        settings: the engine's.
-        temperature: of sampling; nothing is cut from the distribution (top_p = 1), as training needs.
-        capacity: requests decoded together.
+        temperature: with top_p = 1, as training needs.
 
     Raises:
-        PolicyError: there is no such folder; on entering: vLLM is not installed, or cannot load the model.
+        PolicyError: the folder is missing; on entering: vLLM is not installed, or cannot load the model.
     """
 
     def __init__(
@@ -65,7 +59,7 @@ class VllmGenerator:
 
     @property
     def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of requests under way while the engine is not paused."""
+        """Return the slot-seconds while the engine is not paused."""
         return self._meter.totals
 
     async def __aenter__(self) -> Self:
@@ -103,5 +97,5 @@ class VllmGenerator:
             self._meter.end()
 
     async def update_weights(self, weights: Weights, version: int) -> float:
-        """Exchange the weights, see `Generator.update_weights`."""
+        """Replace the weights, see `Generator.update_weights`."""
         return await self._updates.update(weights, version)

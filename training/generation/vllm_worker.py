@@ -25,7 +25,7 @@ def begin(model: Any) -> None:
 
 
 def receive(model: Any, folder: Path) -> None:
-    """Load the folder's tensors, which need not be all that the model has.
+    """Load the folder's tensors, which may not be all.
 
     Raises:
         FileNotFoundError: there are none.
@@ -39,7 +39,7 @@ def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
     """Load tensors that come once.
 
     Raises:
-        RuntimeError: the model copies weights into place itself, which takes a folder that can be read again.
+        RuntimeError: the model copies weights into place itself, which needs a folder.
     """
     model.load_weights(tensors)
     for _ in tensors:
@@ -50,7 +50,7 @@ def receive_tensors(model: Any, tensors: Iterator[tuple[str, Any]]) -> None:
 
 
 def finish(model: Any, model_config: Any) -> None:
-    """Put what was received to use; what was not stays as it was."""
+    """Put the received weights to use; others stay as they were."""
     from vllm.model_executor.model_loader.reload import finalize_layerwise_reload
 
     finalize_layerwise_reload(model, model_config)
@@ -58,7 +58,7 @@ def finish(model: Any, model_config: Any) -> None:
 
 
 def forget_experts(model: Any) -> int:
-    """Let the experts of every mixture on a CPU be packed when weights are next loaded; return how many layers do."""
+    """Have experts on a CPU packed anew at the next load; return how many layers."""
     count = 0
     for module in model.modules():
         method: Any = getattr(module, "quant_method", None)
@@ -69,7 +69,7 @@ def forget_experts(model: Any) -> int:
 
 
 def pack_tied(model: Any) -> int:
-    """Pack anew every layer that keeps its weights next to their packed copy; return how many there were."""
+    """Repack layers that keep their weights next to a packed copy; return how many."""
     packed_layers = [module for module in model.modules() if hasattr(module, "cpu_linear") and module.weight.numel()]
     for layer in packed_layers:
         layer.quant_method.process_weights_after_loading(layer)
@@ -77,9 +77,9 @@ def pack_tied(model: Any) -> int:
 
 
 def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
-    """Return the layers of the language model that have parameters and were given none, with vLLM's notes on them.
+    """Return the language model's layers that received nothing, with vLLM's notes.
 
-    An output layer may be tied. Towers for images and sound are not trained, so nothing comes for them.
+    Output layers may be tied, and are left out.
     """
     from vllm.model_executor.layers.attention import is_deferred_attention_layer
     from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
@@ -96,10 +96,10 @@ def _missed_layers(model: Any) -> list[tuple[Any, Any]]:
 
 
 def _receive_again(model: Any, folder: Path, missed: list[tuple[Any, Any]]) -> None:
-    """Load the folder anew with memory for these layers, and put to use what was written to it.
+    """Load the folder again with memory for these layers.
 
     Raises:
-        RuntimeError: a layer was written to in part.
+        RuntimeError: a layer was only partly written.
     """
     from vllm.model_executor.model_loader.reload.layerwise import _layerwise_process
     from vllm.model_executor.model_loader.reload.meta import materialize_layer
@@ -136,12 +136,12 @@ def _tensors(folder: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _messages() -> tuple[type[Any], type[Any]]:
-    """Return the types of the trainer's two messages: the group to join, and the weights of an update."""
+    """Return the types of the trainer's two messages."""
     from vllm.distributed.weight_transfer.base import WeightTransferInitInfo, WeightTransferUpdateInfo
 
     @dataclass
     class GroupInfo(WeightTransferInitInfo):  # type: ignore[misc] # vLLM's types are not looked at
-        """The group that the workers join, if weights are broadcast."""
+        """The group that workers join for broadcasts."""
 
         backend: Backend
         address: str
@@ -150,7 +150,7 @@ def _messages() -> tuple[type[Any], type[Any]]:
 
     @dataclass
     class WeightsInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
-        """A whole folder of weights, with the ``url`` to fetch it from; or the tensors that are broadcast."""
+        """A folder of weights, with a ``url`` to fetch it; or broadcast tensors."""
 
         folder: str = ""
         url: str = ""
@@ -162,7 +162,7 @@ def _messages() -> tuple[type[Any], type[Any]]:
 
 
 def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the tensors of an update as the trainer broadcasts them."""
+    """Yield an update's tensors as they are broadcast."""
     from vllm.utils.torch_utils import STR_DTYPE_TO_TORCH_DTYPE
 
     if group is None:
@@ -175,7 +175,7 @@ def _broadcasts(group: Group | None, info: Any, model: Any, device: Any) -> Iter
 
 
 def _folder_transfer() -> type[Any]:
-    """Return vLLM's receiving end of weights in the checkpoint's format."""
+    """Return vLLM's receiver of weights in the checkpoint's format."""
     from vllm.distributed.weight_transfer.base import WeightTransferEngine
 
     group_info, weights_info = _messages()

@@ -1,7 +1,7 @@
-"""Broadcast new weights from the trainer to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
+"""Broadcast new weights to vLLM's servers, by NCCL between GPUs (not yet tested) or gloo.
 
-Invariants: each server has a group of its own; a server whose group cannot be opened, or broke twice, gets
-folders; tensors go to one server at a time, each once, in the announced order.
+Invariants: a server whose group cannot open, or broke twice, gets folders; tensors go to one server at a time, once,
+in the announced order.
 """
 
 from __future__ import annotations
@@ -30,13 +30,7 @@ _MOST_BREAKS = 2
 
 
 class WeightBroadcast:
-    """The trainer's ends of the groups of all servers. Lives in one event loop.
-
-    Args:
-        address: of this machine, as the servers reach it.
-        device: the trainer's GPU; with gloo the CPU.
-        say: prints a line.
-    """
+    """The trainer's ends of all servers' groups; servers reach this machine at ``address``."""
 
     def __init__(self, backend: Backend, address: str, device: torch.device, say: Callable[[str], None]) -> None:
         self._backend, self._address, self._device, self._say = backend, address, device, say
@@ -45,11 +39,7 @@ class WeightBroadcast:
         self._turn = asyncio.Lock()
 
     async def join(self, url: str, workers: Callable[[], Awaitable[int]], command: Command) -> bool:
-        """Return whether the server is in a group, which is opened where it has none.
-
-        Args:
-            workers: states how many the server has.
-        """
+        """Open a server's group if needed; return whether it is in one."""
         if url in self._groups:
             return True
         if self._breaks.get(url, 0) >= _MOST_BREAKS:
@@ -63,10 +53,10 @@ class WeightBroadcast:
         return True
 
     async def send(self, url: str, weights: WeightVersion, command: Command) -> None:
-        """Send the weights to a server that is in a group and has begun an update.
+        """Send the weights to a joined server that has begun an update.
 
         Raises:
-            TemporaryFailure: they did not arrive; the server's group is closed.
+            TemporaryFailure: they did not arrive; the group is closed.
         """
         group = self._groups[url]
         told = await asyncio.to_thread(weights.sizes)
@@ -87,7 +77,7 @@ class WeightBroadcast:
             raise TemporaryFailure(f"{self._backend}: {_first_line(error)}") from error
 
     def leave(self, url: str) -> None:
-        """Close the group of a server that was away: it may be another process now."""
+        """Close the group of a server that may be a new process."""
         group = self._groups.pop(url, None)
         if group is not None:
             group.close()
@@ -116,7 +106,7 @@ class WeightBroadcast:
 
 
 async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
-    """Wait for both ends; where one fails, do not wait for the other."""
+    """Wait for both ends, or for the first failure."""
     tasks = (asyncio.ensure_future(theirs), asyncio.ensure_future(ours))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -131,7 +121,7 @@ async def _both(theirs: Awaitable[None], ours: Awaitable[T]) -> T:
 
 
 def _on_thread(work: Callable[[], T]) -> asyncio.Future[T]:
-    """Run on a thread that no one has to wait for: an end whose others never come may be left running."""
+    """Run on a daemon thread, which may never end."""
     future: Future[T] = Future()
 
     def run() -> None:

@@ -1,6 +1,6 @@
 """Serve new weights over HTTP to vLLM servers that cannot see the trainer's folder.
 
-Invariants: serves only files of the given folder, only with the run's own key, and on one address.
+Invariants: serves only the folder's files, only with the run's key, and on one address.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ from curation.records import PolicyError
 
 
 class WeightServer:
-    """Serves the versions in a folder, on a thread, until `close`.
-
-    Args:
-        root: the folder, with a folder for each version.
-        address: of this machine, as the servers reach it.
+    """Serve a folder's versions on a thread until `close`, at this machine's ``address``.
 
     Raises:
         PolicyError: this machine cannot listen there.
@@ -43,21 +39,21 @@ class WeightServer:
         self._thread.start()
 
     def url_of(self, folder: Path) -> str:
-        """Return where a version's files are fetched."""
+        """Return the URL of a version's files."""
         return f"{self._url}/{folder.name}"
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
 
 def address_towards(url: str) -> str:
-    """Return the address of this machine from which it reaches a server; nothing is sent.
+    """Return this machine's address towards a server; nothing is sent.
 
     Raises:
-        PolicyError: there is no way to it.
+        PolicyError: there is no route.
     """
     parts = urlsplit(url)
     try:

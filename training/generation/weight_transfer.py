@@ -1,4 +1,4 @@
-"""Bring new weights to a vLLM server's workers: in a folder, over HTTP, or by broadcast through a group.
+"""Bring new weights to vLLM's workers: in a folder, over HTTP, or by broadcast through a group.
 
 A group has no key: any process that reaches its port while it opens may join, so use a private network.
 """
@@ -42,14 +42,14 @@ class Group:
     """One process's end of an open group.
 
     Raises:
-        RuntimeError: of `open_group` and `broadcast`: another end is gone, or does not come.
+        RuntimeError: on opening and broadcasting, if another end is missing.
     """
 
     def __init__(self, backend: Backend, end: Any) -> None:
         self._backend, self._end = backend, end
 
     def broadcast(self, tensor: Any) -> None:
-        """Send a tensor from rank 0, or receive it in place; on a GPU it is queued on the current stream."""
+        """Send a tensor from rank 0, or receive it in place; a GPU only queues it."""
         if self._end is None:
             raise RuntimeError("the group is closed")
         if self._backend == "nccl":
@@ -58,7 +58,7 @@ class Group:
             self._end.broadcast(tensor, 0).wait()
 
     def close(self) -> None:
-        """Leave the group; whoever still waits for this end gets an error."""
+        """Leave the group; ends that wait for this one get an error."""
         end, self._end = self._end, None
         if end is not None and self._backend == "nccl":
             end.destroy()
@@ -67,11 +67,7 @@ class Group:
 
 
 def open_group(backend: Backend, address: str, port: int, rank: int, world_size: int, device: int | None) -> Group:
-    """Return an end of a group once all have come; rank 0 listens at the address.
-
-    Args:
-        device: number of the GPU that sends or receives; None with gloo.
-    """
+    """Return an end of a group once all have joined; rank 0 listens."""
     if backend == "gloo":
         from vllm.distributed.utils import stateless_init_torch_distributed_process_group as join
 
@@ -84,12 +80,10 @@ def open_group(backend: Backend, address: str, port: int, rank: int, world_size:
 
 @contextmanager
 def weights_folder(folder: str, url: str) -> Iterator[Path]:
-    """Yield the folder of the new weights on this machine: ``folder`` if it is seen here, else fetched from ``url``.
-
-    Either may be empty. Fetched files stay in memory for the block.
+    """Yield ``folder`` if it is seen here, else one fetched from ``url`` for the block.
 
     Raises:
-        OSError: they cannot be fetched.
+        OSError: the weights cannot be fetched.
     """
     if not url or (folder and any(Path(folder).glob("*.safetensors"))):
         yield Path(folder)
@@ -109,16 +103,11 @@ def weights_folder(folder: str, url: str) -> Iterator[Path]:
 
 
 def folder_way(urls: Sequence[str]) -> Literal["folder", "http"]:
-    """Return how a folder reaches servers: they read it if all are on this machine, else they fetch it."""
+    """Return ``folder`` if all servers are on this machine, else ``http``."""
     return "folder" if all(urlsplit(url).hostname in _THIS_MACHINE for url in urls) else "http"
 
 
 def fastest_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
-    """Return the fastest way to servers: from GPU to GPU on one machine, else as a folder.
-
-    Args:
-        device: the trainer's, as ``cpu`` or ``cuda``.
-        vllm: version of vLLM where the trainer runs, which joins the group; None without.
-    """
+    """Return ``nccl`` for GPUs of this machine, else as `folder_way`."""
     on_gpus = device.startswith("cuda") and vllm is not None and "cpu" not in vllm
     return "nccl" if on_gpus and folder_way(urls) == "folder" else folder_way(urls)

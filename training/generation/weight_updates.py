@@ -1,9 +1,9 @@
-"""New weights for vLLM's engine while requests run, for the trainer.
+"""Replace the weights of vLLM's engine while requests run.
 
 Invariants:
-  - an update pauses the engine between two tokens and aborts nothing: requests keep their tokens and their KV cache;
-  - weights of another shape are refused before the engine is touched; after an update that failed in part the engine
-    answers nothing (`VllmEngine.abandon`).
+  - an update pauses the engine between two tokens and keeps all requests;
+  - weights of another shape are refused first; after a half-way failure the engine refuses requests
+    (`VllmEngine.abandon`).
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ Weights = Path | Mapping[str, Any]
 
 
 class WeightUpdates:
-    """Exchanges the weights of one engine, which was started with `FOLDER_TRANSFER`.
+    """Replace the weights of an engine started with `FOLDER_TRANSFER`.
 
     Args:
-        folder: the checkpoint that the engine started with.
-        on_pause: called when the engine pauses (True) and when it goes on (False).
+        on_pause: called with whether the engine is paused.
     """
 
     def __init__(
@@ -46,12 +45,12 @@ class WeightUpdates:
         self._exchanges: set[asyncio.Task[None]] = set()
 
     async def update(self, weights: Weights, version: int) -> float:
-        """Exchange the weights between two tokens; return the seconds it took. Later tokens carry ``version``.
+        """Replace the weights between two tokens and return the seconds; later tokens carry ``version``.
 
-        An update that has begun goes on to its end even if the call is cancelled.
+        A begun update ends even if the call is cancelled.
 
         Raises:
-            PolicyError: the weights are of another shape (nothing has changed); or the update failed half-way.
+            PolicyError: the shape differs, or the update failed half-way.
         """
         self._engine.require_running()
         started = time.perf_counter()
@@ -62,7 +61,7 @@ class WeightUpdates:
         return time.perf_counter() - started
 
     async def close(self) -> None:
-        """Let updates that have begun end; called before the engine ends."""
+        """Wait for begun updates; called before the engine ends."""
         await asyncio.gather(*self._exchanges, return_exceptions=True)
 
     async def _exchange(self, weights: Weights, version: int) -> None:
@@ -92,7 +91,7 @@ class WeightUpdates:
             self._on_pause(False)
 
     def _fitting(self, weights: Weights) -> Weights:
-        """Return the weights under the names of the checkpoint; a tensor under two names (tied weights) goes once."""
+        """Return the weights under the checkpoint's names, tied ones once."""
         if isinstance(weights, Path):
             require_same_shape(self._folder, weights)
             return weights

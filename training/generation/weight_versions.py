@@ -1,6 +1,6 @@
-"""Hold one version of the weights as a folder of safetensors, written when first needed, and as tensors.
+"""Hold one version of the weights as tensors and, once needed, as a folder.
 
-Invariants: a folder is whole or missing, is written once, and is named after its version.
+Invariant: a folder is whole or missing.
 """
 
 from __future__ import annotations
@@ -19,15 +19,10 @@ from training.generation.generators import Weights
 
 
 class WeightVersion:
-    """A version of the weights.
-
-    Args:
-        model: the model that the run started from; weights have its shape.
-        weights: a folder of safetensors, or tensors by their names in the checkpoint.
-        shared: the folder in which versions are written.
+    """A version of the weights, which has the shape of ``model``.
 
     Raises:
-        PolicyError: the weights are of another shape.
+        PolicyError: the weights have another shape.
     """
 
     def __init__(self, model: Path, weights: Weights, version: int, shared: Path) -> None:
@@ -41,7 +36,7 @@ class WeightVersion:
             self._weights = fitting(model, weights)
 
     def folder(self) -> Path:
-        """Return the folder of the version, which is written at the first call. Takes its time: call it on a thread."""
+        """Return the version's folder, written at the first call; call it on a thread."""
         with self._lock:
             if not self._written:
                 self._write()
@@ -49,7 +44,7 @@ class WeightVersion:
         return self._folder
 
     def sizes(self) -> dict[str, list[object]]:
-        """Return names, types and shapes of the tensors, as a server gets those that are broadcast."""
+        """Return the tensors' names, types and shapes for a broadcast."""
         rows = [(name, str(value.dtype).removeprefix("torch."), list(value.shape)) for name, value in self.tensors()]
         return {
             "names": [row[0] for row in rows],
@@ -58,7 +53,7 @@ class WeightVersion:
         }
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the tensors in the same order each time; those of a folder are read from it."""
+        """Yield the tensors, always in the same order."""
         from safetensors import safe_open
 
         if isinstance(self._weights, Mapping):

@@ -1,11 +1,9 @@
-"""The words of the human languages, one file each: ``curation/languages/data/<ISO 639-1 code>.toml``.
+"""Words of the human languages: ``curation/languages/data/<ISO 639-1 code>.toml``, with the schema `Language`.
 
-`Language` is the schema. Expressions for statements are in Rust's syntax, all others in Python's.
+Expressions for statements are in Rust's syntax, others in Python's.
 
-Invariants:
-  - every file has every field; an unknown field is an error;
-  - files are read once a process, at the first import;
-  - only `curation.records` is imported here, so that the verifier's workers start quickly.
+Invariants: every file has every field and no other; only `curation.records` is imported here, so that the verifier's
+workers start quickly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the verifier reads: yes and no, the words around an answer and within it.
-
-Expressions are in Python's syntax; letters match in any case unless the reader says otherwise.
-"""
+"""Words in and around answers; letters match in any case unless the reader decides otherwise."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What multiple choice looks for: words that point at options, and words around them.
-
-Expressions are in Python's syntax; letters match in any case.
-"""
+"""Words that point at the options of multiple choice; letters match in any case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of words into `Language` and `Neighbour`."""
+"""Read files of words into `Language` and `Neighbour`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """All that is known here of one language."""
+    """All known words and rules of one language."""
 
     code: str
     """ISO 639-1; the file's name."""
@@ -56,13 +56,13 @@ class Language:
 
     @property
     def spaced(self) -> bool:
-        """Return whether words are separated; Chinese ones are not, so their expressions have no boundaries."""
+        """Return whether words are separated; in Chinese, expressions have no boundaries."""
         return self.script != "han"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """A language that is only told apart from the others, and read where an answer is given in it."""
+    """A language that is only identified, and read in answers."""
 
     code: str
     """ISO 639-1; the file's name."""
@@ -80,10 +80,10 @@ class Neighbour:
 
 @cache
 def languages() -> tuple[Language, ...]:
-    """Return every language that has a file, in order of position.
+    """Return every language with a file, by position.
 
     Raises:
-        ConfigError: a file lacks a field, has one too many or of another type, or two share a position.
+        ConfigError: a field is missing, unknown or of another type, or positions are wrong.
     """
     ordered = sorted((read(path, Language) for path in FOLDER.glob("*.toml")), key=lambda lang: lang.position)
     if [lang.position for lang in ordered] != list(range(1, len(ordered) + 1)):
@@ -96,7 +96,7 @@ def languages() -> tuple[Language, ...]:
 
 @cache
 def neighbours() -> tuple[Neighbour, ...]:
-    """Return the languages of which only a little is known, in order of code."""
+    """Return the languages with few known words, by code."""
     return tuple(read(path, Neighbour) for path in sorted((FOLDER / "neighbours").glob("*.toml")))
 
 
@@ -111,31 +111,27 @@ def language(code: str) -> Language:
 
 
 def has_decimal_comma(code: str) -> bool | None:
-    """Return whether 1,5 is three halves in a language; None if it has no file."""
+    """Return whether 1,5 is three halves in a language; None without a file."""
     return next((lang.decimal_comma for lang in languages() if lang.code == code), None)
 
 
 def every(pick: Callable[[Language], Iterable[str]]) -> tuple[str, ...]:
-    """Return what ``pick`` takes of each language, one after the other in order of position.
-
-    Example: ``every(lambda lang: lang.statements.proof)``
-    """
+    """Return what ``pick`` takes of each language, by position."""
     return tuple(item for lang in languages() for item in pick(lang))
 
 
 def one_of(pick: Callable[[Language], Iterable[str]], *, spaced: bool | None = None) -> str:
-    """Join what ``pick`` takes into the alternatives of a regular expression, each once, not yet in brackets.
+    """Join what ``pick`` takes into an expression's alternatives, without brackets.
 
     Args:
-        pick: as in `every`.
-        spaced: only languages whose words are separated (True) or run together (False); None for all.
+        spaced: only languages with (True) or without (False) separated words.
     """
     selected = (lang for lang in languages() if spaced is None or lang.spaced is spaced)
     return "|".join(dict.fromkeys(item for lang in selected for item in pick(lang)))
 
 
 def read(path: Path, kind: type[T]) -> T:
-    """Read a file's words into a `Language` or a `Neighbour`.
+    """Read a file into a `Language` or a `Neighbour`.
 
     Raises:
         ConfigError: a field is missing, unknown, or of another type.
@@ -149,7 +145,7 @@ def read(path: Path, kind: type[T]) -> T:
 
 
 def _built(value: Any, kind: Any, where: str) -> Any:
-    """Return a TOML value as the type that a field has."""
+    """Return a TOML value as a field's type."""
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
         return _table(value, kind, where)
     if type(value) is kind:
@@ -170,7 +166,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _table(table: dict[str, Any], kind: type[T], where: str) -> T:
-    """Return a TOML table as the class that describes it."""
+    """Return a TOML table as its class."""
     described: type = kind
     hints = _hints(described)
     for name in hints:

@@ -1,4 +1,4 @@
-"""The small tables of a language: how it is distinguished, counts, dates and measures, and how it is spoken to."""
+"""The small tables of a language."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identification:
-    """Words and letters that show that a text is in the language."""
+    """Words and letters that show the language."""
 
     tasks: tuple[str, ...]
     """What short problems are made of, and the commonest articles, prepositions and conjunctions; not a dictionary."""

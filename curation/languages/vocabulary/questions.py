@@ -1,8 +1,7 @@
 """What the verifier reads of a statement: what is asked for, and in which form.
 
-Expressions are in Python's syntax; letters match in any case, and dollars and braces around words are gone. Blanks:
-``<unit>`` a unit, ``<number>`` a small number in digits or words, ``<place>`` one of ``places``, ``<step>`` a power of
-ten in digits, ``<names>`` one or more variables, ``<formula>`` a formula.
+Letters match in any case. Blanks: ``<unit>``, ``<number>`` small, in digits or words, ``<place>`` one of ``places``,
+``<step>`` a power of ten in digits, ``<names>`` of variables, ``<formula>``.
 """
 
 from __future__ import annotations

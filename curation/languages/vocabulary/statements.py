@@ -1,8 +1,7 @@
-"""What the format filter looks for in statements and answers.
+r"""What the format filter looks for in statements and answers.
 
-Expressions are in Rust's syntax, without look-around. Letters match in any case, and ``\\b`` is a boundary of ASCII
-words (see `curation.filters.statements.words.cheap`), so none is next to an accented letter. All are tried on every
-row, since a row's tag may be wrong.
+Expressions are in Rust's syntax, without look-around; letters match in any case, and ``\b`` is an ASCII boundary, so
+never next to an accented letter. All languages are tried on every row.
 """
 
 from __future__ import annotations

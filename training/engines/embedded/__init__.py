@@ -1,1 +1,1 @@
-"""The asynchronous loop on one machine, and a run put together around it."""
+"""The asynchronous training loop on one machine."""

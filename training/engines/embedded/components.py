@@ -1,4 +1,4 @@
-"""The parts of a training loop, and how its generators and values are made from a recipe."""
+"""Build the parts of a training loop from a recipe."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LoopComponents:
 
 
 def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
-    """Build the recipe's generators, not yet running."""
+    """Build the recipe's generators without starting them."""
     model, n_async, temperature, compute = recipe.trained, recipe.collector.n_async, recipe.temperature, recipe.compute
     if isinstance(model, VllmModel):
         from training.generation.vllm_generators import VllmGenerator
@@ -74,11 +74,10 @@ def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
 def problem_values(
     recipe: TrainRecipe, tasks: Sequence[TrainingTask], reference: ReferencePolicy | None, checkpoint: Checkpoint | None
 ) -> ProblemValues | None:
-    """Return the values that the recipe's objective has of the problems, as a checkpoint left them; None where it has
-    none.
+    """Return the objective's values of the problems, if any, restored from a checkpoint.
 
     Raises:
-        ConfigError: the data do not hold what it needs.
+        ConfigError: the data lack what they need.
     """
     objective, settings = objective_of(recipe.objective), recipe.objective
     if objective.values is None or reference is None:

@@ -1,10 +1,10 @@
 """Evaluate held-out problems during training.
 
 Invariants:
-  - one version of the weights makes all tokens of an evaluation, and results name it;
-  - a step's row is logged once, with its evaluation, before the next step's; a resumed run repeats a waiting
-    evaluation under the same seeds;
-  - with `evaluation.keep_best`, and for texts that the trainer scores, its weights stay until it is done.
+  - one version's weights, named in the result, make all tokens of an evaluation;
+  - a step's row is logged once, with its evaluation, before the next;
+  - a resumed run repeats a waiting evaluation under the same seeds;
+  - `evaluation.keep_best` and texts to score make training wait.
 """
 
 from __future__ import annotations
@@ -33,10 +33,7 @@ Work = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRow:
-    """A step's row that waits for its evaluation.
-
-    Example: ``EvaluatedRow(20, 20, 112, {"reward/total": 0.6}, ("What is 2 + 2? …",))``
-    """
+    """A step's row that waits for its evaluation."""
 
     step: int
     version: int
@@ -47,20 +44,14 @@ class EvaluatedRow:
 
 
 def first_row(checkpoint: Checkpoint | None) -> int:
-    """Return the first step whose row a run will log that goes on from a checkpoint, or begins."""
+    """Return the first step that a new or resumed run will log."""
     if checkpoint is None:
         return 0
     return checkpoint.step + (checkpoint.state.get("evaluation") is None)
 
 
 class Evaluations:
-    """The evaluations of a loop, one at a time. All calls come from its event loop.
-
-    ``results`` has those that were finished, by step.
-
-    Args:
-        on_trainer: calls a function on the trainer's thread.
-    """
+    """Run a loop's evaluations one at a time, in its event loop; ``results`` is by step."""
 
     def __init__(self, components: LoopComponents, on_trainer: Work) -> None:
         settings = components.recipe.evaluation
@@ -74,7 +65,7 @@ class Evaluations:
 
     @property
     def is_beside(self) -> bool:
-        """Return whether training goes on during an evaluation."""
+        """Return whether training continues during an evaluation."""
         return not (self._is_synchronous and self._needs_weights)
 
     def is_due(self, step: int, *, last: bool) -> bool:
@@ -82,7 +73,7 @@ class Evaluations:
         return bool(self._components.held_out_tasks) and (step % self._settings.every == 0 or last)
 
     async def add(self, row: EvaluatedRow, *, last: bool = False) -> None:
-        """Take a step's row; evaluate at once where that is not done during training, or nothing comes after it."""
+        """Take a step's row; evaluate it now if it is the last or training waits."""
         self._row = row
         if last or not self.is_beside:
             await self.settle()
@@ -90,13 +81,13 @@ class Evaluations:
             self._start()
 
     async def before_training(self) -> None:
-        """Have what is due evaluated while the trainer computes, or before, where its weights are wanted after."""
+        """Finish a waiting evaluation that needs the trainer's weights; start any other."""
         if self._row is not None and self._needs_weights:
             await self.settle()
         self._start()
 
     async def settle(self) -> None:
-        """Return when no row waits any more: each is logged with its evaluation, and the seconds that took here."""
+        """Evaluate the waiting row, if any, and log it with the seconds waited."""
         row, began = self._row, monotonic()
         if row is None:
             return
@@ -108,11 +99,11 @@ class Evaluations:
         self._log(row, result, monotonic() - began)
 
     def state(self) -> dict[str, Any] | None:
-        """Return the row that waits, as JSON can hold it; None where none does."""
+        """Return the waiting row as JSON values, if any."""
         return asdict(self._row) if self._row is not None else None
 
     async def restore(self, state: Mapping[str, Any] | None) -> None:
-        """Go on with the row that waited at a checkpoint; the generators have its weights."""
+        """Continue with a checkpoint's waiting row, whose weights the generators have."""
         if state is None:
             return
         row = EvaluatedRow(**{**state, "texts": tuple(state["texts"])})
@@ -122,7 +113,7 @@ class Evaluations:
             self._components.metrics_logger.log_step(row.step, row.metrics, row.texts)
 
     async def stop(self) -> None:
-        """Abort what is under way."""
+        """Abort the running evaluation."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -135,7 +126,7 @@ class Evaluations:
         """Evaluate the weights of a row's step.
 
         Raises:
-            TrainingError: other weights made some of the tokens.
+            TrainingError: other weights made some tokens.
         """
         components, versions = self._components, set[int]()
 

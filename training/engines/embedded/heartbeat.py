@@ -1,4 +1,4 @@
-"""Print what a run does and waits for, if nothing else was printed for a while."""
+"""Print what a run does after a while without output."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ _NEEDS_ATTEMPTS = frozenset({COLLECTING, EVALUATING})
 
 
 class Heartbeat:
-    """What the run does, and the line that reports it. An asynchronous context manager: inside it speaks.
-
-    Args:
-        interval_s: seconds without a line after which one is due.
-        n_batch: rollouts of a batch.
-    """
+    """Report what the run does, inside its ``async with`` block, after ``interval_s`` without output."""
 
     def __init__(self, logger: MetricsLogger, rollouts: RolloutRunner, interval_s: float, n_batch: int) -> None:
         self._logger, self._rollouts, self._interval_s, self._n_batch = logger, rollouts, interval_s, n_batch
@@ -45,16 +40,16 @@ class Heartbeat:
         self._task.cancel()
 
     def follow(self, ledger: Callable[[], RolloutLedger]) -> None:
-        """Report from now on where all rollouts are, as this returns it."""
+        """Report the counts that this function returns from now on."""
         self._ledger = ledger
 
     def begin(self, step: int, phase: str) -> None:
-        """Note what the run does from now on, towards step number ``step``."""
+        """Note that a phase towards step ``step`` begins."""
         self._step, self._phase = step, phase
         self._since, self._finished_before = time.monotonic(), self._rollouts.generated
 
     async def _run(self) -> None:
-        """Speak whenever nothing was printed for the interval, until cancelled."""
+        """Print a line after each silent interval until cancelled."""
         while True:
             silent_s = time.monotonic() - self._logger.last_line_at
             if silent_s >= self._interval_s:
@@ -63,7 +58,7 @@ class Heartbeat:
                 await asyncio.sleep(self._interval_s - silent_s)
 
     def line(self) -> str:
-        """Return what the run does, for how long, how many attempts came meanwhile, and what is waited for."""
+        """Return the phase, its duration, progress and what is waited for."""
         now = time.monotonic()
         begun = f"step {self._step}: {self._phase} for {now - self._since:.0f} s"
         if self._phase in (STARTING, CHECKING):

@@ -1,8 +1,7 @@
 """Train while generators run; with ``max_staleness = 0`` generate, train and update in turn, repeatable on a CPU.
 
-Invariants: an admitted rollout is trained on or dropped with a counted reason exactly once; a checkpoint's
-state is taken between two steps in one go; a failed task ends the run with its own error; a run never waits for
-what cannot come.
+Invariants: each admitted rollout is trained on or dropped with a counted reason, once; a checkpoint's state is taken
+at once between two steps; a failed task ends the run with its own error.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ LOGGED_ROLLOUTS = 4
 
 
 class TrainingLoop:
-    """One run, from its first or its last checkpointed step to its last."""
+    """One run, from its start or a checkpoint."""
 
     def __init__(self, components: LoopComponents, checkpoint: Checkpoint | None) -> None:
         self._components, self._recipe = components, components.recipe
@@ -87,10 +86,10 @@ class TrainingLoop:
         self._consecutive_failures = 0
 
     async def run(self) -> RolloutLedger:
-        """Run all remaining steps and return where all rollouts went; the generators must be running.
+        """Run the remaining steps and return the rollout ledger; the generators must be running.
 
         Raises:
-            GoldilocksError: a generator, a verifier or the trainer cannot go on.
+            GoldilocksError: something failed.
         """
         with ThreadPoolExecutor(1, "trainer") as thread:
             self._thread = thread
@@ -180,7 +179,7 @@ class TrainingLoop:
         return results
 
     def _update_curriculum(self, metrics: Mapping[str, float]) -> None:
-        """Show the step to the curriculum, log what it changes, and take over its rewards."""
+        """Show the step to the curriculum, and adopt its rewards."""
         if "sampled/reward" not in metrics:
             return
         pool_changes, setting_changes = self._curriculum.after_step(
@@ -199,10 +198,10 @@ class TrainingLoop:
         self._rollouts.rewards = self._curriculum.rewards
 
     async def _next_batch(self) -> RolloutBatch[Rollout]:
-        """Return the next batch, as soon as it is complete.
+        """Return the next batch once it is complete.
 
         Raises:
-            TrainingError: there is nothing to learn from, or nothing is under way that could fill the batch.
+            TrainingError: nothing can be learned from, or no attempt can fill it.
         """
         self._heartbeat.begin(self.step + 1, COLLECTING)
         if self._stored.is_offline(self.step + 1):
@@ -231,7 +230,7 @@ class TrainingLoop:
                 await self._changed.wait()
 
     async def _end_stalled(self) -> NoReturn:
-        """Save the steps that no checkpoint holds yet, and end the run."""
+        """Save unsaved steps and end the run with the reason."""
         await self.evaluations.settle()
         if self.step > self._saver.saved_step:
             await self._save()
@@ -264,7 +263,7 @@ class TrainingLoop:
         self._start_rollouts()
 
     async def _run_synchronous_batch(self) -> int:
-        """Generate all that is admitted together, judge it, record it in order, and return how many there were."""
+        """Generate, judge and record all admitted rollouts, in order; return their number."""
         requests = list(iter(self.scheduler.admit, None))
         completions = await asyncio.gather(*(self._generate(request) for request in requests))
         rollouts = await asyncio.gather(
@@ -284,10 +283,10 @@ class TrainingLoop:
         return len(requests)
 
     async def _generate(self, request: RolloutRequest) -> TokenCompletion | str:
-        """Generate one rollout; return why there is none where the generator cannot, or refuses its prompt.
+        """Generate one rollout, or return why there is none.
 
         Raises:
-            PolicyError: more than n_async generations failed in a row, or too many problems were refused.
+            PolicyError: more than n_async generations failed in a row, or too many were refused.
         """
         try:
             completion = await self._rollouts.generate(
@@ -332,7 +331,7 @@ class TrainingLoop:
         self._changed.set()
 
     async def _update_generators(self) -> float:
-        """Give the newest weights to the generators and return the seconds; write them to a trajectory that is due."""
+        """Give the generators the newest weights and return the seconds; write a due trajectory."""
         self._heartbeat.begin(self.step, UPDATING)
         version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)
@@ -343,7 +342,7 @@ class TrainingLoop:
         return seconds
 
     def _state(self) -> dict[str, Any]:
-        """Return the state of one moment: no other task runs meanwhile."""
+        """Return the state of one moment; nothing is awaited meanwhile."""
         return {
             "collector": self.scheduler.state(encode_rollout),
             "curriculum": self._curriculum.state(),
@@ -359,7 +358,7 @@ class TrainingLoop:
         await self._saver.begin(self._thread, self.step, state)
 
     async def _stop(self) -> None:
-        """Abort what is under way; it is counted as dropped."""
+        """Abort what is running and count it as dropped."""
         await self.evaluations.stop()
         for task in self._in_flight:
             task.cancel()

@@ -1,6 +1,6 @@
-"""Check a model before a run's first step and before a resume, cheap checks first.
+"""Check a model before training, cheap checks first.
 
-Invariant: neither the weights nor the random numbers of the run change.
+Invariant: the run's weights and random numbers do not change.
 """
 
 from __future__ import annotations
@@ -34,18 +34,13 @@ _SAID = (TEMPLATE, ROOM)
 
 
 def context_of(recipe: TrainRecipe, config: Any) -> int:
-    """Return the context of model and generator, in tokens; ``config`` is the text model's."""
+    """Return the smaller context of model and generator, in tokens."""
     own = int(config.max_position_embeddings)
     return min(own, getattr(recipe.trained, "max_model_len", None) or own)
 
 
 class Preflight:
-    """The checks of one run, on rank 0.
-
-    Args:
-        folder: the model that the run starts from.
-        tasks: the problems to train on.
-    """
+    """Check one run, on rank 0."""
 
     def __init__(
         self,
@@ -64,7 +59,7 @@ class Preflight:
         self._max_tokens = recipe.rewards.max_length
 
     def before_generation(self) -> Sequence[CheckResult]:
-        """Check what needs no generator; return the results."""
+        """Run the checks that need no generator."""
         begun = time.perf_counter()
         stops = folder_stop_tokens(self._folder, self._tokenizer)
         found = check_prompts(self._tokenizer, self._prompt, self._short, stops, self._tags)
@@ -73,7 +68,7 @@ class Preflight:
         return self._keep(found, begun)
 
     async def of_generators(self, pool: GeneratorPool) -> Sequence[CheckResult]:
-        """Check the running generators; return the results."""
+        """Check the running generators."""
         begun = time.perf_counter()
         checks = GeneratorChecks(
             pool,
@@ -86,7 +81,7 @@ class Preflight:
         return self._keep(await checks.run(), begun)
 
     def lines(self) -> list[str]:
-        """Return what a run prints of its checks: one line, and one for each that passed and has a remark."""
+        """Return what a run prints of its checks."""
         figures = ", ".join(
             f"{result.check} {result.figure:.2g}" for result in self.results if isinstance(result.figure, float)
         )

@@ -1,4 +1,4 @@
-"""The embedded engine in processes of its own: one alone, or as many ranks as there are GPUs, started by torchrun."""
+"""Run the embedded engine in one process, or in ranks of torchrun."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ LOG = "ranks.txt"
 
 
 def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[str]) -> list[str]:
-    """Return the command that trains: the module alone, or torchrun with a rank for each process.
-
-    Args:
-        module: what each process runs, as ``python -m`` takes it.
-        arguments: the module's.
-    """
+    """Return the command that trains: the module itself, or torchrun with one rank per process."""
     if placement.processes == 1:
         return [sys.executable, "-m", module, *arguments]
     ranks = ["--standalone", "--local-addr=127.0.0.1", f"--nproc-per-node={placement.processes}", "--tee=3"]
@@ -29,7 +24,7 @@ def rank_command(placement: EmbeddedPlacement, module: str, arguments: Sequence[
 
 
 def rank_environment(placement: EmbeddedPlacement, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the processes' variables: those given, without another torchrun's, and the GPUs that they may see."""
+    """Return the variables without another torchrun's, and with the visible GPUs."""
     others = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
     kept = {name: value for name, value in variables.items() if name not in others}
     if placement.visible:
@@ -44,14 +39,10 @@ def train_in_ranks(
     out: Path,
     say: Callable[[str], None] | None = None,
 ) -> None:
-    """Train in processes of their own, and return when they have ended.
-
-    Args:
-        out: the run's folder; their output is added to its `LOG`.
-        say: called with each line.
+    """Train in separate processes, whose output replaces the folder's `LOG`.
 
     Raises:
-        EngineError: one failed; the text names it and its last lines.
+        EngineError: names the failed process and its last lines.
     """
     log = out / LOG
     log.unlink(missing_ok=True)  # what an earlier start said would be taken for this one's failure

@@ -1,26 +1,22 @@
-"""A training run: recipe and folders in, a trained model and its records out.
+"""Run a training recipe and write the trained model and its records.
 
-    OUT/run.json           the recipe as run
-    OUT/metrics.jsonl      one row a step; OUT/tensorboard holds the same
-    OUT/attempts.jsonl     every judged rollout (curation's attempt): problem, step, outcome, tokens, reward by
-                           component
-    OUT/attempts/          the same with their texts, and those of evaluations; OUT/verdicts/ their verdicts
-                           (`training.rollouts.attempt_log`)
-    OUT/batches.jsonl      which rollouts each step trained on
-    OUT/asked.jsonl        what a model decided on doubtful verdicts, with `verify.model`
-    OUT/left_out.jsonl     problems whose prompts fill the context, if there are any
-    OUT/changes.jsonl      what the curriculum changed, and why
-    OUT/checkpoints/       to go on from (`training.optimisation.checkpoint`)
-    OUT/model/             the trained model in Hugging Face format, with its mark
-    OUT/adapter/           with [lora], the trained adapters alone, which peft loads
-    OUT/best/              that of the best evaluation, where `evaluation.keep_best` is on
-    OUT/traces/            of a cold start, what it was trained on, with a card (`training.stored.traces`)
+    OUT/run.json           the recipe
+    OUT/metrics.jsonl      a row per step; also in OUT/tensorboard
+    OUT/attempts.jsonl     every judged rollout
+    OUT/attempts/          texts of rollouts and evaluations; OUT/verdicts/ their verdicts
+    OUT/batches.jsonl      each step's rollouts
+    OUT/asked.jsonl        a model's decisions on doubtful verdicts
+    OUT/left_out.jsonl     problems whose prompts fill the context
+    OUT/changes.jsonl      the curriculum's changes, with reasons
+    OUT/checkpoints/       checkpoints to resume from
+    OUT/model/             the trained model in Hugging Face format
+    OUT/adapter/           with [lora], the trained adapters
+    OUT/best/              with `evaluation.keep_best`, the best evaluation's model
+    OUT/traces/            a cold start's training data
     OUT/plots/, summary.json
-    OUT/stalled.json       why the run ended where there was nothing to learn from
+    OUT/stalled.json       why a stalled run ended
 
-Under torchrun every process calls `train`; rank 0 does all but its share of the gradient steps.
-
-Not here: TOML and the command line (flows), the loop itself (`training.engines.embedded.loop`).
+Under torchrun every process calls `train`; the other ranks only share rank 0's gradient steps.
 """
 
 from __future__ import annotations
@@ -95,17 +91,15 @@ LOGS = ("metrics", "attempts", "batches", "changes")
 def train(
     recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False, servers: Sequence[str] = ()
 ) -> Path:
-    """Train to the recipe's last step and return the folder of the trained model.
+    """Train to the recipe's last step and return the trained model's folder.
 
     Args:
-        recipe_folder: what the recipe's relative paths refer to.
-        out: the run's folder; it must be new, or with ``resume`` hold a run of this recipe's name.
-        resume: go on from the last checkpoint, or from the beginning where the run was killed before the first. The
-            processes of a killed start, which have `GRACE_S` to end, are waited for.
-        servers: vLLM's that generate in place of the recipe's own engine.
+        out: new, or with ``resume`` a run of this recipe's name.
+        resume: go on from the last checkpoint, if any; a killed start's processes are waited for.
+        servers: vLLM's URLs, instead of the recipe's own engine.
 
     Raises:
-        GoldilocksError: the recipe, the folder or an engine has a fault that the user can mend.
+        GoldilocksError: the recipe, the folder or an engine has a fault.
     """
     folder = model_folder(recipe, recipe_folder)
     context = DistributedContext(recipe.compute)
@@ -117,7 +111,7 @@ def train(
 
 
 def _owned(out: Path, context: DistributedContext, *, resume: bool) -> AbstractContextManager[None]:
-    """Return the lock of the run's folder, which rank 0 holds for all."""
+    """Return the lock of the run's folder, which only rank 0 takes."""
     return lock_folder(out, PATIENCE_S if resume else 0.0, _say) if context.is_rank_zero else nullcontext()
 
 
@@ -131,7 +125,7 @@ def _train(
     resume: bool,
     servers: Sequence[str],
 ) -> Path:
-    """Train in a folder that is this run's alone, beginning with the model in ``folder``."""
+    """Train the model in ``folder``, with the run's folder locked."""
     if context.is_rank_zero:
         claim_folder(recipe, recipe_folder, out, resume=resume)
     recipe = asking(recipe, servers)
@@ -154,12 +148,10 @@ def _train(
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
-    """Check the recipe's model with its prompt, its packing and its generators, train nothing, and return the results.
-
-    Where a check before generation fails no generator is started. Under torchrun only rank 0's results are not empty.
+    """Check the recipe's model and generators without training; under torchrun only rank 0 returns results.
 
     Raises:
-        GoldilocksError: the recipe or an engine has a fault that the user can mend.
+        GoldilocksError: the recipe or an engine has a fault.
     """
     folder = model_folder(recipe, recipe_folder)
     context = DistributedContext(recipe.compute)
@@ -187,7 +179,7 @@ async def _check_generators(preflight: Preflight, generators: Sequence[Generator
 
 
 def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
-    """Return the folder of the model to start from.
+    """Return the folder of the first model.
 
     Raises:
         PolicyError: there is none.
@@ -204,7 +196,7 @@ def _say(text: str) -> None:
 def _run_rank_zero(
     recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer, mirror: RunMirror
 ) -> Path:
-    """Run the training as rank 0 and return the folder of the trained model."""
+    """Train as rank 0 and return the trained model's folder."""
     started_at, cpu_started_at = time.monotonic(), time.process_time()
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
     held_out: list[TrainingTask] = []
@@ -283,10 +275,10 @@ def _run_rank_zero(
 def _too_long(
     recipe: TrainRecipe, trainer: Trainer, tokenizer: PreTrainedTokenizerBase, tasks: Sequence[TrainingTask]
 ) -> dict[str, int]:
-    """Return the tokens of each prompt that fills the context alone, by problem.
+    """Return the tokens of prompts that fill the context, by problem.
 
     Raises:
-        SourceError: those are all problems.
+        SourceError: all prompts do.
     """
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = without_room(tokenizer, recipe.solving_prompt, tasks, recipe.tags, context)
@@ -303,7 +295,7 @@ def _leave_out_long(
     tasks: dict[str, TrainingTask],
     held_out: list[TrainingTask],
 ) -> tuple[str, ...]:
-    """Remove the problems whose prompts fill the context, write them to `LEFT_OUT`, and return a line on them."""
+    """Remove problems whose prompts fill the context, write them to `LEFT_OUT`, and return a remark."""
     context = context_of(recipe, trainer.model.config.get_text_config())
     found = _too_long(recipe, trainer, tokenizer, [*tasks.values()])
     found |= without_room(tokenizer, recipe.solving_prompt, held_out, recipe.tags, context)
@@ -371,7 +363,7 @@ async def _run(
 
 @contextmanager
 def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str, JsonlLog]]:
-    """Yield the run's logs, cut back to the checkpoint, and close them."""
+    """Yield the run's logs, truncated to the checkpoint."""
     logs = {name: JsonlLog(out / f"{name}.jsonl") for name in LOGS}
     try:
         for name, log in logs.items():
@@ -385,7 +377,7 @@ def _open_logs(out: Path, checkpoint: Checkpoint | None) -> Iterator[Mapping[str
 def _attempt_log(
     recipe: TrainRecipe, out: Path, folder: Path, verifiers: Verifiers, checkpoint: Checkpoint | None
 ) -> AttemptLog:
-    """Return the log of the run's texts, cut back to the checkpoint."""
+    """Return the log of the run's texts, truncated to the checkpoint."""
     drawing = {
         "temperature": recipe.temperature,
         "max_tokens": recipe.rewards.max_length,

@@ -1,9 +1,7 @@
-"""Checkpoints of a loop, written while it goes on: one at a time, the next waits for the one before; its trajectory.
+"""Write a loop's checkpoints while it goes on.
 
-Invariants: what a checkpoint holds is copied between two steps; it counts as saved once it is whole on disk; what went
-wrong in writing ends the run, at the next step or the next checkpoint. A run ends when its last checkpoint is whole.
-
-Not here: what a checkpoint holds (`training.optimisation.checkpoint`).
+Invariants: content is copied between two steps; one checkpoint is written at a time; a write error ends the run at
+the next step or checkpoint; a run ends when its last checkpoint is whole.
 """
 
 from __future__ import annotations
@@ -21,19 +19,16 @@ from training.optimisation.model import save_model
 
 
 def save_to_trajectory(components: LoopComponents, version: int, state: Mapping[str, Tensor]) -> None:
-    """Write a version of the weights for `goldilocks ablate --analyse`, unrounded.
-
-    A step at a rate of 1e-5 moves few weights of a bf16 model at all.
-    """
+    """Write a version of the weights, unrounded, for `goldilocks ablate --analyse`."""
     folder = components.out / "trajectory" / f"v{version:08}"
     save_model(components.trainer.model, components.tokenizer, folder, asked=components.recipe.trained, state=state)
 
 
 class CheckpointSaver:
-    """Saves a loop's checkpoints. All calls come from one event loop.
+    """Save a loop's checkpoints, in one event loop.
 
     Args:
-        step: of the checkpoint that the run went on from; 0 where there was none.
+        step: of the resumed checkpoint, or 0.
     """
 
     def __init__(self, components: LoopComponents, step: int) -> None:
@@ -42,7 +37,7 @@ class CheckpointSaver:
         self._writing: asyncio.Future[None] | None = None
 
     async def begin(self, trainer_thread: ThreadPoolExecutor, step: int, state: Mapping[str, Any]) -> None:
-        """Copy what the checkpoint holds, on the trainer's thread, and begin to write it."""
+        """Copy the checkpoint's content on the trainer's thread, and start writing it."""
         await self.settle()
         components, keep = self._components, self._components.recipe.checkpoints.keep
 
@@ -53,13 +48,13 @@ class CheckpointSaver:
         self._writing = asyncio.ensure_future(self._finish(pending))
 
     async def settle(self) -> None:
-        """Return when nothing is being written; raise what went wrong in writing."""
+        """Wait for the current write and raise its error."""
         if self._writing is not None:
             writing, self._writing = self._writing, None
             await writing
 
     async def check(self) -> None:
-        """Raise what went wrong in writing, if anything did."""
+        """Raise the error of a finished write, if any."""
         if self._writing is not None and self._writing.done():
             await self.settle()
 

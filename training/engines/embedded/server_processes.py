@@ -1,11 +1,7 @@
-"""Servers of a training run on this machine: started on their GPUs, started again when they die, ended with the run.
+"""Run a training run's servers on this machine, and restart those that die or fall silent.
 
-Invariants:
-  - a server and all its processes end with the run, however that ends (`training.engines.child_process`);
-  - one that dies, or that shows nothing of its health for `SILENT_S`, is started again under the same address, at most
-    `MOST_STARTS` times in a row without becoming healthy; where none is left, `lost` is called with the reason, once.
-
-Not here: asking them (`training.generation.vllm_client`).
+Invariants: servers end with the run, however it ends; a server keeps its address and restarts at most `MOST_STARTS`
+times without becoming healthy; once none is left, `lost` is called.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ _ERRORS_TOLD = 2
 
 @dataclass(slots=True)
 class Replica:
-    """One server: its GPUs, its address, and how it has fared."""
+    """One server: its GPUs, address and state."""
 
     number: int
     gpus: tuple[str, ...]
@@ -63,7 +59,7 @@ class Replica:
         return f"http://127.0.0.1:{self.port}"
 
     def last_words(self) -> str:
-        """Return the last errors of its log, in one line of at most 300 letters."""
+        """Return its log's last errors in one line of at most 300 characters."""
         try:
             lines = [line.strip() for line in self.log.read_text("utf-8", "replace").splitlines() if line.strip()]
         except OSError:
@@ -73,13 +69,10 @@ class Replica:
 
 
 class ServerProcesses:
-    """All servers of one model. Lives in one event loop.
+    """Run all servers of one model, in one event loop.
 
     Args:
-        model: what errors call it.
-        shares: the GPUs of each.
-        command: makes the command of a server from its port.
-        lost: is called with the reason, once no server is left that could be started again.
+        lost: called with the reason once no server can be restarted.
     """
 
     def __init__(
@@ -105,10 +98,10 @@ class ServerProcesses:
         self._http: HttpSession | None = None
 
     async def start(self) -> None:
-        """Start all servers, and return when the first is healthy.
+        """Start all servers and return when one is healthy.
 
         Raises:
-            PolicyError: every one of them has died.
+            PolicyError: every server has died.
         """
         self._http = HttpSession({}, _ANSWER_S, _ANSWER_S)
         self._watching = [asyncio.create_task(self._watch(replica)) for replica in self.replicas]
@@ -148,7 +141,7 @@ class ServerProcesses:
             self._lost(self._epitaph())
 
     async def _follow(self, replica: Replica, process: asyncio.subprocess.Process) -> None:
-        """Ask a server after its health until it has ended; end one that shows nothing for too long."""
+        """Poll a server until it ends; end one that was healthy and fell silent."""
         ending = asyncio.ensure_future(process.wait())
         heard = time.monotonic()
         try:
@@ -170,7 +163,7 @@ class ServerProcesses:
             return False
 
     async def _started(self, replica: Replica) -> asyncio.subprocess.Process:
-        """Start a server, which ends when its standard input does."""
+        """Start a server that ends when its standard input does."""
         own = engine_environment(self._settings, self._folder.path, self._on_cpu)
         environment = {**own, **os.environ, "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
         if replica.gpus:
@@ -190,7 +183,7 @@ class ServerProcesses:
 
 
 async def _ended(process: asyncio.subprocess.Process | None) -> None:
-    """Close a process's standard input, at which it ends, and wait for it."""
+    """End a process by closing its standard input, and wait for it."""
     if process is not None and process.returncode is None:
         assert process.stdin is not None
         with suppress(OSError):
@@ -199,7 +192,7 @@ async def _ended(process: asyncio.subprocess.Process | None) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Return ports of this machine that no one listens on, all different."""
+    """Return distinct free ports of this machine."""
     probes = [socket.socket() for _ in range(count)]
     try:
         for probe in probes:

@@ -1,7 +1,6 @@
-"""Run vLLM servers on this machine that generate for a training run.
+"""Run vLLM servers on this machine for a training run.
 
-Invariants: servers end with this process and with their block; a server that dies is started again and gets the
-newest weights.
+Invariants: servers end with this process and with their block; a restarted server gets the newest weights.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ _SHARED = ("dtype", "max_model_len", "gpu_memory_utilization", "kv_cache_memory_
 def generator_servers(
     recipe: TrainRecipe, recipe_folder: Path, shares: Sequence[tuple[str, ...]], say: Callable[[str], None]
 ) -> Iterator[tuple[str, ...]]:
-    """Start a generator server for each share of GPUs, and yield their addresses; where there are no shares, none.
+    """Start a server per share of GPUs, and yield their addresses.
 
     Args:
-        say: called with the reason why no server is left, once none is.
+        say: called with the reason once none is left.
 
     Raises:
-        PolicyError: vLLM is not installed, or no server can be started.
+        PolicyError: vLLM is not installed, or no server starts.
     """
     settings = recipe.trained
     if not shares or not isinstance(settings, VllmModel):
@@ -63,7 +62,7 @@ def generator_servers(
 
 
 def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
-    """Return the recipe with its trained model on these servers; unchanged without servers."""
+    """Return the recipe with its trained model on these servers, if any."""
     own = recipe.trained
     if not urls or not isinstance(own, VllmModel):
         return recipe

@@ -1,1 +1,1 @@
-"""A training recipe compiled into verl's configuration, and verl started, followed and resumed with our own parts."""
+"""Train with verl: compile recipes, start, follow and resume it."""

@@ -1,17 +1,13 @@
-"""A training recipe as verl's configuration: keys and values of its own schema, which its own code checks.
+"""Compile a training recipe into a configuration of verl 0.9.1 and its v1 trainer; pure.
 
-The result is what is merged into `verl/trainer/config/ppo_trainer.yaml` (`training.engines.verl.inside`); a key that
-verl does not have is refused there. Written for verl 0.9.1 and its v1 trainer:
+`training.engines.verl.inside` merges it into `verl/trainer/config/ppo_trainer.yaml` and refuses unknown keys:
 
     n_batch, n_minibatch    a step is `parameter_sync_step` optimiser steps on n_minibatch rollouts each, and one update
-    n_async                 warm-up batches next to the one that each step adds, at most max_staleness: batches are
-                            trained on in their order, so each is so many steps old
+    n_async                 at most max_staleness further batches in flight, trained on in order
     max_staleness           `max_off_policy_threshold` too, with `wait`: nothing is dropped for its age
-    the ratio               to the probability under which the token was drawn: `bypass_mode`
-    advantage and loss      `goldilocks`, registered by our plugin
+    the ratio               to the sampling probability: `bypass_mode`
+    advantage and loss      `goldilocks`, from our plugin
     group filter            our replay buffer decides, verl's refills
-
-Pure: no file is read and nothing is started.
 """
 
 from __future__ import annotations
@@ -59,7 +55,7 @@ _ENTROPY_MEANS = {
 
 @dataclass(frozen=True, slots=True)
 class VerlFiles:
-    """Where a run's files are, absolute, seen by all nodes."""
+    """Absolute paths of a run's files, seen by all nodes."""
 
     model: Path
     out: Path
@@ -79,11 +75,9 @@ class VerlConfiguration:
     """What a run is started with.
 
     Args:
-        groups: choices of Hydra's config groups, as ``model_engine=megatron``.
-        values: merged into the composed configuration; every key must be verl's.
-        added: merged too, and may be new keys (of tables that verl leaves open).
-        environment: variables of verl's processes.
-        overrides: the recipe's own, ``key=value``, set last.
+        values: merged; every key must be verl's.
+        added: merged; may add keys to open tables.
+        overrides: the recipe's ``key=value``, set last.
     """
 
     groups: tuple[str, ...]
@@ -93,7 +87,7 @@ class VerlConfiguration:
     overrides: tuple[str, ...]
 
     def as_json(self) -> str:
-        """Return it as JSON, for the process that starts verl."""
+        """Return it as JSON for the process that starts verl."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
@@ -107,14 +101,12 @@ def compile_recipe(
     begun_at: int = 0,
     ends_at: int | None = None,
 ) -> VerlConfiguration:
-    """Return the configuration of a run, or of one of its stages.
+    """Return the configuration of a run or one of its stages.
 
     Args:
-        recipe: one that `training.engines.verl.differences` does not refuse, as its stage changes it.
-        begun_at: the step of the checkpoint that it goes on from.
-        ends_at: the step at which verl ends; the recipe's last if missing.
-        experts: whether the model is a mixture of experts.
-        gpus_per_node: of each node of the cluster.
+        recipe: accepted by `training.engines.verl.differences`, with its stage's changes.
+        begun_at: the resumed checkpoint's step.
+        ends_at: verl's last step; the recipe's if missing.
     """
     megatron = experts  # FSDP cuts no experts
     values = {
@@ -324,10 +316,10 @@ def _environment(recipe: TrainRecipe, files: VerlFiles, begun_at: int) -> dict[s
 
 
 def steps_file(out: Path, begun_at: int) -> Path:
-    """Return where verl's file logger writes the metrics of a process that goes on after a step."""
+    """Return verl's metrics file for a process that continues after a step."""
     return out / "verl" / f"steps-{begun_at}.jsonl"
 
 
 def earlier_steps(out: Path) -> list[Path]:
-    """Return the files of a run's earlier processes that are there, in their order."""
+    """Return a run's existing metrics files in order."""
     return sorted((out / "verl").glob("steps-*.jsonl"), key=lambda file: int(file.stem.partition("-")[2]))

@@ -1,7 +1,4 @@
-"""A recipe's problems as the file that verl's dataset reads: the rows of `goldilocks export --format verl`.
-
-Asked under the recipe's own prompt, which an export, made for everybody, need not have.
-"""
+"""Write a recipe's problems as `goldilocks export --format verl` does, with the recipe's own prompt."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ START = "start"
 
 
 def write_verl_set(tasks: Iterable[TrainingTask], prompt: Prompt, file: Path) -> int:
-    """Write the tasks for verl, in their order, and return how many they are."""
+    """Write the tasks for verl in order, and return their number."""
     rows = [_row(task, prompt, number) for number, task in enumerate(tasks)]
     types = {name: dtype for name, dtype in TYPES.items() if name in rows[0]}
     file.parent.mkdir(parents=True, exist_ok=True)

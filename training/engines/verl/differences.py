@@ -1,4 +1,4 @@
-"""Refuse what verl cannot do of a recipe, and name what it replaces; everything else is the same."""
+"""Refuse or list what verl does differently."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ KINDS = ("grpo", "aipo", "dppo")
 
 
 def refuse_what_differs(recipe: TrainRecipe) -> None:
-    """Refuse what would silently be another recipe.
+    """Refuse a recipe that verl would silently change.
 
     Raises:
-        ConfigError: the recipe asks for what verl's loop cannot do; the text states which key, and what to set.
+        ConfigError: names the keys and what to set.
     """
     reasons = _refusals(recipe)
     if reasons:
@@ -26,7 +26,7 @@ def refuse_what_differs(recipe: TrainRecipe) -> None:
 
 
 def replacements(recipe: TrainRecipe) -> list[str]:
-    """Return what verl does otherwise in a run of this recipe, a sentence each; a run keeps and prints them."""
+    """Return what verl does differently with this recipe, in sentences."""
     collector, told = recipe.collector, []
     if recipe.synchronous and collector.minibatch_size != collector.n_batch:
         told.append(
@@ -83,7 +83,7 @@ def _refusals(recipe: TrainRecipe) -> list[str]:
 
 
 def _embedded_only(recipe: TrainRecipe) -> list[str]:
-    """Return the keys of a recipe that set what only the embedded loop does."""
+    """Return the recipe's keys that only the embedded loop supports."""
     asked = {"stored": recipe.stored is not None, "lora": recipe.lora is not None}
     asked["evaluation.keep_best"] = recipe.evaluation.keep_best
     asked["verify.model"] = recipe.verify.model is not None

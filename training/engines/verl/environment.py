@@ -42,7 +42,7 @@ sources of (`training.engines.verl.inside` lets torch attend where it is not the
 
 
 def verl_folder() -> Path:
-    """Return the folder of verl's environment: ${GOLDILOCKS_VERL}, or one in the user's cache."""
+    """Return verl's environment folder: ${GOLDILOCKS_VERL}, or one in the user's cache."""
     named = os.environ.get(VARIABLE)
     if named:
         path = Path(named).expanduser()
@@ -51,7 +51,7 @@ def verl_folder() -> Path:
 
 
 def find_interpreter() -> Path | None:
-    """Return verl's interpreter; None where there is none."""
+    """Return verl's interpreter, if any."""
     path = verl_folder() / "bin" / "python"
     return path if path.exists() else None
 
@@ -72,25 +72,25 @@ def require_interpreter() -> Path:
 
 
 def missing() -> str:
-    """Return why nothing can be tried with verl here; empty where it can."""
+    """Return why verl cannot be used here; empty if it can."""
     if find_interpreter() is not None:
         return ""
     return f"verl's environment is not in {verl_folder()}; `make setup-verl` makes it"
 
 
 def process_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a process that runs in verl's environment; this project is found there first."""
+    """Return the variables of verl's processes, which find this project first."""
     root = str(Path(__file__).resolve().parent.parent.parent.parent)
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return {**kept, "PYTHONPATH": root, "HYDRA_FULL_ERROR": "1", **variables}
 
 
 def make(folder: Path, *, gpu: bool) -> None:
-    """Make the environment; it appears in ``folder`` when it is whole.
+    """Make the environment in ``folder`` anew; remove it on failure.
 
     Raises:
-        ConfigError: this interpreter is too new for verl.
-        subprocess.CalledProcessError: a package could not be installed.
+        ConfigError: this Python is too new for verl.
+        subprocess.CalledProcessError: an installation failed.
     """
     if sys.version_info >= (3, 13):
         raise ConfigError(
@@ -116,7 +116,7 @@ def make(folder: Path, *, gpu: bool) -> None:
 
 
 def _indexes(python: Path) -> Sequence[str]:
-    """Return pip's own places as uv's arguments; uv reads none of pip's settings."""
+    """Return pip's configured indexes as uv's arguments; uv ignores pip's settings."""
     listed = subprocess.run([str(python), "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
     names = {"index-url": "--index-url", "extra-index-url": "--extra-index-url", "find-links": "--find-links"}
     arguments = ["--index-strategy", "unsafe-best-match"]
@@ -129,7 +129,7 @@ def _indexes(python: Path) -> Sequence[str]:
 
 
 def main() -> int:
-    """Make the environment where it is not there, and print where it is; return the exit status."""
+    """Make a missing environment, print its path, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="only say what is there")
     options = parser.parse_args()

@@ -1,8 +1,6 @@
-"""verl's metrics in the run's own: `verl/steps-….jsonl`, which verl's file logger writes, into `metrics.jsonl`.
+"""Copy verl's metrics into the run's `metrics.jsonl`, with verl's own names below ``verl/``.
 
-Our names where verl measures the same thing; all of verl's own next to them, below ``verl/``.
-
-Invariants: a row a step, each step once, also over kills and resumes; a row is whole before it is read.
+Invariants: each step has one row, also over kills and resumes; only whole rows are read.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ _PASS_RATE = "val-core/"
 
 
 def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
-    """Return a step's metrics under our names, with all of verl's below ``verl/``."""
+    """Return a step's metrics under our names, and verl's below ``verl/``."""
     numbers = {name: float(value) for name, value in told.items() if isinstance(value, int | float)}
     row = {
         f"verl/{name}": value for name, value in numbers.items() if not name.removeprefix("actor/").startswith(_OURS)
@@ -57,14 +55,7 @@ def our_metrics(told: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricsFollower:
-    """Copy what verl's file logger adds into the run's `metrics.jsonl` and TensorBoard.
-
-    Args:
-        source: verl's file; it need not exist yet.
-        begun_at: the step of the checkpoint that the process resumes from.
-        monitors: show the numbers elsewhere too.
-        earlier: files of the run's earlier processes, in order; their unread lines are taken first.
-    """
+    """Copy verl's metrics into `metrics.jsonl` and TensorBoard, those of ``earlier`` processes first."""
 
     def __init__(
         self,
@@ -83,7 +74,7 @@ class MetricsFollower:
             self._take(file.read_bytes(), begun_at)
 
     def follow(self) -> None:
-        """Take over the whole lines that were added since the last call."""
+        """Log the complete lines added since the last call."""
         if not self._source.exists():
             return
         with self._source.open("rb") as file:
@@ -92,7 +83,7 @@ class MetricsFollower:
         self._read += self._take(added)
 
     def _take(self, added: bytes, last: int | None = None) -> int:
-        """Log the whole lines of steps that are not logged, up to ``last``; return how many bytes they have."""
+        """Log whole lines of new steps up to ``last``; return the bytes read."""
         whole = added[: added.rfind(b"\n") + 1]
         for line in whole.splitlines():
             row = json.loads(line)
@@ -103,14 +94,14 @@ class MetricsFollower:
         return len(whole)
 
     def close(self) -> None:
-        """Take over what is left, and close the files."""
+        """Log what is left and close the files."""
         self.follow()
         self._logger.close()
         self._log.close()
 
 
 def _cut_rows(path: Path, step: int) -> int:
-    """Remove the rows of steps after a checkpoint, and return the last that is left; -1 where none is."""
+    """Remove the rows after ``step``; return the last step left, or -1."""
     if not path.exists():
         return -1
     rows = [line for line in path.read_text(encoding="utf-8").splitlines() if json.loads(line)["step"] <= step]

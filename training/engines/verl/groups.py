@@ -1,7 +1,7 @@
 """Decide, count and log verl's finished groups, and show them to the curriculum.
 
-Invariants: each group is decided once; a rollout that the verifier failed on is never trained on, and never 0;
-the next problem is the curriculum's, in the order in which verl asks.
+Invariants: each group is decided once; a rollout whose verifier failed is neither trained on nor wrong; problems are
+drawn in verl's order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REWARD_FIELDS = ("format", "correctness", "length", "language", "own", "correct"
 
 @dataclass(frozen=True, slots=True)
 class JudgedRollout:
-    """A rollout of verl's as its reward worker told of it, with the versions of the weights that made it."""
+    """A rollout from verl's reward worker, with the versions of its weights."""
 
     reward: Reward
     told: Mapping[str, Any]
@@ -35,7 +35,7 @@ class JudgedRollout:
 
     @classmethod
     def of(cls, told: Mapping[str, Any], oldest: int = 0, newest: int = 0) -> JudgedRollout:
-        """Read it from what the reward worker returned next to the score (`told_of`)."""
+        """Read it from the reward worker's fields (`told_of`)."""
         values = {name: told[f"reward_{name}"] for name in REWARD_FIELDS}
         for name in ("format_error", "excluded_by"):
             values[name] = values[name] or None
@@ -44,7 +44,7 @@ class JudgedRollout:
 
 
 def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what travels with a rollout next to its score: numbers and texts only, never None."""
+    """Return a rollout's fields next to its score: numbers and texts, never None."""
     known = {name: "" if value is None else value for name, value in told.items()}
     known |= {f"reward_{name}": getattr(reward, name) for name in REWARD_FIELDS}
     known |= {f"reward_{name}": known[f"reward_{name}"] or "" for name in ("format_error", "excluded_by")}
@@ -62,12 +62,7 @@ class _Sampled:
 
 
 class GroupLedger:
-    """The groups of one run.
-
-    Args:
-        tasks: the training set's problems by id, in its order.
-        out: the run's folder.
-    """
+    """Decide and count the groups of one run; ``tasks`` has the training set's order."""
 
     def __init__(self, recipe: TrainRecipe, tasks: Mapping[str, TrainingTask], out: Path) -> None:
         self._recipe, self._tasks = recipe, tasks
@@ -80,16 +75,11 @@ class GroupLedger:
         self._groups = self._step = 0
 
     def draw(self) -> int:
-        """Return the place of the next problem in the training set."""
+        """Return the next problem's index in the training set."""
         return self._places[self.curriculum.draw_problem()]
 
     def decide(self, name: str, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> GroupDecision:
-        """Return which of a finished group's rollouts are trained on; a group is counted and logged once.
-
-        Args:
-            name: verl's name of the group.
-            step: the step that is under way.
-        """
+        """Return which rollouts of a group are trained on; count and log it once."""
         if name in self._decided:
             return self._decided[name]
         recipe, rewards = self._recipe, [rollout.reward for rollout in rollouts]
@@ -107,22 +97,19 @@ class GroupLedger:
         return decision
 
     def keep(self, names: set[str]) -> None:
-        """Forget decisions over groups that verl no longer holds; ``names`` are those that it does."""
+        """Forget decisions on all groups but ``names``, which verl still holds."""
         self._decided = {name: decision for name, decision in self._decided.items() if name in names}
 
     def after_step(self, step: int) -> dict[str, float]:
-        """Apply what the curriculum changes after ``step`` steps, and return the metrics of what was sampled, once.
-
-        Nothing is applied where that step was closed before.
-        """
+        """Close ``step`` with the curriculum, if it is open, and return its metrics once."""
         self._close_step(step, may_end_stage=False)
         closed, self._closed = self._closed, {}
         return closed
 
     def at_checkpoint(self, step: int) -> bool:
-        """Apply what the curriculum changes after the step that is being saved; return whether its stage ended.
+        """Close the saved step; return whether its stage ended.
 
-        The next call of `after_step`, also that of a run that goes on from there, returns the metrics.
+        The next `after_step`, also of a resumed run, returns the metrics.
         """
         before = self.curriculum.stage
         self._close_step(step, may_end_stage=True)
@@ -148,14 +135,14 @@ class GroupLedger:
         self._closed = metrics
 
     def state(self) -> dict[str, Any]:
-        """Return the state as JSON can hold it; the logs are on disk when this returns."""
+        """Return the state as JSON values, after writing the logs to disk."""
         logs = {name: log.offset() for name, log in self._logs.items()}
         counted = {"step": self._step, "groups": self._groups, "closed": self._closed}
         decided = {name: asdict(decision) for name, decision in self._decided.items()}
         return {"curriculum": self.curriculum.state(), **counted, "decided": decided, "logs": logs}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state`; logs are cut back to it."""
+        """Restore a `state` and truncate the logs to it."""
         self.curriculum.restore(state["curriculum"])
         self._step, self._groups = state["step"], state["groups"]
         self._closed = dict(state["closed"])

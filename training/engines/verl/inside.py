@@ -19,7 +19,7 @@ from typing import Any
 
 
 def compose(job: dict[str, Any]) -> Any:
-    """Return verl's configuration with the job's values; a key that verl does not have is an error."""
+    """Return verl's configuration with the job's values; unknown keys are an error."""
     import verl
     import yaml
     from hydra import compose as hydra_compose
@@ -41,10 +41,10 @@ def compose(job: dict[str, Any]) -> Any:
 
 
 def _choose_attention(config: Any) -> None:
-    """Let torch attend where verl's own choice, flash-attn, is not installed: PyPI has its sources only.
+    """Use torch's attention if flash-attn is not installed.
 
     Raises:
-        ValueError: sequences are to be cut over GPUs, which verl does inside flash-attn's function.
+        ValueError: sequence parallelism needs flash-attn.
     """
     from omegaconf import open_dict
 
@@ -61,7 +61,7 @@ def _choose_attention(config: Any) -> None:
 
 
 def check(config: Any) -> None:
-    """Have verl's own code check the configuration, and build the settings of its parts from it."""
+    """Have verl check the configuration and build its settings."""
     from omegaconf import OmegaConf
     from verl.trainer.ppo.utils import need_critic, need_reference_policy
     from verl.utils.config import omega_conf_to_dataclass, validate_config
@@ -74,7 +74,7 @@ def check(config: Any) -> None:
 
 
 def main() -> int:
-    """Compose, check, and train unless only the check is asked for; return the exit status."""
+    """Compose, check, and train unless ``--check`` is given; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("job", type=Path)
     parser.add_argument("--check", action="store_true", help="only compose and check")

@@ -1,7 +1,4 @@
-"""Compute the reward of a verl rollout from its tokens and its row's record.
-
-All rollouts of a group are judged by the same tests.
-"""
+"""Compute the reward of a verl rollout; a group's rollouts get the same tests."""
 
 from __future__ import annotations
 
@@ -26,13 +23,7 @@ from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 
 
 class RewardComputer:
-    """Rewards of one process. A context manager is its scorer; here it lives as long as the process.
-
-    Args:
-        stop_ids: tokens that end a response.
-        check_language: needed where languages are rewarded.
-        scorer: the judge; one of its own if missing.
-    """
+    """Compute a process's rewards; ``check_language`` is needed if languages are rewarded."""
 
     def __init__(
         self,
@@ -51,7 +42,7 @@ class RewardComputer:
     async def reward(
         self, record: str | Mapping[str, Any], prompt_ids: Sequence[int], response_ids: Sequence[int], group: str
     ) -> tuple[Reward, dict[str, Any]]:
-        """Return the reward of one rollout with its outcome, method, answer, finish and tokens."""
+        """Return a rollout's reward, and its outcome, method, answer, finish and tokens."""
         table = read_record(record)
         finish = "stop" if response_ids and response_ids[-1] in self._stop_ids else "length"
         seed = derive_seed(self._recipe.seed, f"tests:{group}")
@@ -77,13 +68,13 @@ class RewardComputer:
         return found.reward, {**told, "tokens": len(response_ids)}
 
     def text(self, prompt_ids: Sequence[int], response_ids: Sequence[int]) -> str:
-        """Return a rollout's text in the model's own tags, with those in front that its prompt ended in."""
+        """Return a rollout's text in the model's tags, including its prompt's last ones."""
         decoded = str(self._tokenizer.decode(list(response_ids), skip_special_tokens=True))
         return self._reader.text(prompt_ids, response_ids, decoded)
 
 
 def scoring_settings(recipe: TrainRecipe) -> ScoringSettings:
-    """Return how the rollouts of a recipe are judged: in the house's form, which `assess` gives them."""
+    """Return a recipe's scoring settings, for texts as `assess` formats them."""
     return ScoringSettings(
         thinking=OPEN,
         response_format=BOXED,

@@ -1,6 +1,6 @@
-"""Wait for, then end, processes of a killed verl run on this Linux machine.
+"""Wait for, then kill, what a killed verl run left on this Linux machine.
 
-They are known by the run's folder in their environment, so a reused process id is never mistaken for one.
+The run's folder in their environment identifies its processes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LOOK_S = 0.2
 
 
 def processes_of(out: Path) -> list[int]:
-    """Return the processes on this machine that belong to the run in a folder, this one left out, eldest first."""
+    """Return the other processes of the run in ``out``, by ascending id."""
     variable, found = f"{RECIPE_VARIABLE}=".encode(), []
     for file in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # another user's, or one that has just ended
@@ -31,11 +31,10 @@ def processes_of(out: Path) -> list[int]:
 
 
 def await_leftovers(out: Path, say: Callable[[str], None], patience_s: float = PATIENCE_S) -> None:
-    """Return when nothing of an earlier start of the run lives here; what lives after ``patience_s`` is killed.
+    """Wait for an earlier start's processes; kill those left after ``patience_s``.
 
     Args:
-        out: the run's folder, absolute; no one else starts it meanwhile.
-        say: called with a sentence on what is waited for, and what is killed.
+        out: absolute; no one else starts the run meanwhile.
     """
     left, ends = processes_of(out), time.monotonic() + patience_s
     if left:

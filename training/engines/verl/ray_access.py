@@ -1,7 +1,4 @@
-"""Join an existing Ray cluster that may require a token.
-
-Ray sends its token only if ``RAY_AUTH_MODE`` is ``token``, so this is set if a token is named.
-"""
+"""Join a Ray cluster that may require a token, which Ray sends only if ``RAY_AUTH_MODE`` is ``token``."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ _REFUSED = ("InvalidAuthToken", "AuthenticationError")
 
 
 def token_variables(address: str | None, variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the further variables of a process that joins the cluster at ``address``: that it sends its token."""
+    """Return what makes Ray send its token to ``address``, if one is named."""
     if address is None or MODE in variables or not any(variables.get(name) for name in TOKENS):
         return {}
     return {MODE: "token"}
 
 
 def refusal(address: str | None, said: str, log: Path) -> str:
-    """Return, in a sentence, that the cluster at ``address`` refused the token; empty if no output shows it."""
+    """Return a sentence if the cluster refused the token; else empty."""
     if address is None or not any(words in said for words in _REFUSED):
         return ""
     return (

@@ -1,19 +1,15 @@
-"""A training run by verl: recipe and folders in, a trained model and its records out, as of the embedded engine.
+"""Run a training recipe with verl, and write the trained model and its records.
 
     OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, summary.json, plots/
-                              as `training.engines.embedded.run` describes them
-    OUT/model/                the trained model in Hugging Face format, with its mark: what a refresh is given
-    OUT/verl/train.parquet    the problems, as verl's dataset reads them; held_out.parquet too
-    OUT/verl/job.json         what verl is started with, of the present stage; config.yaml: all that it composed
-    OUT/verl/differences.txt  what verl does otherwise than the embedded engine in this run
-    OUT/verl/steps-N.jsonl    verl's own metrics of a process that went on after step N; log.txt: its output
-    OUT/verl/checkpoints/     verl's checkpoints, with our curriculum's state in each
+                              as in `training.engines.embedded.run`
+    OUT/model/                the trained model in Hugging Face format
+    OUT/verl/train.parquet    the problems; held_out.parquet too
+    OUT/verl/job.json         what starts the present stage; config.yaml: what verl composed of it
+    OUT/verl/differences.txt  what verl does differently
+    OUT/verl/steps-N.jsonl    verl's metrics of the process that began after step N; log.txt: its output
+    OUT/verl/checkpoints/     verl's checkpoints, with our curriculum's state
 
-On a cluster the run's folder, the model and the data are where all nodes see them, and the project is installed in
-verl's environment on each.
-
-Not here: what is trained how (`training.engines.verl.configuration`, `.plugin`), and which stage a folder is in
-(`training.engines.verl.stages`).
+All nodes must see this folder, the model and the data, and have verl's environment.
 """
 
 from __future__ import annotations
@@ -63,17 +59,16 @@ _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_exp
 
 
 def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
-    """Train to the recipe's last step and return the folder of the trained model.
+    """Train to the recipe's last step and return the trained model's folder.
 
     Args:
-        recipe_folder: what the recipe's relative paths refer to.
-        out: the run's folder, absolute; new, or with ``resume`` that of a run of this recipe's name.
-        resume: go on from verl's last checkpoint, or from the beginning where there is none.
+        out: absolute; new, or with ``resume`` a run of this recipe's name.
+        resume: go on from verl's last checkpoint, if any.
 
     Raises:
-        ConfigError: the recipe asks for what verl cannot do, or verl is not there.
+        ConfigError: verl cannot do what the recipe asks, or is not installed.
         StoreError: the folder holds another run, one that still runs, or none to resume.
-        EngineError: verl failed; the text names the process and its last lines.
+        EngineError: verl failed; names the process and its last lines.
     """
     refuse_what_differs(recipe)
     interpreter = require_interpreter()
@@ -103,11 +98,10 @@ def _train(
 def _run_stage(
     recipe: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path, interpreter: Path, mirror: RunMirror
 ) -> None:
-    """Run verl from the run's newest checkpoint to the stage's end, and take over its metrics, which are copied to the
-    mirror with each checkpoint.
+    """Run verl to the stage's end, and log its metrics.
 
     Raises:
-        EngineError: verl refuses the stage's configuration, a Ray cluster this run's token, or verl failed.
+        EngineError: verl refuses the configuration, Ray the token, or verl failed.
     """
     job = write_job(recipe, stage, recipe_folder, out)
     if recipe.curriculum is not None and recipe.curriculum.stages:
@@ -143,10 +137,10 @@ def _run_stage(
 
 
 def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> VerlConfiguration:
-    """Claim the run's folder and write into it all that verl is started with; return that.
+    """Claim the run's folder; write and return what starts verl.
 
     Raises:
-        ConfigError: the GPUs cannot be shared out as the recipe states.
+        ConfigError: the GPUs cannot be divided.
         StoreError: the folder holds another run, or none to resume.
     """
     require_model(resolve_model(recipe.trained.model, recipe_folder))
@@ -165,10 +159,10 @@ def prepare(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool
 
 
 def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Path) -> VerlConfiguration:
-    """Write what verl is started with in a stage of a prepared run; return it.
+    """Write and return a stage's configuration.
 
     Args:
-        whole: the run's recipe, by which the GPUs are shared out: one way for all stages, as verl's checkpoints ask.
+        whole: the run's recipe; its placement holds for all stages.
     """
     recipe, ours = stage.recipe, out / "verl"
     model = resolve_model(recipe.trained.model, recipe_folder)
@@ -188,11 +182,10 @@ def write_job(whole: TrainRecipe, stage: VerlStage, recipe_folder: Path, out: Pa
 
 
 def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
-    """Return which GPUs train and which generate.
+    """Return the GPUs that train and generate.
 
     Raises:
-        ConfigError: they cannot be shared out as the recipe states, or the sizes of its model, by which memory is
-            estimated, are not to be read.
+        ConfigError: they cannot be divided, or the model's sizes cannot be read.
     """
     experts, costs = has_experts(resolve_model(recipe.trained.model, recipe_folder)), recipe.costs
     shape = model_shape(recipe, costs, recipe_folder) if costs is not None else None
@@ -200,7 +193,7 @@ def placed(recipe: TrainRecipe, recipe_folder: Path) -> VerlPlacement:
 
 
 def check_configuration(out: Path, interpreter: Path) -> Path:
-    """Have verl compose and check the configuration of a prepared run; return the composed one's file.
+    """Have verl check a prepared run's configuration; return the composed file.
 
     Raises:
         EngineError: verl refuses it.
@@ -216,10 +209,10 @@ def check_configuration(out: Path, interpreter: Path) -> Path:
 
 
 def publish_model(recipe: TrainRecipe, out: Path) -> Path:
-    """Put verl's last checkpoint, in Hugging Face format, in the place of the run's model, with its mark.
+    """Copy verl's last checkpoint to the run's model.
 
     Raises:
-        StoreError: there is none, or not of the last step.
+        StoreError: there is none of the last step.
     """
     step = last_step(out)
     source = out / "verl" / "checkpoints" / f"global_step_{step}" / "actor" / "huggingface"
@@ -240,7 +233,7 @@ def publish_model(recipe: TrainRecipe, out: Path) -> Path:
 
 
 def gpus_per_node(recipe: TrainRecipe) -> int:
-    """Return how many GPUs each node has: as the recipe states, or this machine; 1 where none is to be seen."""
+    """Return each node's GPUs: stated, or this machine's, at least 1."""
     if recipe.verl.gpus_per_node != "auto":
         return recipe.verl.gpus_per_node
     return max(len(visible_gpus()), 1)

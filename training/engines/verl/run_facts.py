@@ -1,7 +1,4 @@
-"""What verl's processes know of their run: the recipe and the run's folder, from the environment.
-
-Read by the plugin, in verl's processes; written by `training.engines.verl.configuration`.
-"""
+"""Read the run of a verl process from its environment (`training.engines.verl.configuration`)."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ from training.recipe import TrainRecipe
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The run that this process is a part of."""
+    """The run that this process belongs to."""
 
     recipe: TrainRecipe
     out: Path
 
     @property
     def max_tokens(self) -> int:
-        """Return the most generated tokens of a rollout."""
+        """Return the max generated tokens of a rollout."""
         return self.recipe.rewards.max_length
 
 
@@ -35,7 +32,7 @@ def run_facts() -> RunFacts:
     """Return the run of this process.
 
     Raises:
-        ConfigError: it was not started by a run of verl.
+        ConfigError: no run of verl started it.
     """
     text = os.environ.get(RECIPE_VARIABLE)
     if text is None:

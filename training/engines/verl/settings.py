@@ -1,4 +1,4 @@
-"""Settings of training with verl: on how many GPUs, and how the model is cut over them."""
+"""Settings of training with verl."""
 
 from __future__ import annotations
 

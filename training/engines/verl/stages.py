@@ -1,7 +1,7 @@
-"""Run the stages of a curriculum as verl processes, one after another, over one run folder.
+"""Run a curriculum's stages as successive verl processes over one run folder.
 
-Invariants: a stage begins at a checkpoint with our state; verl's queue from the previous stage is dropped,
-since its rollouts have other lengths; the same folder gives the same stage.
+Invariants: a stage begins at a checkpoint with our state, without the previous stage's queue; the same folder gives
+the same stage.
 """
 
 from __future__ import annotations
@@ -32,12 +32,7 @@ _OF_ONE_STAGE = ("transfer_queue", "data.pt")
 
 @dataclass(frozen=True, slots=True)
 class VerlStage:
-    """A stage as verl runs it: the recipe as the stage changes it, its steps, and the problems' curriculum after it.
-
-    ``begun_at`` is the step of the checkpoint it goes on from, ``ends_at`` its last step at the latest.
-
-    Example: stage 2 of three, which was killed after step 80: ``VerlStage(recipe, 1, 80, 120)``
-    """
+    """A stage as verl runs it, from the resumed checkpoint's step to ``ends_at`` at the latest."""
 
     recipe: TrainRecipe
     number: int
@@ -46,7 +41,7 @@ class VerlStage:
 
 
 def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
-    """Return the stage that a run's folder is in, after removing half-written checkpoints and finished queues."""
+    """Return a run folder's stage, after removing half-written checkpoints and old queues."""
     step, state = _newest(out / "verl" / "checkpoints")
     remove_old(out / "verl" / "checkpoints", max(recipe.checkpoints.keep - 1, 1))
     stage = _stage_of(recipe, _restored(recipe, state), step)
@@ -57,7 +52,7 @@ def present_stage(recipe: TrainRecipe, out: Path) -> VerlStage:
 
 
 def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
-    """Yield the stages of a recipe in order, as far as they are known before a run: for checks."""
+    """Yield a recipe's stages in order, as known before a run."""
     curriculum, began = _restored(recipe, None), 0
     stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
     for number in range(max(len(stages), 1)):
@@ -69,7 +64,7 @@ def all_stages(recipe: TrainRecipe) -> Iterator[VerlStage]:
 
 
 def remove_old(checkpoints: Path, keep: int) -> None:
-    """Remove all but the newest whole checkpoints up to verl's mark, and what verl left of older ones."""
+    """Remove checkpoints older than the ``keep`` newest whole ones up to verl's mark."""
     folders = _folders(checkpoints)
     newest = sorted(step for step, folder in folders.items() if step <= _marked(checkpoints) and _is_whole(folder))
     for step in folders:
@@ -78,12 +73,12 @@ def remove_old(checkpoints: Path, keep: int) -> None:
 
 
 def last_step(out: Path) -> int:
-    """Return the step of verl's last checkpoint; 0 where there is none."""
+    """Return the step of verl's last checkpoint, or 0."""
     return _marked(out / "verl" / "checkpoints")
 
 
 def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> CurriculumController:
-    """Return the run's curriculum without its problems: lengths and sizes of the present stage."""
+    """Return the run's curriculum without problems."""
     curriculum = CurriculumController(
         (), recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector
     )
@@ -93,11 +88,7 @@ def _restored(recipe: TrainRecipe, state: Mapping[str, Any] | None) -> Curriculu
 
 
 def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, began: int | None = None) -> VerlStage:
-    """Return the stage that a curriculum is in.
-
-    Args:
-        began: the step after which it began; the curriculum's own if missing.
-    """
+    """Return a curriculum's stage; ``began`` replaces the step after which it began."""
     stages = recipe.curriculum.stages if recipe.curriculum is not None else ()
     if not stages:
         return VerlStage(recipe, 0, step, recipe.steps)
@@ -110,7 +101,7 @@ def _stage_of(recipe: TrainRecipe, curriculum: CurriculumController, step: int, 
 
 
 def _newest(checkpoints: Path) -> tuple[int, Mapping[str, Any] | None]:
-    """Return the newest whole checkpoint and our state, after removing newer ones and resetting verl's mark."""
+    """Return the newest whole checkpoint; remove newer ones and reset verl's mark."""
     mark, step, state = checkpoints / LATEST, 0, None
     marked, folders = _marked(checkpoints), _folders(checkpoints)
     whole = [one for one, folder in folders.items() if one <= marked and _is_whole(folder)]
@@ -137,7 +128,7 @@ def _folders(checkpoints: Path) -> dict[int, Path]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Return whether a checkpoint has our state, which is written last, and still its weights."""
+    """Return whether a checkpoint has our state, written last, and still its weights."""
     return (folder / STATE).exists() and (folder / _WEIGHTS).is_dir()
 
 

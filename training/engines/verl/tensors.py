@@ -1,4 +1,4 @@
-"""Convert verl's padded tensors into the arguments of our objectives and back, with torch alone.
+"""Convert verl's padded tensors into the arguments of our objectives and back.
 
 Token weights w ≥ 0 are multiplied into advantages: w · min(r A, clip(r) A) = min(r w A, clip(r) w A).
 """
@@ -26,14 +26,13 @@ def weighted_advantages(
     max_tokens: int,
     minibatches: int = 1,
 ) -> Tensor:
-    """Return [sequences, tokens] each token's advantage times its loss weight, 0 outside the mask.
+    """Return each token's advantage times its loss weight, [sequences, tokens], 0 outside the mask.
 
     Args:
-        rewards: [sequences, tokens]; a row's sum is the total reward.
-        mask: [sequences, tokens] 1 for generated tokens; a row without any is padding.
-        groups: [sequences] a name per group.
+        rewards: [sequences, tokens]; a row's sum is the total.
+        mask: [sequences, tokens], 1 for generated tokens; a row of zeros is padding.
         max_tokens: the length at which rollouts are cut off.
-        minibatches: optimiser steps that these sequences are cut into.
+        minibatches: optimiser steps over these sequences.
     """
     lengths = mask.to(torch.int64).sum(-1).cpu()
     real = (lengths > 0).nonzero().flatten()
@@ -55,13 +54,10 @@ def weighted_advantages(
 def micro_batch_loss(
     logprobs: Tensor, generator_logprobs: Tensor, advantages: Tensor, mask: Tensor, settings: ObjectiveSettings
 ) -> tuple[Tensor, Mapping[str, float]]:
-    """Return a micro-batch's part of the loss, to be added up over micro-batches and ranks, and its statistics.
+    """Return a micro-batch's loss, to be summed over micro-batches and ranks, and its statistics.
 
-    Args:
-        logprobs: [sequences, tokens] under the policy in training, with gradient.
-        generator_logprobs: [sequences, tokens] under the distribution that the generator drew from.
-        advantages: [sequences, tokens] of `weighted_advantages`.
-        mask: [sequences, tokens] bool, generated tokens.
+    All tensors are [sequences, tokens]; ``generator_logprobs`` is of the distribution drawn from, and ``advantages``
+    from `weighted_advantages`.
     """
     mask = mask.bool()
     drawn = generator_logprobs[mask]

@@ -1,6 +1,6 @@
-"""Register our advantage, loss, reward, curriculum and group filter with verl.
+"""Extend verl with our advantage, loss, reward, curriculum and group filter.
 
-Invariant: only converts verl's tensors for the functions that the embedded engine uses too.
+Invariant: only converts tensors for functions that the embedded engine uses too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of draws, pools and logs next to each of verl's checkpoints."""
+"""Save the ledger's state with each of verl's checkpoints."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from training.engines.verl.stages import remove_old
 
 
 class CurriculumCheckpoint(CheckpointCallback):
-    """Writes the ledger's state into the folder of a checkpoint that verl has just written.
+    """Write the ledger's state into each new checkpoint, then remove old ones.
 
-    Old checkpoints go then, and not before, since one without our state counts as none.
-    Where a stage ended, that step is verl's last: the next stage is another process (`training.engines.verl.stages`).
+    A checkpoint without our state counts as none.
     """
 
     def on_save(
         self, trainer: Any, global_step: int, checkpoint_dir: str, async_save: bool = False, **kwargs: Any
     ) -> None:
-        """Write it, and keep as many checkpoints as the recipe states."""
+        """Write the state, end verl after a stage's last step, and remove old checkpoints."""
         if save_state(global_step, Path(checkpoint_dir)):
             trainer.total_training_steps = global_step
         remove_old(Path(checkpoint_dir).parent, run_facts().recipe.checkpoints.keep)

@@ -1,4 +1,4 @@
-"""verl's own dataset, whose next row is the one that our curriculum draws."""
+"""Have our curriculum draw verl's rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from training.engines.verl.run_facts import run_facts
 
 
 class CurriculumDataset(RLHFDataset):
-    """The rows of an exported set. The training set ignores which row verl asks for; the held-out one gives that row.
+    """The rows of an exported set; training rows are drawn, whichever verl asks for.
 
-    verl walks through the set in order (`data.shuffle = false`, no worker processes), so each row that it asks for is
-    one draw, made when a group is about to be started.
+    `data.shuffle = false` and no workers make each request one draw.
     """
 
     def __init__(
@@ -28,10 +27,10 @@ class CurriculumDataset(RLHFDataset):
             self._ledger = open_ledger(self.dataframe, Path(checkpoints))
 
     def __getitem__(self, item: int) -> dict[str, Any]:
-        """Return the next problem's row, or the held-out one asked for."""
+        """Return the next problem's row, or the held-out row asked for."""
         row: dict[str, Any] = super().__getitem__(item if self._ledger is None else self._ledger.draw())
         return row
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what travels to other processes: not the ledger, which is this process's."""
+        """Return the state for other processes, without this process's ledger."""
         return {**super().__getstate__(), "_ledger": None}

@@ -1,4 +1,4 @@
-"""The one `GroupLedger` of the trainer's process, made from the training set and restored from verl's checkpoint."""
+"""Hold the trainer process's one `GroupLedger`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEDGERS: list[GroupLedger] = []
 
 
 def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLedger:
-    """Make the process's ledger from the rows of the training set, as verl's newest checkpoint left it."""
+    """Make the process's ledger, restored from verl's newest checkpoint."""
     facts = run_facts()
     tasks = {str(row["extra_info"]["id"]): _task(row["extra_info"]) for row in rows}
     ledger = GroupLedger(facts.recipe, tasks, facts.out)
@@ -32,12 +32,12 @@ def open_ledger(rows: Iterable[Mapping[str, Any]], checkpoints: Path) -> GroupLe
 
 
 def the_ledger() -> GroupLedger:
-    """Return the process's ledger; verl makes the training set, and with it the ledger, before anything asks."""
+    """Return the process's ledger, which verl makes with the training set."""
     return _LEDGERS[0]
 
 
 def save_state(step: int, checkpoint: Path) -> bool:
-    """Close a step at its checkpoint and write the ledger's state there; return whether the stage ended."""
+    """Close a step and save the ledger; return whether the stage ended."""
     ledger = the_ledger()
     has_ended = ledger.at_checkpoint(step)
     atomic_write(checkpoint / STATE, json.dumps(ledger.state(), ensure_ascii=False) + "\n")
@@ -57,7 +57,7 @@ def _task(about: Mapping[str, Any]) -> TrainingTask:
 
 
 def _newest_state(checkpoints: Path) -> Mapping[str, Any] | None:
-    """Return the state next to the checkpoint that verl goes on from (its `resume_mode = auto`)."""
+    """Return the state in the checkpoint that verl resumes from."""
     latest = checkpoints / "latest_checkpointed_iteration.txt"
     if not latest.exists():
         return None

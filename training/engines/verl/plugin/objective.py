@@ -1,4 +1,4 @@
-"""Our advantage and loss under verl's names for such things: `register_adv_est`, `register_policy_loss`."""
+"""Register our advantage and loss with verl."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from training.engines.verl.tensors import micro_batch_loss, weighted_advantages
 def advantages(
     token_level_rewards: Tensor, response_mask: Tensor, index: Any, config: Any = None, **_others: Any
 ) -> tuple[Tensor, Tensor]:
-    """Return verl's advantages and returns, [sequences, tokens] both: `weighted_advantages` of the run's objective."""
+    """Return verl's advantages and returns, both `weighted_advantages` [sequences, tokens]."""
     facts = run_facts()
     sizes = facts.recipe.collector
     folded = weighted_advantages(
@@ -40,9 +40,9 @@ def policy_loss(
     config: Any = None,
     rollout_is_weights: Tensor | None = None,
 ) -> tuple[Tensor, dict[str, float]]:
-    """Return verl's loss of a micro-batch and its statistics; ``old_log_prob`` is the generator's (`bypass_mode`).
+    """Return a micro-batch's loss and statistics; ``old_log_prob`` is the generator's.
 
-    The sum over tokens times the number of data-parallel ranks, over which verl averages gradients.
+    The loss is multiplied by the data-parallel ranks, over which verl averages gradients.
     """
     loss, statistics = micro_batch_loss(log_prob, old_log_prob, advantages, response_mask, run_facts().recipe.objective)
     ranks = config.global_batch_info.get("dp_size", 1) if config is not None else 1

@@ -1,4 +1,4 @@
-"""Replace the filter of verl's replay buffers with our decision over groups, and remove rollouts without a verdict."""
+"""Filter verl's replay buffers by our decisions on groups and rollouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRAINING = "train"
 
 
 class _OurGroups(ReplayBuffer):
-    """What both buffers do otherwise than verl's."""
+    """The changes that both buffers make to verl's."""
 
     def __init__(self, **arguments: Any) -> None:
         sizes = run_facts().recipe.collector
@@ -33,14 +33,14 @@ class _OurGroups(ReplayBuffer):
         self._now = 0
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """Return the next batch as verl does, and what was sampled for it next to verl's own metrics."""
+        """Return verl's next batch, with our metrics added."""
         self._now = global_steps
         closed = the_ledger().after_step(global_steps - 1) if partition_id == TRAINING else {}
         batch, metrics = super().sample(global_steps=global_steps, partition_id=partition_id, batch_size=batch_size)
         return batch, {**metrics, **{f"goldilocks/{name}": value for name, value in closed.items()}}
 
     def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
-        """Return the finished groups that are not trained on, and how many had which mean reward."""
+        """Return the dropped groups, and counts of their mean rewards."""
         if partition_id != TRAINING:
             return set(), Counter()
         finished, ledger = self.finished_keys[partition_id], the_ledger()
@@ -77,11 +77,11 @@ class _OurGroups(ReplayBuffer):
 
 
 class GroupBuffer(_OurGroups):
-    """Where the trainer waits for its generators."""
+    """The buffer of synchronous training."""
 
 
 class AsyncGroupBuffer(_OurGroups, ReplayBufferAsync):
-    """Where generators go on while the trainer works."""
+    """The buffer of asynchronous training."""
 
 
 def _group(key: str) -> str:

@@ -1,4 +1,4 @@
-"""Our reward in verl's reward loop: a manager that its workers ask for one rollout after another."""
+"""Compute our reward in verl's reward loop, one rollout at a time."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from training.engines.verl.run_facts import run_facts
 
 @register(NAME)
 class GoldilocksRewards(RewardManagerBase):
-    """The paper's reward of a rollout, by the record of its row.
+    """The paper's reward of a rollout, by its row's record.
 
-    A rollout on which the verifier failed is reported as excluded; its score is 0, and our replay buffer takes it out.
+    A rollout whose verifier failed scores 0, but our replay buffer excludes it.
     """
 
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_others: Any) -> None:
