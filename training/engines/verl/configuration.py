@@ -38,11 +38,10 @@ REWARD_WORKERS = 8
 """Processes of verl's reward loop."""
 
 _EPOCHS = 10**9
+"""Never reached: verl ends at the steps asked for."""
 
 _SHARED_MEMORY = 0.5
 """Largest share of a GPU's memory for generation where the GPU trains too, in turns."""
-
-"""Epochs: verl ends at the steps asked for, never at an epoch's end."""
 
 _ENTROPY_MEANS = {
     "group": "token-mean",
