@@ -24,11 +24,11 @@ def test_the_shipped_recipe_is_one() -> None:
 
 
 def test_settings_can_be_changed() -> None:
-    changed = load_train_recipe(RECIPE, ["steps=7", "optim.learning_rate=1e-6", "curriculum.draw=thompson"])
+    changed = load_train_recipe(RECIPE, ["steps=7", "optim.learning_rate=1e-6", "curriculum.stages=[{steps=3},{}]"])
     assert changed.steps == 7
     assert changed.optim.learning_rate == 1e-6
     assert changed.curriculum is not None
-    assert changed.curriculum.draw == "thompson"
+    assert changed.curriculum.stages[0].steps == 3
 
 
 REFUSED = {
