@@ -11,9 +11,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from curation.extras import require_extra
 from curation.records import GoldilocksError
@@ -132,6 +132,26 @@ class ServerWithPage:
         await self._page(scope, receive, send)
 
 
+def unblock_automations() -> None:
+    """Have Prefect's server note a changed automation in its own event loop, after the commit.
+
+    Prefect 3.7 blocks that loop until another loop has noted it, and waits for ever if a coroutine of the blocked loop
+    holds the lock on automations, as `reconcile_automations` does every few seconds.
+    """
+    import asyncio
+
+    from prefect.server.events.models import automations
+
+    noting: set[asyncio.Task[Any]] = set()
+
+    def note(change: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(change)
+        noting.add(task)
+        task.add_done_callback(noting.discard)
+
+    vars(automations)["run_coro_as_sync"] = note
+
+
 def _serve(port: int, folders: Sequence[Path]) -> None:
     import threading
 
@@ -144,6 +164,7 @@ def _serve(port: int, folders: Sequence[Path]) -> None:
     os.environ["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] = ",".join(origins)
     from prefect.server.api.server import create_app
 
+    unblock_automations()
     app = Guard(ServerWithPage(create_app(), folders, keys.page), keys, origins)
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -13,7 +15,8 @@ import psutil
 import pytest
 
 from curation.records import GoldilocksError
-from flows.serve.server import user_api
+from flows.serve.access import PAGE_KEY, SERVER_KEY
+from flows.serve.server import quiet, user_api
 from flows.serve.serving import serving_api
 from tests.flows.conftest import KEYS, ROOT, TITLES, Tiny, free_port
 from tests.waiting import PATIENCE_S, wait_gone, wait_until
@@ -55,6 +58,47 @@ def test_a_server_ends_with_the_one_who_started_it(tmp_path: Path, monkeypatch: 
         assert servers
         starter.kill()
     wait_gone(servers)
+
+
+SLOW_AUTOMATIONS = """
+import asyncio, sys
+from flows.serve.access import PAGE_KEY, SERVER_KEY
+from flows.serve.server import _serve
+from prefect.server.events import triggers
+
+async def slow(session, real=triggers.read_automation_state_snapshot):
+    await asyncio.sleep(3)
+    return await real(session)
+
+triggers.read_automation_state_snapshot = slow
+_serve(int(sys.argv[1]), [])
+"""
+
+
+def test_an_automation_is_stored_while_the_server_looks_through_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prefect's own server stands still then, for ever."""
+    import httpx
+
+    quiet()
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(SERVER_KEY, KEYS.service)
+    monkeypatch.setenv(PAGE_KEY, KEYS.page)
+    port = free_port()
+    automation = {"trigger": {"type": "event", "expect": ["x"], "posture": "Reactive", "threshold": 1, "within": 0}}
+    command = [sys.executable, "-c", SLOW_AUTOMATIONS, str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as server:
+        try:
+            wait_until(lambda: answers(f"http://127.0.0.1:{port}/api"), server, tick_s=0.1)
+            headers = {"Authorization": f"Basic {base64.b64encode(KEYS.service.encode()).decode()}"}
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+                for number in range(6):
+                    made = {**automation, "name": str(number), "actions": [{"type": "do-nothing"}]}
+                    assert client.post("/api/automations/", json=made).status_code == 201
+                    time.sleep(0.7)
+        finally:
+            server.kill()
 
 
 def test_a_server_that_cannot_start_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
