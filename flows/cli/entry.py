@@ -248,7 +248,7 @@ def page(
         str, typer.Option("--prefix", metavar="/PATH", help="Path prefix that a proxy does not remove.")
     ] = "",
 ) -> None:
-    """Show a run in a browser: funnel, rows, attempts, difficulty, disputed labels, training."""
+    """Show curation runs in a browser: funnel, rows, problems with their attempts, disputed labels."""
     from curation.extras import require_extra
 
     require_extra("page", "the page")

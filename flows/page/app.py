@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from curation.records import GoldilocksError
 from curation.server_guard import is_same
-from flows.page import attempts_tab, difficulty_tab, problem_page, review_tab, rows_tab, run_tab, training_tab
+from flows.page import problem_page, review_tab, rows_tab, run_tab
 from flows.page.open_runs import OpenRuns
 from flows.page.rendering import STATIC, show
 from flows.page.runs import ShownRun, find_runs
@@ -53,10 +53,7 @@ def make_app(root: Path, token: str | None = None, prefix: str = "", only: Seque
         *run_tab.ROUTES,
         *rows_tab.ROUTES,
         *problem_page.ROUTES,
-        *attempts_tab.ROUTES,
         *review_tab.ROUTES,
-        *difficulty_tab.ROUTES,
-        *training_tab.ROUTES,
     ]
     inner = Starlette(routes=routes, exception_handlers={GoldilocksError: _sentence, 404: _not_found})
     inner.state.page = page = Page(root.resolve(), token, tuple(only))

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
 from curation.publish import review
 from curation.records import StoreError
-from flows.pipelines.find_problem import filters_of
-from flows.pipelines.run_tables import verifier_of
 from flows.publish.disputes import published_queue
-from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.stages.labels import weighed_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +40,7 @@ class Progress:
 
 
 def disputes_of(run: Run) -> list[Dispute]:
-    """Return the disputes of the published set, one per problem, in the order in which they are reviewed.
+    """Return the disputes of the published set, one per problem: the likeliest to be wrong first, then as published.
 
     Raises:
         StoreError: nothing is published yet.
@@ -57,28 +52,8 @@ def disputes_of(run: Run) -> list[Dispute]:
     for row in queue.iter_rows(named=True):
         grouped.setdefault(row["id"], []).append(row)
     known = dict(queue.filter(pl.col("wrong_label").is_not_null()).select("id", "wrong_label").iter_rows())
-    return ranked([_dispute(rows, known.get(name)) for name, rows in grouped.items()])
-
-
-def ranked(disputes: Iterable[Dispute], chances: Mapping[str, float] | None = None) -> list[Dispute]:
-    """Return disputes with the likeliest to be wrong first, those of unknown chance last, else in their order.
-
-    Args:
-        chances: by problem, of those whose chance is not known.
-    """
-    told = [
-        dispute if dispute.wrong is not None else replace(dispute, wrong=(chances or {}).get(dispute.problem))
-        for dispute in disputes
-    ]
-    return sorted(told, key=lambda dispute: -1 if dispute.wrong is None else dispute.wrong, reverse=True)
-
-
-def weigh(run: Run) -> dict[str, float]:
-    """Return the probability that each disputed problem's reference is wrong, where the attempts show it."""
-    queue = published_queue(run)
-    is_disputed = pl.col("problem").is_in([] if queue is None else queue["id"].unique().to_list())
-    labels = weighed_labels(run, read_results(run, filters_of(run)), verifier_of(run), is_disputed).labels
-    return dict(labels.drop_nulls("wrong_label").select("problem", "wrong_label").iter_rows())
+    disputes = [_dispute(rows, known.get(name)) for name, rows in grouped.items()]
+    return sorted(disputes, key=lambda dispute: -1 if dispute.wrong is None else dispute.wrong, reverse=True)
 
 
 def _dispute(rows: list[dict[str, object]], wrong: float | None) -> Dispute:

@@ -1,4 +1,4 @@
-"""One problem's whole way, as `goldilocks explain` shows it: each stage with what it kept, dropped and why.
+"""One problem: each stage with what it kept, dropped and why, as `goldilocks explain` shows it, and its attempts.
 
 Translations of the problem are shown next to it.
 """
@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from flows.page.attempts import attempts_at
 from flows.page.marking import deciding_words, differences
 from flows.page.open_runs import curation_run
 from flows.page.rendering import show
@@ -153,6 +154,7 @@ def _problem(request: Request) -> Response:
         final=final,
         translations=translations_of(run, row) if row["statement"] else [],
         versions=version_lines(run, name),
+        stages=attempts_at(run, name),
     )
 
 

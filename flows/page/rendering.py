@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from flows.page.charts import label
 from flows.page.formulas import rendered, rendered_answer
 
 HERE = Path(__file__).parent
@@ -54,13 +52,10 @@ def _environment() -> Environment:
         "maths": rendered,
         "answer": rendered_answer,
         "count": count,
-        "share": share,
         "seconds": seconds,
-        "moment": moment,
         "words": words,
         "query": query,
         "card": card,
-        "label": label,
     }
     return environment
 
@@ -68,11 +63,6 @@ def _environment() -> Environment:
 def count(value: float | None) -> str:
     """Return a number with commas; a dash for none."""
     return "–" if value is None else f"{value:,.0f}"
-
-
-def share(value: float | None, digits: int = 0) -> str:
-    """Return a share in per cent; a dash for none."""
-    return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
 def seconds(value: float | None) -> str:
@@ -87,11 +77,6 @@ def seconds(value: float | None) -> str:
         return f"{value:.1f} s"
     minutes = round(value / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
-
-
-def moment(value: float) -> str:
-    """Return a time of day, as seconds since 1970."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(value))
 
 
 def words(name: str) -> str:

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from curation.publish import review
 from curation.questions.debates import evidence
 from curation.records import ConfigError, GoldilocksError, StoreError, VerifierError
-from flows.page.attempts_tab import attempts_at
+from flows.page.attempts import attempts_at
 from flows.page.dispute_queue import Dispute, waiting_for
 from flows.page.leases import Leases
 from flows.page.marking import deciding_words
@@ -60,13 +60,17 @@ def _next(request: Request) -> Response:
     if following is not None:
         _gathered(runs, run, following)
     debated = [(evidence(row), row["transcript"]) for row in read_debates(run).get(chosen, ())]
-    shown_with = {"trouble": runs.unranked(run), "debated": debated, **_told(by_name[chosen]), **gathered.result()}
-    return show(request, "review_item.html", run=shown, progress=progress, **shown_with)
-
-
-def _told(dispute: Dispute) -> dict[str, Any]:
-    words = [word for _, text in dispute.reasons for word in deciding_words(text, dispute.statement)]
-    return {"dispute": dispute, "marked": words}
+    dispute = by_name[chosen]
+    return show(
+        request,
+        "review_item.html",
+        run=shown,
+        progress=progress,
+        dispute=dispute,
+        marked=[word for _, text in dispute.reasons for word in deciding_words(text, dispute.statement)],
+        debated=debated,
+        **gathered.result(),
+    )
 
 
 def _gathered(runs: OpenRuns, run: Run, dispute: Dispute) -> Future[dict[str, Any]]:

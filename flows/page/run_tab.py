@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from curation.publish import receipts
@@ -100,8 +100,6 @@ def _bars(stage: dict[str, Any], scale: float) -> tuple[Bar, ...]:
 
 def _run(request: Request) -> Response:
     run = shown_run(request)
-    if run.kind == "training":
-        return RedirectResponse("training", 303)
     texts: dict[str, Any] = {}
     for name, file in (("card", "README.md"), ("receipt", receipts.PAGE)):
         path = run.folder / "curated" / file
@@ -113,7 +111,7 @@ def _run(request: Request) -> Response:
 
 def _part(request: Request) -> Response:
     """Return what changes while the run goes on, alone."""
-    run = shown_run(request, "curation")
+    run = shown_run(request)
     return show(request, "run_part.html", run=run, **_live(run))
 
 

@@ -1,4 +1,4 @@
-"""The runs that a page shows: the folder it was given, and those below it. Nothing else is ever opened.
+"""The curation runs that a page shows: the folder it was given, and those below it. Nothing else is ever opened.
 
 A run's name in addresses is looked up among those that were found; it is never made into a path.
 """
@@ -27,12 +27,11 @@ _NO_RUNS = frozenset(
 class ShownRun:
     """A run by its name in addresses.
 
-    Example: ``ShownRun("demo-loop~newer", Path("runs/demo-loop/newer"), "training")``
+    Example: ``ShownRun("math~newer", Path("runs/math/newer"))``
     """
 
     name: str
     folder: Path
-    kind: str  # curation or training
 
     @property
     def title(self) -> str:
@@ -41,7 +40,7 @@ class ShownRun:
 
 
 def find_runs(root: Path, only: Sequence[str] = ()) -> list[ShownRun]:
-    """Return the run in a folder and those below it, by name; none where there is no such folder.
+    """Return the curation runs in a folder and below it; none if there is no such folder.
 
     Args:
         only: names of its folders outside of which nothing is shown; empty for all.
@@ -49,9 +48,9 @@ def find_runs(root: Path, only: Sequence[str] = ()) -> list[ShownRun]:
     if not root.is_dir():
         return []
     return [
-        ShownRun(_name(root, folder), folder, "training" if is_training(folder) else "curation")
+        ShownRun("~".join(folder.relative_to(root).parts) or ITSELF, folder)
         for folder in _folders(root, DEPTH)
-        if not only or folder.relative_to(root).parts[:1] in [(name,) for name in only]
+        if not is_training(folder) and (not only or folder.relative_to(root).parts[:1] in [(name,) for name in only])
     ]
 
 
@@ -65,7 +64,3 @@ def _folders(folder: Path, depth: int) -> Iterator[Path]:
     for name in inner:
         if name not in _NO_RUNS and not name.startswith("."):
             yield from _folders(folder / name, depth - 1)
-
-
-def _name(root: Path, folder: Path) -> str:
-    return "~".join(folder.relative_to(root).parts) or ITSELF

@@ -29,7 +29,10 @@ def serve_page(folder: Path, host: str, port: int, prefix: str = "") -> None:
     from flows.page.app import make_app
 
     if not folder.is_dir() or not find_runs(folder.resolve()):
-        raise StoreError(f"{folder} holds no run (no run.json, nor below it); give the folder of a run, or of runs.")
+        raise StoreError(
+            f"{folder} holds no curation run (no run.json, nor below it); give the folder of a run, or of runs. "
+            "Training runs are shown by `tensorboard --logdir DIR`."
+        )
     if prefix and not (prefix.startswith("/") and prefix.strip("/")):
         raise ConfigError(f"--prefix {prefix!r}: it must begin with a slash, as in /goldilocks.")
     token = os.environ.get(TOKEN) or (None if host in LOCAL else secrets.token_urlsafe(18))

@@ -12,8 +12,8 @@ import polars as pl
 from curation.difficulty.item_response import rollout_counts, with_domain_column
 from curation.difficulty.refresh import READ
 from curation.difficulty.refresh_forecast import ForecastPart
-from curation.storage.stages import read_shard, read_table
-from flows.publish.versions import decisions_of, scan_decisions, stored_versions
+from curation.storage.stages import read_shard
+from flows.publish.versions import scan_decisions, stored_versions
 from flows.run.run_folder import Run
 from flows.run.stage import Results, shard_counts
 from flows.stages.attempts import problem_domains
@@ -121,10 +121,3 @@ def join_counts(decided: Sequence[pl.DataFrame], further: Sequence[pl.DataFrame]
     rows = pl.concat([part.select(COUNTS) for part in decided])
     judged = rows.sort(COUNTS).unique(COUNTS[:2], keep="last", maintain_order=True)
     return pl.concat([judged, *(part.select(COUNTS).cast(judged.schema) for part in further)])
-
-
-def known_counts(run: Run, results: Results) -> pl.DataFrame:
-    """Return a whole run's counts of all stages and versions, without domains."""
-    decided = [read_table(result.folder, "decisions", COUNTS) for result in results.decisions]
-    decided += [decisions_of(run.folder, version.number, COUNTS) for version in stored_versions(run.folder)]
-    return join_counts(decided, ())

@@ -14,7 +14,7 @@ from flows.serve.server import PAGE, ServerWithPage
 from tests.flows.conftest import Tiny
 from tests.flows.page.conftest import SIGNS, Visitor
 
-TABS = ("", "part", "rows", "attempts", "difficulty", "calibration", "review", "review/next?reviewer=Ada", "training")
+TABS = ("", "part", "rows", "review", "review/next?reviewer=Ada")
 
 
 def test_only_names_of_this_machine_are_answered_without_a_token(tiny_run: Tiny) -> None:
@@ -76,7 +76,6 @@ def test_what_changes_something_must_come_from_the_page(planted_copy: Path) -> N
         "/r/run/plots/.hidden.png",
         "/static/../app.py",
         "/static/%2e%2e/app.py",
-        "/r/run/training/-1",
     ],
 )
 def test_no_address_leads_out_of_the_run(tiny_run: Tiny, path: str) -> None:
@@ -97,7 +96,7 @@ def test_hostile_texts_stay_texts_on_every_tab(planted_copy: Path) -> None:
     visitor = Visitor(planted_copy)
     table = pl.read_parquet(planted_copy / "stages" / "01-sources" / "kept" / "*.parquet")
     names = table["id"].to_list()[-7:]
-    paths = [*TABS, *(f"rows/{name}" for name in names), *(f"attempts/{name}" for name in names)]
+    paths = [*TABS, *(f"rows/{name}" for name in names)]
     paths += ["rows?words=%3Cscript%3E%22%3E&id=%22%3E%3Cscript%3E", "rows?source=%3Cscript%3Ewindow&sort=%22%3E"]
     for path in paths:
         answer = visitor.get(f"/r/run/{path}")

@@ -1,4 +1,4 @@
-"""The tab of attempts: those at one problem, grouped by their answer, with verdicts and the tier that decided."""
+"""The attempts at one problem, grouped by their answer, with verdicts and the tier that decided."""
 
 from __future__ import annotations
 
@@ -13,18 +13,11 @@ from markupsafe import Markup
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import CppLexer, PythonLexer
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 from curation.records import ATTEMPT, Domain
 from curation.thinking import split_response
-from flows.page.open_runs import curation_run
-from flows.page.rendering import show
-from flows.page.row_index import SORTS, read_query
-from flows.page.rows_tab import ROWS_A_PAGE, page_number, pages_of
 from flows.pipelines.by_recipe import pipeline_of
-from flows.pipelines.find_problem import attempt_ids_of, find_id
+from flows.pipelines.find_problem import attempt_ids_of
 from flows.pipelines.run_tables import verifier_of
 from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
@@ -182,44 +175,3 @@ def _failed_test(verdict: dict[str, Any], problems: VariantProblems) -> FailedTe
     shown = (tests[index].input, tests[index].output)
     given, expected = (content[:SHOWN_BYTES].decode("utf-8", "replace") for content in shown)
     return FailedTest(index, given, expected, ast.literal_eval(printed[1]) if printed is not None else None)
-
-
-def _attempts(request: Request) -> Response:
-    """Show which problems were attempted, the hardest first."""
-    shown, run = curation_run(request)
-    index = request.app.state.page.runs.rows(run)
-    asked = {"sort": "hardest", **request.query_params, "low": request.query_params.get("low") or "0"}
-    query = read_query(asked)
-    found = index.find(query)
-    page = page_number(request, found.places.len())
-    rows = index.rows(found, page * ROWS_A_PAGE, ROWS_A_PAGE)
-    return show(
-        request,
-        "attempts_list.html",
-        run=shown,
-        tab="attempts",
-        query=query,
-        rows=rows,
-        found=found.places.len(),
-        page=page,
-        pages=pages_of(found.places.len()),
-        sorts=list(SORTS),
-        parts=run.parts,
-    )
-
-
-def _problem_attempts(request: Request) -> Response:
-    shown, run = curation_run(request)
-    name = find_id(run, request.path_params["problem"])
-    stages = attempts_at(run, name)
-    rows = request.app.state.page.runs.rows(run).table
-    row = next(rows.filter(pl.col("id") == name).iter_rows(named=True), None)
-    if row is None and stages:
-        row = next(rows.filter(pl.col("id") == stages[0].problem).iter_rows(named=True), None)
-    return show(request, "attempts.html", run=shown, tab="attempts", name=name, stages=stages, row=row)
-
-
-ROUTES = [
-    Route("/r/{run}/attempts", _attempts),
-    Route("/r/{run}/attempts/{problem}", _problem_attempts),
-]
