@@ -5,7 +5,6 @@ prefect deploy flows/train.py:train
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from curation.storage.locks import lock_folder
 from flows.run.run_folder import open_run
 from flows.run.training import default_folder, start_from, train_apart
 from flows.serve.flow_runs import RETRIES, RETRY_S, announce_checkpoint, gpus, run_name
-from flows.serve.unfinished import REFRESHED, no_more_rounds, trained_stages, training_folder
+from flows.serve.unfinished import REFRESHED, no_more_rounds, trained_stages, training_data, training_folder
 
 
 @flow(name="train", flow_run_name="{recipe.stem}", retries=RETRIES, retry_delay_seconds=RETRY_S, persist_result=False)
@@ -62,8 +61,3 @@ def train_stage(folder: Path, version: int, recipe: Path, rounds: int | None = N
             train_apart(recipe, out, [] if resumed else overrides, resume=resumed)
     if not (out / REFRESHED).exists():
         announce_checkpoint(folder, version)
-
-
-def training_data(folder: Path) -> str:
-    """Return the ``--set`` override that makes a run's curated set the data of a training recipe."""
-    return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'

@@ -1,100 +1,71 @@
 """Lease disputed labels to reviewers, so that two people do not get the same one at once.
 
-Invariants: ``DIR/review.leases.json`` changes under a lock; a lease ends after `LEASE_S` without activity; no verdict
-is in it.
+A lease is in the page's memory, ends after `LEASE_S` without activity, and holds no verdict.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
 
-from curation.storage.stages import atomic_write
-
-FILE, LOCK = "review.leases.json", ".review.lock"
 LEASE_S = 300.0
 
 
+@dataclass(slots=True)
 class Leases:
-    """The leases of a run folder.
+    """The leases of a run, by session: the problem, and when the lease ends. Thread-safe.
 
     Args:
-        clock: seconds since 1970; they are compared among servers.
+        clock: in seconds.
     """
 
-    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        self._folder, self._clock = folder, clock
+    clock: Callable[[], float] = time.monotonic
+    _held: dict[str, tuple[str, float]] = field(default_factory=dict)
+    _skipped: dict[str, set[str]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
     def take(self, problems: Sequence[str], session: str, wanted: str | None = None) -> str | None:
-        """Give a session the first problem that no one else holds; None where there is none.
+        """Give a session the first problem that no other holds; None if there is none.
 
         Args:
             problems: that wait, in their order.
             wanted: the problem that it would rather have.
         """
-        with self._held() as table:
-            others = {name for name, lease in table["leases"].items() if lease["session"] != session}
+        with self._lock:
+            mine = self._held.pop(session, ("", 0.0))[0]
+            others = self._others(session)
             free = [name for name in problems if name not in others]
-            skipped = table["skipped"].get(session, [])
-            fresh = [name for name in free if name not in skipped]
+            fresh = [name for name in free if name not in self._skipped.get(session, ())]
             if not fresh:
-                table["skipped"].pop(session, None)
-            mine = next((name for name, lease in table["leases"].items() if lease["session"] == session), None)
-            choice = next((name for name in (wanted, mine) if name in (fresh or free)), None)
-            choice = choice or next(iter(fresh or free), None)
-            self._release(table, session)
+                self._skipped.pop(session, None)
+            open_to_it = fresh or free
+            choice = next((name for name in (wanted, mine) if name in open_to_it), None) or next(iter(open_to_it), None)
             if choice is not None:
-                table["leases"][choice] = {"session": session, "until": self._clock() + LEASE_S}
+                self._held[session] = (choice, self.clock() + LEASE_S)
             return choice
 
     def renew(self, problem: str, session: str) -> bool:
-        """Prolong a session's lease; return False where another has the problem by now."""
-        with self._held() as table:
-            lease = table["leases"].get(problem)
-            if lease is not None and lease["session"] != session:
+        """Prolong a session's lease; return False if another has the problem by now."""
+        with self._lock:
+            if problem in self._others(session):
                 return False
-            table["leases"][problem] = {"session": session, "until": self._clock() + LEASE_S}
+            self._held[session] = (problem, self.clock() + LEASE_S)
             return True
 
     def skip(self, problem: str, session: str) -> None:
         """Give a problem back, and do not get it again while others wait."""
-        with self._held() as table:
-            self._release(table, session)
-            skipped = table["skipped"].setdefault(session, [])
-            if problem not in skipped:
-                skipped.append(problem)
+        with self._lock:
+            self._held.pop(session, None)
+            self._skipped.setdefault(session, set()).add(problem)
 
     def release(self, session: str) -> None:
         """Give back what a session holds."""
-        with self._held() as table:
-            self._release(table, session)
+        with self._lock:
+            self._held.pop(session, None)
 
-    @staticmethod
-    def _release(table: dict[str, Any], session: str) -> None:
-        table["leases"] = {name: lease for name, lease in table["leases"].items() if lease["session"] != session}
-
-    @contextmanager
-    def _held(self) -> Iterator[dict[str, Any]]:
-        """Yield the table without leases that have ended, and write it down afterwards."""
-        path = self._folder / FILE
-        with (self._folder / LOCK).open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            table = _read(path)
-            now = self._clock()
-            table["leases"] = {name: lease for name, lease in table["leases"].items() if lease["until"] > now}
-            yield table
-            atomic_write(path, json.dumps(table) + "\n")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    empty: dict[str, Any] = {"leases": {}, "skipped": {}}
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return empty
-    return content if isinstance(content, dict) and empty.keys() <= content.keys() else empty
+    def _others(self, session: str) -> set[str]:
+        """Return the problems that other sessions hold now."""
+        now = self.clock()
+        return {problem for other, (problem, until) in self._held.items() if other != session and until > now}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -14,6 +15,7 @@ from starlette.requests import Request
 
 from curation.verify.math_judge import Judge
 from flows.page.dispute_queue import Dispute, disputes_of
+from flows.page.leases import Leases
 from flows.page.row_index import RowIndex, made_from
 from flows.page.runs import ShownRun
 from flows.publish.versions import newest_run
@@ -28,9 +30,10 @@ MOST_EVIDENCE = 16
 
 
 class OpenRuns:
-    """Runs of a page by their folders: their rows, and their verifiers once someone judges a label. Thread-safe."""
+    """Runs of a page by their folders: their rows, leases, and their verifiers once a label is judged. Thread-safe."""
 
     def __init__(self) -> None:
+        self.leases: dict[Path, Leases] = defaultdict(Leases)
         self._lock = Lock()
         self._judging = Lock()
         self._rows: dict[Path, tuple[str, RowIndex]] = {}

@@ -21,7 +21,6 @@ from curation.questions.debates import evidence
 from curation.records import ConfigError, GoldilocksError, StoreError, VerifierError
 from flows.page.attempts import attempts_at
 from flows.page.dispute_queue import Dispute, waiting_for
-from flows.page.leases import Leases
 from flows.page.marking import deciding_words
 from flows.page.open_runs import OpenRuns, curation_run
 from flows.page.problem_page import source_row
@@ -48,13 +47,13 @@ def _next(request: Request) -> Response:
         _short(request.query_params.get("reviewer", ""), LONGEST_NAME),
         request.query_params.get("problem"),
     )
-    disputes = request.app.state.page.runs.disputes(run)
+    runs = request.app.state.page.runs
+    disputes = runs.disputes(run)
     waiting, progress = waiting_for(run, disputes, reviewer)
     by_name = {dispute.problem: dispute for dispute in waiting}
-    chosen = Leases(run.folder).take(list(by_name), request.state.session, wanted)
+    chosen = runs.leases[run.folder].take(list(by_name), request.state.session, wanted)
     if chosen is None:
         return show(request, "review_empty.html", run=shown, progress=progress, held=len(waiting))
-    runs = request.app.state.page.runs
     gathered = _gathered(runs, run, by_name[chosen])
     following = next((dispute for dispute in waiting if dispute.problem != chosen), None)
     if following is not None:
@@ -124,7 +123,7 @@ def _write_verdict(request: Request, table: dict[str, Any]) -> dict[str, Any]:
     if not (mine and mine[-1] == verdict):
         with request.app.state.page.runs.judge(run) as judge:
             settle(run, verdict, judge if verdict.answer is not None else None)
-    Leases(run.folder).release(request.state.session)
+    request.app.state.page.runs.leases[run.folder].release(request.state.session)
     return {}
 
 
@@ -141,13 +140,13 @@ def _write_undo(request: Request, table: dict[str, Any]) -> dict[str, Any]:
 def _renew(request: Request, table: dict[str, Any]) -> dict[str, Any]:
     _, run = curation_run(request)
     _known(request, run, table["problem"])
-    return {"held": Leases(run.folder).renew(table["problem"], request.state.session)}
+    return {"held": request.app.state.page.runs.leases[run.folder].renew(table["problem"], request.state.session)}
 
 
 def _write_skip(request: Request, table: dict[str, Any]) -> dict[str, Any]:
     _, run = curation_run(request)
     _known(request, run, table["problem"])
-    Leases(run.folder).skip(table["problem"], request.state.session)
+    request.app.state.page.runs.leases[run.folder].skip(table["problem"], request.state.session)
     return {}
 
 

@@ -11,9 +11,6 @@ from pathlib import Path
 TOKEN = "GOLDILOCKS_SERVICE"
 """The environment variable with the service's token."""
 
-REFUSED = 3
-"""Exit status of a process of a service that cannot serve what it is asked to, and has printed why."""
-
 
 def processes_of(token: str) -> Iterator[int]:
     """Yield the ids of a service's other processes."""

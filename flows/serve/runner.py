@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from curation.config.schedule import ScheduleSettings
 from curation.records import GoldilocksError
-from flows.serve.processes import REFUSED, TOKEN, end_with_parent
+from flows.serve.processes import TOKEN, end_with_parent
 from flows.serve.unfinished import Work, unfinished, wait_before
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ def _drop_foreign(client: SyncPrefectClient, name: str) -> None:
             client.delete_deployment(held.id)
 
 
-def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, ready: int) -> None:
-    """Register the deployments, signal pipe ``ready``, and run what is due."""
+def serve_deployments(paths: Sequence[Path], out: Path | None) -> None:
+    """Register the deployments, and run what is due."""
     import asyncio
 
     from prefect.client.orchestration import get_client
@@ -145,41 +145,35 @@ def serve_deployments(paths: Sequence[Path], out: Path | None, address: str, rea
     from flows.run.recipe import load_recipe
     from flows.serve.schedule import deployments, schedule_phrase, set_folder
 
+    class CrashOnlyRunner(Runner):
+        """Ends on SIGTERM as on Ctrl-C; Prefect's own handler does not await its `stop`, and warns."""
+
+        def handle_sigterm(self, *_: Any) -> None:
+            raise KeyboardInterrupt
+
     recipes = [load_recipe(path) for path in paths]
     registered = [deployment for path in paths for deployment in deployments(path, out)]
-    print(f"serving at {address.removesuffix('/api')}; Ctrl-C ends it", flush=True)
+    print(f"serving at {os.environ['PREFECT_API_URL'].removesuffix('/api')}; Ctrl-C ends it", flush=True)
     for deployment in (one.for_prefect() for one in registered):
         starts = ", ".join(schedule_phrase(deployment))
         print(f"  {deployment.flow_name}/{deployment.name}: {starts or 'when it is asked for'}", flush=True)
-    runner = Runner(pause_on_shutdown=False)  # else it would serve nothing next time
+    runner = CrashOnlyRunner(pause_on_shutdown=False)  # else it would serve nothing next time
     with get_client(sync_client=True) as client:
         for one in registered:
             _drop_foreign(client, f"{one.flow.name}/{one.name}")
         known = [one.add_to(runner) for one in registered]
-        lost = close_lost_runs(client, known)
-    if lost:
-        print(
-            f"  runs that an earlier service left unfinished: {lost}; the next ones go on where they were", flush=True
-        )
+        if lost := close_lost_runs(client, known):
+            print(f"  runs that an earlier service did not finish: {lost}; the next ones resume them", flush=True)
     sets = [ServedSet(recipe.name, set_folder(recipe, out), recipe.schedule) for recipe in recipes]
     threading.Thread(target=_look, args=(sets,), daemon=True).start()
-    os.write(ready, b"ready\n")
-    os.close(ready)
     with suppress(KeyboardInterrupt):
         asyncio.run(runner.start())
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Serve as a child of `flows.serve.serving`: address, pipe, run folder or "", recipes."""
-    address, ready, out, *recipes = arguments
+if __name__ == "__main__":
+    # a child of `flows.serve.serving`: run folder or "", recipes
     threading.Thread(target=end_with_parent, args=(os.environ.get(TOKEN),), daemon=True).start()
     try:
-        serve_deployments([Path(recipe) for recipe in recipes], Path(out) if out else None, address, int(ready))
+        serve_deployments([Path(recipe) for recipe in sys.argv[2:]], Path(sys.argv[1]) if sys.argv[1] else None)
     except GoldilocksError as error:
-        print(f"goldilocks: {error}", file=sys.stderr)
-        return REFUSED
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        sys.exit(f"goldilocks: {error}")

@@ -18,14 +18,13 @@ from prefect.events import DeploymentEventTrigger
 from prefect.flows import Flow
 
 from curation.config import Recipe
-from curation.records import ConfigError
 from flows.loop import CURATION
 from flows.refresh import refresh
 from flows.run.recipe import load_recipe
-from flows.run.training import check_train_recipe
 from flows.serve.flow_runs import CHECKPOINT, CURATED, resource, version_name
 from flows.serve.pins import PinnedDeployment, Pins, pinned
-from flows.train import train_stage, training_data
+from flows.serve.unfinished import trainer_of
+from flows.train import train_stage
 
 if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
@@ -49,11 +48,7 @@ def deployments(path: Path, out: Path | None = None) -> list[PinnedDeployment]:
     folder = set_folder(recipe, out)
     registered = [_cron_deployment(recipe, path, folder)]
     schedule = recipe.schedule
-    if schedule.train is not None:
-        trainer = (path.parent / schedule.train).absolute()
-        if not trainer.is_file():
-            raise ConfigError(f"recipe {path}: schedule.train = {schedule.train!r}: there is no file {trainer}.")
-        check_train_recipe(trainer, [training_data(folder)])
+    if (trainer := trainer_of(path, schedule, folder)) is not None:
         pins = Pins({"folder": folder, "recipe": trainer, "rounds": schedule.rounds}, version_of=folder)
         registered.append(_event_deployment(train_stage, recipe, CURATED, "set", ("folder", "version"), pins))
     names = ("folder", "policy", "attempts")

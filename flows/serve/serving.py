@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import select
 import signal
 import socket
 import subprocess
@@ -30,8 +29,9 @@ from curation.storage.stages import atomic_write
 from flows.run.recipe import load_recipe
 from flows.run.terminal import SafeConsole
 from flows.serve.access import KEY_FILE, Keys, new_keys, write_key
-from flows.serve.processes import REFUSED, TOKEN, end_processes
+from flows.serve.processes import TOKEN, end_processes
 from flows.serve.server import PAGE, stop, wait_for_server
+from flows.serve.unfinished import trainer_of
 
 PORT = 4200
 """Where the page is looked for by default; Prefect's own."""
@@ -47,8 +47,8 @@ DATABASE = "PREFECT_API_DATABASE_CONNECTION_URL"
 SERVICE = "service"
 """In the run folder: the lock of its service, and the service's token."""
 
-LONGEST_WAIT_S = 60.0
-"""Children that end before they served are waited for before they start again: a second, doubled up to this."""
+RESTART_S = 2.0
+"""Seconds until the children are started again."""
 
 WATCH_S = 0.5
 """Seconds between two looks at the children."""
@@ -84,6 +84,8 @@ def serve_recipes(paths: Sequence[Path], out: Path | None = None, port: int | No
     if out is not None and len(paths) > 1:
         raise ConfigError("--out goes with one recipe; without it each runs in runs/NAME.")
     runs = tuple((out or Path("runs") / name).absolute() for name in names)
+    for path, recipe, run in zip(paths, recipes, runs, strict=True):
+        trainer_of(path, recipe.schedule, run)
     absolute = tuple(path.absolute() for path in paths)
     service = Service(absolute, out, port or PORT, secrets.token_hex(8), runs, new_keys())
     for name, value in SERVED.items():
@@ -148,61 +150,36 @@ def _ends_on_sigterm() -> Iterator[None]:
 
 
 def _keep_serving(service: Service) -> None:
-    """Start and restart the children; raise a first failure."""
-    console = SafeConsole()
-    wait_s, has_served = 1.0, False
+    """Start the children, and start them again when one ends; raise a first failure."""
+    console, is_first = SafeConsole(), True
     while True:
-        serves = False
         try:
-            serves, ended = _serve_once(service, has_served)
+            ended = _serve_once(service)
         except GoldilocksError as error:
-            if not has_served:
+            if is_first:
                 raise
             ended = str(error)
-        has_served |= serves
+        is_first = False
         end_processes(service.token)
-        wait_s = 1.0 if serves else min(2 * wait_s, LONGEST_WAIT_S)
         console.print(f"{time.strftime('%H:%M:%S')} {ended}; everything is started again")
-        time.sleep(wait_s if wait_s > 1 else 0)
+        time.sleep(RESTART_S)
 
 
-def _serve_once(service: Service, has_served: bool) -> tuple[bool, str]:
-    """Run the children until one ends; return whether they served, and its end."""
-    serves = False
+def _serve_once(service: Service) -> str:
+    """Run the children until one ends, and return how it ended."""
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
-        runner, ready = _start_runner(service, address)
-        stack.callback(stop, runner)
-        with os.fdopen(ready, "rb") as pipe:
-            while runner.poll() is None and (server is None or server.poll() is None):
-                said, _, _ = select.select([pipe], [], [], WATCH_S) if not serves else ([], [], [])
-                if said and pipe.read(1):
-                    serves = True
-                if serves:
-                    time.sleep(WATCH_S)
-        if not (has_served or serves) and runner.returncode == REFUSED:
-            raise SystemExit(1)  # it has said why, in its one sentence
-        if not (has_served or serves) and runner.returncode is not None:
-            raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
-        name, process = ("Prefect's server", server) if runner.poll() is None else ("the runner", runner)
-        return serves, f"{name} ended with status {process.returncode if process is not None else '?'}"
-
-
-def _start_runner(service: Service, address: str) -> tuple[subprocess.Popen[bytes], int]:
-    """Start `flows.serve.runner`; return it and its readiness pipe."""
-    ready, said = os.pipe()
-    command = [sys.executable, "-m", "flows.serve.runner", address, str(said), str(service.out or "")]
-    try:
         runner = subprocess.Popen(
-            [*command, *map(str, service.paths)],
+            [sys.executable, "-m", "flows.serve.runner", str(service.out or ""), *map(str, service.paths)],
             stdin=subprocess.PIPE,
-            pass_fds=(said,),
             env={**_client_environment(service), "PREFECT_API_URL": address, TOKEN: service.token},
             start_new_session=True,
         )
-    finally:
-        os.close(said)
-    return runner, ready
+        stack.callback(stop, runner)
+        while runner.poll() is None and (server is None or server.poll() is None):
+            time.sleep(WATCH_S)
+        name, process = ("Prefect's server", server) if runner.returncode is None else ("the runner", runner)
+        return f"{name} ended with status {process.returncode if process is not None else '?'}"
 
 
 def _client_environment(service: Service) -> dict[str, str]:

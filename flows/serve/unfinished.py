@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from curation.config.schedule import ScheduleSettings
+from curation.records import ConfigError
 from curation.storage.locks import is_locked
+from flows.run.training import check_train_recipe
 
 ANNOUNCED = "announced"
 """In the run folder: the number of the newest version whose event was emitted."""
@@ -33,6 +36,26 @@ class Work:
 def training_folder(folder: Path, version: int) -> Path:
     """Return the folder of training on a version."""
     return folder / "training" / f"{version:04}"
+
+
+def training_data(folder: Path) -> str:
+    """Return the ``--set`` override that makes a run's curated set the data of a training recipe."""
+    return f'data={{ kind = "curated", folders = [{json.dumps(str(folder / "curated"))}] }}'
+
+
+def trainer_of(path: Path, schedule: ScheduleSettings, folder: Path) -> Path | None:
+    """Return the checked training recipe that a recipe's schedule names, if any.
+
+    Raises:
+        ConfigError: it is missing or invalid.
+    """
+    if schedule.train is None:
+        return None
+    trainer = (path.parent / schedule.train).absolute()
+    if not trainer.is_file():
+        raise ConfigError(f"recipe {path}: schedule.train = {schedule.train!r}: there is no file {trainer}.")
+    check_train_recipe(trainer, [training_data(folder)])
+    return trainer
 
 
 def trained_stages(folder: Path) -> list[Path]:
@@ -74,8 +97,9 @@ def unfinished(folder: Path, schedule: ScheduleSettings) -> Work | None:
         return Work("train-stage", {"folder": str(folder), "version": version})
     if (stage / REFRESHED).exists() or is_locked(folder):
         return None
-    told = checkpoint(folder, version)
-    return Work("refresh", {name: told[name] for name in ("folder", "policy", "attempts")})
+    parameters = checkpoint(folder, version)
+    del parameters["version"]
+    return Work("refresh", parameters)
 
 
 def _number(mark: Path) -> int:

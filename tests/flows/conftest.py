@@ -174,7 +174,7 @@ class Tiny:
     def copy(self, to: Path) -> Tiny:
         """Inputs and run folder once more, to be changed at will, held by nobody; the copy reads the copied inputs."""
         shutil.copytree(self.recipe.parent, to / "inputs")
-        shutil.copytree(self.folder, to / "run", ignore=shutil.ignore_patterns("review.leases.json"))
+        shutil.copytree(self.folder, to / "run")
         told = json.loads((to / "run" / "run.json").read_text())
         told["recipe_folder"] = str(to / "inputs")
         (to / "run" / "run.json").write_text(json.dumps(told))

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from flows.serve import serving
-from flows.serve.access import new_keys
 from flows.serve.gpu_slots import gpu_slot, slots_folder
 from flows.serve.processes import TOKEN, end_processes, processes_of
 from tests.flows.conftest import ROOT
@@ -59,26 +57,6 @@ def test_who_sees_its_parent_end_ends_the_service() -> None:
         child.stdin.close()
         child.wait(PATIENCE_S)
     wait_until(lambda: not list(processes_of("test-token-2")))
-
-
-def test_children_that_served_are_started_again_at_once_and_others_after_a_while(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rounds, slept = iter((True, False, False, True)), list[float]()
-
-    def serve(_service: object, _has_served: bool) -> tuple[bool, str]:
-        return next(rounds, None) is True, "killed"
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        if len(slept) == 4:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(serving, "_serve_once", serve)
-    monkeypatch.setattr(serving.time, "sleep", sleep)
-    with pytest.raises(KeyboardInterrupt):
-        serving._keep_serving(serving.Service((), None, 0, "no such token", (), new_keys()))
-    assert slept == [0, 2.0, 4.0, 0]
 
 
 def test_a_held_gpu_slot_is_waited_for_and_a_killed_holder_frees_it(
