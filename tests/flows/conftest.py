@@ -61,11 +61,11 @@ def free_port() -> int:
 
 @pytest.fixture(scope="session")
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo recipe, run once and undisturbed, in small shards; do not write into it."""
+    """The demo recipe, run once and undisturbed; do not write into it."""
     from flows.cli.commands import run_recipe
 
     folder = tmp_path_factory.mktemp("demo") / "run"
-    run_recipe(DEMO, ["shard_rows=40"], folder)
+    run_recipe(DEMO, [], folder)
     return folder
 
 

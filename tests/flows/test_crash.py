@@ -1,4 +1,7 @@
-"""kill -9 at up to four moments of one run, the same command after each: the same bytes, and nothing done twice."""
+"""kill -9 at up to three moments of one run, the same command after each: the same bytes, and nothing done twice.
+
+The gates `flows/crash-*` kill in each of 17 + 6 phases.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,12 @@ from tests.benchmarks.bench_crash import finished_files
 from tests.flows.conftest import DEMO, ROOT
 from tests.waiting import wait_gone, wait_until
 
-OVERRIDES = ["shard_rows=40"]
-COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", *OVERRIDES, "--out"]
+COMMAND = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--out"]
 
 MOMENTS = {
     "filtering": "stages/02-statements/shards/00002.json",
     "storing attempts": "attempts/*/part-*.parquet",
     "deciding": "decisions/stage2/*/shards/00003.json",
-    "publishing": ".aside-curated/data",
 }
 
 
@@ -55,10 +56,10 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bytes(demo_run: Path, tmp
         wait_gone(children)
         assert finished_files(folder).items() >= finished.items()
         finished = finished_files(folder)
-    assert len(killed) > 2, killed
+    assert len(killed) > 1, killed
     assert finished
 
-    run_recipe(DEMO, OVERRIDES, folder)
+    run_recipe(DEMO, [], folder)
 
     assert parquet_bytes(folder) == parquet_bytes(demo_run)
     assert (folder / "curated" / "README.md").read_bytes() == (demo_run / "curated" / "README.md").read_bytes()
@@ -67,5 +68,5 @@ def test_a_run_killed_again_and_again_ends_in_the_same_bytes(demo_run: Path, tmp
 
 def test_a_finished_run_is_not_run_again(demo_run: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in demo_run.rglob("*") if path.suffix in (".parquet", ".md")}
-    run_recipe(DEMO, OVERRIDES, demo_run)
+    run_recipe(DEMO, [], demo_run)
     assert {path: path.stat().st_mtime_ns for path in before} == before

@@ -7,8 +7,6 @@ import re
 import shutil
 from pathlib import Path
 
-import pytest
-
 from tests.flows.conftest import STAGES, TINY, Tiny, goldilocks, tries, write_jsonl
 
 FILTERS = ["Sources", "Format filter", "Reference check", "Exact dedup", "Near dedup"]
@@ -23,23 +21,16 @@ def funnel(folder: Path) -> dict[str, tuple[int, int, int, str]]:
     return {m[1]: (*(int(m[k].replace(",", "")) for k in (2, 3, 4)), m[6].strip()) for m in matches}
 
 
-@pytest.mark.parametrize("which", ["tiny_run", "demo_run"])
-def test_a_finished_funnel_adds_up(which: str, request: pytest.FixtureRequest) -> None:
-    run = request.getfixturevalue(which)
-    rows = funnel(run.folder if isinstance(run, Tiny) else run)
-    asked = [*FILTERS[:2], "Uncertain rows by votes", *FILTERS[2:], "Decontamination"]
-    filters = FILTERS if which == "tiny_run" else asked
-    last = ["Curated set"] if which == "tiny_run" else ["Translation", "Curated set"]
-    assert list(rows) == [*filters, "Stage 1: difficulty", "Stage 2: difficulty", *last]
+def test_a_finished_funnel_adds_up(tiny_run: Tiny) -> None:
+    rows = funnel(tiny_run.folder)
+    assert list(rows) == [*FILTERS, "Stage 1: difficulty", "Stage 2: difficulty", "Curated set"]
     for rows_in, kept, dropped, why in rows.values():
         assert rows_in == kept + dropped
         assert sum(int(count.replace(",", "")) for count in re.findall(r"[a-z_]+ ([\d,]+)(?:, |$)", why)) == dropped
-    chain = [*filters, "Stage 1: difficulty"]
-    for before, after in itertools.pairwise(chain):
+    for before, after in itertools.pairwise([*FILTERS, "Stage 1: difficulty"]):
         assert rows[after][0] == rows[before][1]
     assert rows["Stage 2: difficulty"][0] == rows["Stage 1: difficulty"][0]
-    translated = rows["Translation"][1] if which == "demo_run" else 0
-    assert rows["Curated set"][0] == rows["Stage 2: difficulty"][1] + translated
+    assert rows["Curated set"][0] == rows["Stage 2: difficulty"][1]
 
 
 def test_status_is_what_the_run_printed_at_its_end(tiny_run: Tiny) -> None:

@@ -111,7 +111,7 @@ def test_a_stage_in_the_list_is_everywhere(
 
 
 def test_the_plan_runs_it_unless_it_is_left_out_of_plans(
-    tiny_recipe: Path, tmp_path: Path, under_prefect: str, longer: None, monkeypatch: pytest.MonkeyPatch
+    tiny_recipe: Path, tmp_path: Path, longer: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plans = plan_recipe(tiny_recipe, tmp_path / "with", pilot=2)
     assert (tmp_path / "with" / PRODUCTS.folder / "DONE.json").exists()
