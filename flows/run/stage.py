@@ -63,7 +63,7 @@ def _always(_run: Run) -> bool:
     return True
 
 
-def _fine(_run: Run) -> None:
+def _no_check(_run: Run) -> None:
     return None
 
 
@@ -104,7 +104,7 @@ class Stage:
     asks: str = ""
     """The setting that names the model it asks, as in `questions.premises.model`."""
 
-    check: Callable[[Run], None] = _fine
+    check: Callable[[Run], None] = _no_check
     """Refuses inputs that can be seen to be wrong before anything runs."""
 
     describe: Callable[[Run], Iterable[str]] = _no_lines
@@ -161,7 +161,7 @@ class Step:
     work: Callable[[Run, Results], None]
     domains: frozenset[Domain] = EVERY_DOMAIN
     enabled: Callable[[Run], bool] = _always
-    check: Callable[[Run], None] = _fine
+    check: Callable[[Run], None] = _no_check
 
     @property
     def task_name(self) -> str:
