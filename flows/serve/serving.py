@@ -50,6 +50,9 @@ SERVICE = "service"
 RESTART_S = 2.0
 """Seconds until the children are started again."""
 
+BEGINS_S = 60.0
+"""Seconds in which an error of the first runner ends the service instead of starting it again."""
+
 WATCH_S = 0.5
 """Seconds between two looks at the children."""
 
@@ -154,7 +157,7 @@ def _keep_serving(service: Service) -> None:
     console, is_first = SafeConsole(), True
     while True:
         try:
-            ended = _serve_once(service)
+            ended = _serve_once(service, is_first)
         except GoldilocksError as error:
             if is_first:
                 raise
@@ -165,8 +168,12 @@ def _keep_serving(service: Service) -> None:
         time.sleep(RESTART_S)
 
 
-def _serve_once(service: Service) -> str:
-    """Run the children until one ends, and return how it ended."""
+def _serve_once(service: Service, is_first: bool) -> str:
+    """Run the children until one ends, and return how it ended.
+
+    Raises:
+        GoldilocksError: the server does not start, or the first runner ends by itself as it begins.
+    """
     with ExitStack() as stack:
         address, server = stack.enter_context(serving_api(service.port, service.keys, service.token, service.folders))
         runner = subprocess.Popen(
@@ -176,8 +183,11 @@ def _serve_once(service: Service) -> str:
             start_new_session=True,
         )
         stack.callback(stop, runner)
+        begun = time.monotonic()
         while runner.poll() is None and (server is None or server.poll() is None):
             time.sleep(WATCH_S)
+        if is_first and (runner.returncode or 0) > 0 and time.monotonic() - begun < BEGINS_S:  # below 0: it was killed
+            raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
         name, process = ("Prefect's server", server) if runner.returncode is None else ("the runner", runner)
         return f"{name} ended with status {process.returncode if process is not None else '?'}"
 
