@@ -186,7 +186,8 @@ def _serve_once(service: Service, is_first: bool) -> str:
         begun = time.monotonic()
         while runner.poll() is None and (server is None or server.poll() is None):
             time.sleep(WATCH_S)
-        if is_first and (runner.returncode or 0) > 0 and time.monotonic() - begun < BEGINS_S:  # below 0: it was killed
+        failed = (runner.returncode or 0) > 0 and (server is None or server.poll() is None)  # below 0: it was killed
+        if is_first and failed and time.monotonic() - begun < BEGINS_S:
             raise GoldilocksError(f"nothing is served: the runner ended with status {runner.returncode} as it began.")
         name, process = ("Prefect's server", server) if runner.returncode is None else ("the runner", runner)
         return f"{name} ended with status {process.returncode if process is not None else '?'}"
