@@ -66,8 +66,8 @@ def test_failures_are_named_and_a_slow_solution_is_given_up(runner: Runner) -> N
 
 
 def test_the_standard_that_a_solution_was_compiled_as_is_kept_and_told(runner: Runner, tmp_path: Path) -> None:
-    new = "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << n + 1; }"
-    old = "#include <bits/stdc++.h>\nusing namespace std;\nint size;\nint main() { cin >> size; cout << size + 1; }"
+    new = '#include <cstdio>\nint main() { int n; scanf("%d", &n); printf("%d", n + 1); }'
+    old = '#include <cstdio>\nint main() throw(int) { int n; scanf("%d", &n); printf("%d", n + 1); }'
     programs = [
         Candidate(place, Submission(lang, code), True)
         for place, (lang, code) in enumerate(((CodeLang.CPP, new), (CodeLang.CPP, old), (CodeLang.PYTHON, RIGHT)))
