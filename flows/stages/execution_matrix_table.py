@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.verify.programs.toolchain import STANDARDS
+from flows.run.lookup import rows_of
 from flows.stages.base import TESTS_TABLE
 
 _LETTERS = {"TLE": "T", "MLE": "M", "RTE": "R", "CE": "C", "OLE": "O", "skipped": "-"}
@@ -39,11 +40,13 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
         name: the problem's id.
     """
     is_decided = (folder / "runs").is_dir()
-    runs = _rows((folder if is_decided else matrix) / "runs", name)
+    runs = rows_of(folder if is_decided else matrix, "runs", name, "problem")
     if runs.is_empty():
         return
-    decisions = {row["test"]: row for row in _rows(folder / "decisions", name).iter_rows(named=True)}
-    origins = dict(_rows(folder / TESTS_TABLE, name).select("index", "origin").iter_rows()) if is_decided else {}
+    decisions = {row["test"]: row for row in rows_of(folder, "decisions", name, "problem").iter_rows(named=True)}
+    origins = (
+        dict(rows_of(folder, TESTS_TABLE, name, "problem").select("index", "origin").iter_rows()) if is_decided else {}
+    )
     columns = (pl.col(name).first() for name in ("lang", "right", "^standard$"))  # the last one is new
     solutions = runs.group_by("solution").agg(*columns).sort("solution")
     words = {True: "right", False: "wrong", None: "unknown"}
@@ -68,7 +71,7 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
     if runs["test"].n_unique() > _MAX_TESTS:
         yield f"… and {runs['test'].n_unique() - _MAX_TESTS} more tests"
     yield ", ".join(f"{letter} {meaning}" for letter, meaning in _MEANINGS.items() if letter in used)
-    for row in _rows(folder / "problems", name).iter_rows(named=True):
+    for row in rows_of(folder, "problems", name, "problem").iter_rows(named=True):
         caught = f"{row['wrong_caught']} of {row['wrong_solutions']} known wrong solutions caught"
         yield f"{row['evidence']}; {row['voting']} of {row['solutions']} solutions vote; {caught}"
 
@@ -79,13 +82,3 @@ def _letter(row: dict[str, object] | None, expected: str | None) -> str:
     if not row["valid"]:
         return _LETTERS.get(str(row["ended"]), "X")
     return "=" if (row["output"] == expected if expected is not None else row["expected"]) else "."
-
-
-def _rows(folder: Path, name: str) -> pl.DataFrame:
-    files = sorted(folder.glob("*.parquet"))
-    parts = [pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect() for file in files]
-    return (
-        pl.concat(parts)
-        if parts
-        else pl.DataFrame(schema={"problem": pl.String, "index": pl.Int32, "origin": pl.String})
-    )
