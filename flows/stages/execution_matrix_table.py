@@ -44,14 +44,12 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
     if runs.is_empty():
         return
     decisions = {row["test"]: row for row in rows_of(folder, "decisions", name, "problem").iter_rows(named=True)}
-    origins = (
-        dict(rows_of(folder, TESTS_TABLE, name, "problem").select("index", "origin").iter_rows()) if is_decided else {}
-    )
-    columns = (pl.col(name).first() for name in ("lang", "right", "^standard$"))  # the last one is new
-    solutions = runs.group_by("solution").agg(*columns).sort("solution")
+    tests = rows_of(folder, TESTS_TABLE, name, "problem")
+    origins = {row["index"]: row["origin"] for row in tests.iter_rows(named=True)}
+    solutions = runs.group_by("solution").agg(pl.col("lang", "right", "standard").first()).sort("solution")
     words = {True: "right", False: "wrong", None: "unknown"}
-    for number, (index, lang, right, *standard) in enumerate(solutions.iter_rows()):
-        older = f", compiled as {standard[0]}" if set(standard) - {None, STANDARDS[0]} else ""
+    for number, (index, lang, right, standard) in enumerate(solutions.iter_rows()):
+        older = f", compiled as {standard}" if standard not in (None, STANDARDS[0]) else ""
         yield f"solution {number % 10}: {index} of the source, {lang}{older}, labelled {words[right]}"
     yield f"{'test':>6}  {''.join(str(i % 10) for i in range(solutions.height))}"
     order = solutions["solution"].to_list()
