@@ -148,16 +148,14 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def test_canonical_solutions_pass(runner: Runner) -> None:
-    """A part of each benchmark; tests/benchmarks/bench_programs.py judges them whole."""
+    """A part of each benchmark; `tests/benchmarks/bench_programs.py` judges them whole."""
     jobs = [
         human_eval(row)
         for row in rows("humaneval.jsonl")
         if row["task_id"] in {f"HumanEval/{n}" for n in (0, 32, 38, 50, 83)}
     ]
     both = rows("humaneval_x_python_cpp.jsonl")
-    jobs += [
-        human_eval(row) for row in both if row["task_id"] in {"Python/32", "Python/10", "CPP/10", "CPP/22", "CPP/38"}
-    ]
+    jobs += [human_eval(row) for row in both if row["task_id"] in {"Python/32", "CPP/22"}]
     jobs += [mbpp(row) for row in rows("mbpp_sanitized.jsonl") if row["task_id"] in {2, 56, 82, 126, 596, 737, 794}]
     for (problem, _), result in zip(jobs, judge_programs(runner, jobs), strict=True):
         assert result.verdict is CodeVerdict.AC, (problem.id, result)
