@@ -224,7 +224,7 @@ def test_no_submission_can_choose_to_be_broken(runner: Runner, way: str) -> None
     loops = "n = f(1)\nfor i in range(n if isinstance(n, int) else 0): pass\nassert n + 1 == f(n) == 2\n"
     calls = FunctionTests("f", (FunctionCall((1,), 2.5),), tolerance=1e-6)
     tests = calls if way == "calls" else FunctionTests("f", program=loops)
-    problem = CodeProblem("chosen", function=tests, cpu_s=0.5)
+    problem = CodeProblem("chosen", function=tests, cpu_s=0.3)
     jobs = [(problem, Submission(CodeLang.PYTHON, row["code"])) for row in BREAKING]
     for row, result in zip(BREAKING, judge_programs(runner, jobs), strict=True):
         assert result.verdict not in {CodeVerdict.BROKEN, CodeVerdict.AC}, (row["name"], result)
@@ -232,7 +232,7 @@ def test_no_submission_can_choose_to_be_broken(runner: Runner, way: str) -> None
 
 
 def test_calls_without_end_are_the_submissions(runner: Runner) -> None:
-    endless = CodeProblem("endless", function=FunctionTests("f", program="while f(1): pass"), cpu_s=0.5)
+    endless = CodeProblem("endless", function=FunctionTests("f", program="while f(1): pass"), cpu_s=0.3)
     assert verdict(runner, endless, "def f(a): return 1") is CodeVerdict.TLE
 
 

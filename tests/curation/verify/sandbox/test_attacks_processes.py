@@ -183,7 +183,7 @@ def test_many_daemons_end_and_none_harms_its_judge(box: Sandbox, forking: Runner
 @on(*ISOLATING)
 def test_a_fork_bomb_stays_small_and_ends_with_its_test(forking: Runner, name: str) -> None:
     source = NAMED.format(name=name) + "while True:\n    try: os.fork()\n    except OSError: pass"
-    ran = forking(source, Limits(cpu_s=1, wall_s=10, memory_mb=200))
+    ran = forking(source, Limits(cpu_s=1, wall_s=10, memory_mb=200, processes=32))
     assert ran.ending in {Ending.CPU_LIMIT, Ending.SIGNALED, Ending.MEMORY_LIMIT}, ran
     assert _alive(name) == []
 
