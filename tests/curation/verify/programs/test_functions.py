@@ -14,7 +14,6 @@ import pytest
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.functions import _judge_call
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.linked import prototype
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
 from curation.verify.programs.tools import Runner
 from curation.verify.sandbox import Ending, RunResult
@@ -131,13 +130,6 @@ def test_values_pass_as_they_are() -> None:
 )  # fmt: skip
 def test_cpp_functions(runner: Runner, code: str, right: bool) -> None:
     assert (verdict(runner, CPP, code, CodeLang.CPP) is CodeVerdict.AC) is right
-
-
-def test_a_prototype_is_what_the_declaration_leaves_open() -> None:
-    assert (
-        prototype("int g(){ return 1; }\nint f(int x){\n  for (;;)\n  {\n") == "int g(){ return 1; }\nint f(int x);\n"
-    )
-    assert prototype("int f(int x);") == "int f(int x);"
 
 
 def rows(name: str) -> list[dict[str, Any]]:
