@@ -41,7 +41,7 @@ GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, Inde
 
 
 class Proc:
-    """The folder of the kernel's figures on processes: /proc, or an outer one that `launcher` left open, ``descriptor``.
+    """The kernel's figures on processes: /proc, or an outer folder that `launcher` has left open, ``descriptor``.
 
     The one from outside calls them by other numbers, ``there``.
     """
