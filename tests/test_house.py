@@ -50,7 +50,6 @@ SHARED_ROOMS = {
     "languages.mixing",
     "languages.names",
     "languages.stripping",
-    "languages.switching",
     "languages.vocabulary",
     "languages.words",
     "licenses",
