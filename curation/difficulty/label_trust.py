@@ -18,7 +18,7 @@ import polars as pl
 from curation.config import Band
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.item_response import Array, Indices, ItemResponseModel, fit, rising
-from curation.difficulty.label_votes import REFERENCE, SOURCE, VOTES, VotePatterns, Votes, vote_patterns
+from curation.difficulty.label_votes import REFERENCE, SOURCE, VOTES, VoteParts, VotePatterns, vote_patterns
 from curation.records import DropReason
 
 VERSION = "label-trust@3"
@@ -428,7 +428,7 @@ class PlantedCheck:
 
 
 def check_by_planting(
-    votes: Votes,
+    votes: VoteParts,
     voters: Collection[str],
     drop_above: float,
     settled: tuple[str, ...] = (),
@@ -470,7 +470,7 @@ def check_by_planting(
     return PlantedCheck(planted, by_posterior, by_votes, DRAWS * len(names), share)
 
 
-def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:
+def plant_references(votes: VoteParts, names: pl.Series, seed: int) -> pl.DataFrame:
     """Return a share of the problems with another class (``label``) as reference."""
     rng = np.random.default_rng(seed)
     size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))

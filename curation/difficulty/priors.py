@@ -242,8 +242,6 @@ def agreement_of_votes(votes: pl.DataFrame) -> tuple[float, float]:
 
 def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
     """Return `PRIOR` rows as `StoppingRule.given` takes them."""
-    if "informed_by" not in table.columns:  # stored before it was there
-        table = table.with_columns(informed_by=pl.lit(""))
     known: dict[tuple[object, ...], ProblemPrior] = {}
     priors = {}
     for problem, *numbers, error_rate, informed_by in table.select(PRIOR.names()).iter_rows():
