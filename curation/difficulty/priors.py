@@ -68,7 +68,7 @@ class Calibration:
         """Describe the tenth with the largest z-value."""
         worst = self.tenths.sort(pl.col("z").abs(), descending=True).row(0, named=True)
         return (
-            f"what others solve does not tell what {policy} solves (of its tenth {worst['tenth'] + 1} "
+            f"what others solve does not predict what {policy} solves (of its tenth {worst['tenth'] + 1} "
             f"{worst['expected']:.2f} was expected and {worst['seen']:.2f} seen)"
         )
 

@@ -118,8 +118,11 @@ def _hash_places(problems: pl.Series) -> np.ndarray:
 
 
 def trained_counts(trained: pl.DataFrame) -> dict[str, tuple[float, float]]:
-    """Return each problem's correct and judged rollouts, weighted by age."""
-    counted = age_weighted_counts(trained, HALF_LIFE)
+    """Return each problem's correct and judged `ROLLOUT_COUNTS`, weighted by ``0.5 ** (age in steps / HALF_LIFE)``."""
+    weighted = trained.with_columns(weight=0.5 ** ((pl.col("step").max() - pl.col("step")) / HALF_LIFE))
+    counted = weighted.group_by("problem", maintain_order=True).agg(
+        (pl.col("correct") * pl.col("weight")).sum().round(2), (pl.col("judged") * pl.col("weight")).sum().round(2)
+    )
     return {problem: (correct, judged) for problem, correct, judged in counted.iter_rows()}
 
 
@@ -202,15 +205,6 @@ def expected_side(reason: str | None) -> int:
 def band_side(reason: str | None) -> int:
     """Return a decision's side of the band: -1, 0 or 1."""
     return _SIDES.get(reason or "", 0)
-
-
-def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
-    """Return `ROLLOUT_COUNTS` by problem, weighted by ``0.5 ** (age / half_life)``, age in steps."""
-    age = pl.col("step").max() - pl.col("step")
-    weighted = trained.with_columns(weight=0.5 ** (age / half_life))
-    return weighted.group_by("problem", maintain_order=True).agg(
-        (pl.col("correct") * pl.col("weight")).sum().round(2), (pl.col("judged") * pl.col("weight")).sum().round(2)
-    )
 
 
 @lru_cache(maxsize=100_000)

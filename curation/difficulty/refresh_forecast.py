@@ -105,8 +105,8 @@ class Recalibration:
     def sentence(self) -> str:
         """Return the correction in words."""
         return (
-            f"anchor: expected pass rates are moved by {self.shift:+.2f} logits, spread by {self.slope:.2f} and held "
-            f"{self.size:.2f} times as firmly"
+            f"anchor: expected pass rates are moved by {self.shift:+.2f} logits and spread by {self.slope:.2f}, prior "
+            f"precision ×{self.size:.2f}"
         )
 
     def _of(self, logit: Array, size: Array) -> tuple[Array, Array]:
