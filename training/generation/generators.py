@@ -82,11 +82,7 @@ class _PendingRequest:
 
 
 class TorchGenerator:
-    """A model folder sampled with torch on a thread.
-
-    Args:
-        temperature: with top_p = 1, as training needs.
-    """
+    """A model folder sampled with torch on a thread; training needs top_p = 1."""
 
     def __init__(
         self,
@@ -94,10 +90,11 @@ class TorchGenerator:
         *,
         capacity: int = 128,
         temperature: float = 1.0,
+        top_p: float = 1.0,
         dtype: Dtype = "float32",
         device: str = "cpu",
     ) -> None:
-        self._folder, self._capacity, self._temperature = folder, capacity, temperature
+        self._folder, self._capacity, self._temperature, self._top_p = folder, capacity, temperature, top_p
         self._dtype: Dtype = dtype
         self._device = device
         self._condition = threading.Condition()
@@ -197,7 +194,7 @@ class TorchGenerator:
             folder_stop_tokens(self._folder, tokenizer).ids,
             slots=self._capacity,
             temperature=self._temperature,
-            top_p=1.0,
+            top_p=self._top_p,
         )
 
     def _run(self, engine: DecodingEngine) -> None:

@@ -53,14 +53,14 @@ from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight, context_of
-from training.engines.embedded.servers import asking
+from training.engines.embedded.servers import generator_servers
 from training.engines.mirroring import RunMirror
 from training.engines.processes import PATIENCE_S
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool
-from training.generation.weight_transfer import fastest_way
+from training.generation.weight_transfer import Way, weights_way
 from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
@@ -96,7 +96,7 @@ def train(
     Args:
         out: new, or with ``resume`` a run of this recipe's name.
         resume: go on from the last checkpoint, if any; a killed start's processes are waited for.
-        servers: vLLM's URLs, instead of the recipe's own engine.
+        servers: vLLM's URLs; if none are given, the run starts its own.
 
     Raises:
         GoldilocksError: the recipe, the folder or an engine has a fault.
@@ -128,7 +128,6 @@ def _train(
     """Train the model in ``folder``, with the run's folder locked."""
     if context.is_rank_zero:
         claim_folder(recipe, recipe_folder, out, resume=resume)
-    recipe = asking(recipe, servers)
     trainer = Trainer(folder, recipe, context)
     needs = needs_of(recipe.objective)
     if needs.uses_reference:
@@ -144,7 +143,7 @@ def _train(
         trainer.follow()
         return out / "model"
     with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror:
-        return _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror)
+        return _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror, servers)
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
@@ -167,10 +166,27 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
             _say(f"{len(found):,} problems would be left out, for their prompts fill the context")
         preflight = Preflight(recipe, folder, trainer, tokenizer, tasks)
         if all(result.passed for result in preflight.before_generation()):
-            asyncio.run(_check_generators(preflight, build_generators(recipe, folder)))
+            with _servers(recipe, recipe_folder, ()) as (urls, way):
+                asyncio.run(_check_generators(preflight, build_generators(recipe, folder, urls, way)))
         return preflight.results
     finally:
         context.close()
+
+
+@contextmanager
+def _servers(
+    recipe: TrainRecipe, recipe_folder: Path, given: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], Way | None]]:
+    """Yield the addresses of the run's vLLM servers, and how they get weights.
+
+    A server that is started here shares the trainer's GPU, between whose processes NCCL cannot broadcast.
+    """
+    if given or not isinstance(recipe.trained, VllmModel) or not recipe.generates:
+        yield tuple(given), None
+        return
+    _say("vLLM's server is starting")
+    with generator_servers(recipe, recipe_folder, [()], _say) as urls:
+        yield urls, "folder"
 
 
 async def _check_generators(preflight: Preflight, generators: Sequence[Generator]) -> None:
@@ -194,7 +210,13 @@ def _say(text: str) -> None:
 
 
 def _run_rank_zero(
-    recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer, mirror: RunMirror
+    recipe: TrainRecipe,
+    recipe_folder: Path,
+    out: Path,
+    folder: Path,
+    trainer: Trainer,
+    mirror: RunMirror,
+    servers: Sequence[str],
 ) -> Path:
     """Train as rank 0 and return the trained model's folder."""
     started_at, cpu_started_at = time.monotonic(), time.process_time()
@@ -233,7 +255,8 @@ def _run_rank_zero(
             open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json")),
         )
         stack.callback(metrics_logger.close)
-        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer)):
+        urls, way = stack.enter_context(_servers(recipe, recipe_folder, servers))
+        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer, urls, way)):
             metrics_logger.log_message(remark)
         writer = TokenWriter(tokenizer, stops, recipe.tags)
         stored = asyncio.run(
@@ -242,7 +265,7 @@ def _run_rank_zero(
         metrics_logger.total = stored.steps
         shown = asyncio.run(open_shown(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
-        pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
+        pool = GeneratorPool(build_generators(recipe, folder, urls, way) if recipe.generates else [])
         components = LoopComponents(
             recipe,
             out,
@@ -313,17 +336,19 @@ def _leave_out_long(
 
 
 def _remarks(
-    recipe: TrainRecipe, stops: StopTokens, tokenizer: PreTrainedTokenizerBase, trainer: Trainer
+    recipe: TrainRecipe,
+    stops: StopTokens,
+    tokenizer: PreTrainedTokenizerBase,
+    trainer: Trainer,
+    urls: Sequence[str],
+    way: Way | None,
 ) -> Iterator[str]:
     """Yield what a run prints before its first step."""
     yield from (f"warning: {warning}" for warning in recipe.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)
-    model = recipe.trained
-    if isinstance(model, EndpointModel):
-        yield f"new weights reach the servers by {fastest_way(model.urls, recipe.compute.device, vllm_version())}"
-    elif isinstance(model, VllmModel):
-        yield "new weights reach the engine by folder"
+    if reached := recipe.trained.urls if isinstance(recipe.trained, EndpointModel) else urls:
+        yield f"new weights reach the servers by {way or weights_way(reached, recipe.compute.device, vllm_version())}"
     if trainer.packing_note is not None:
         yield trainer.packing_note
 

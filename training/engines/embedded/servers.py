@@ -61,15 +61,11 @@ def generator_servers(
         loop.close()
 
 
-def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
-    """Return the recipe with its trained model on these servers, if any."""
-    own = recipe.trained
-    if not urls or not isinstance(own, VllmModel):
-        return recipe
-    shared = {name: getattr(own, name) for name in LiveModel.model_fields}
+def served(recipe: TrainRecipe, urls: Sequence[str]) -> EndpointModel:
+    """Return the trained model as these servers have it."""
+    shared = {name: getattr(recipe.trained, name) for name in LiveModel.model_fields}
     each = -(-recipe.collector.n_async // len(urls))
-    model = EndpointModel(kind="endpoint", revision="training", urls=tuple(urls), in_flight=each, **shared)
-    return recipe.model_copy(update={"models": {**recipe.models, recipe.model: model}})
+    return EndpointModel(kind="endpoint", revision="training", urls=tuple(urls), in_flight=each, **shared)
 
 
 def server_command(recipe: TrainRecipe, settings: VllmModel, model: Path, port: int) -> list[str]:

@@ -32,7 +32,7 @@ class Failing(TorchGenerator):
 
 
 def with_generator(monkeypatch: pytest.MonkeyPatch, every: int, dies: int) -> None:
-    def build(recipe: object, folder: Path) -> list[Generator]:
+    def build(recipe: object, folder: Path, *_: object) -> list[Generator]:
         generator = Failing(folder, capacity=16)
         generator.every, generator.dies = every, dies
         return [generator]
@@ -79,7 +79,7 @@ class Poisoned(TorchGenerator):
 
 
 def test_a_refused_problem_is_left_out_with_its_group(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(run, "build_generators", lambda _, folder: [Poisoned(folder, capacity=16)])
+    monkeypatch.setattr(run, "build_generators", lambda _, folder, *__: [Poisoned(folder, capacity=16)])
     made = small(steps=2, collector={"max_staleness": 1}, evaluation={"data": None}, checks=False)
     run.train(made, Path(), tmp_path / "run")
     ledger = json.loads((tmp_path / "run/summary.json").read_text())["ledger"]

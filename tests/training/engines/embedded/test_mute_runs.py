@@ -51,7 +51,7 @@ class Silent(TorchGenerator):
 
 
 def generate_with(monkeypatch: pytest.MonkeyPatch, kind: type[TorchGenerator], **attributes: Any) -> None:
-    def build(recipe: TrainRecipe, folder: Path) -> list[Generator]:
+    def build(recipe: TrainRecipe, folder: Path, *_: object) -> list[Generator]:
         generator = kind(folder, capacity=16)
         for name, value in attributes.items():
             setattr(generator, name, value)
