@@ -319,8 +319,10 @@ class TrainingLoop:
         correct = sum(rollout.reward.correct for rollout in judged)
         self._curriculum.record_group(rollouts[0].problem, self.step, correct, len(judged))
         objective = self._recipe.objective
-        decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
-        self._groups.add(rollouts)
+        rewards = [rollout.reward for rollout in rollouts]
+        decision = objective_of(objective).decide(rewards, objective)
+        tokens, finishes = [one.tokens for one in rollouts], [one.completion.finish for one in rollouts]
+        self._groups.add(rewards, tokens, finishes, is_dropped=decision.drop_reason is not None)
         self._stall_monitor.record_group(rollouts, decision)
         return decision
 
