@@ -22,7 +22,6 @@ from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.results import EXACT, CheckResult
 from training.embedded_model import WEIGHTS
 from training.generation.endpoint_generators import EndpointGenerator
-from training.generation.generators import GeneratorPool
 from training.generation.weight_transfer import Way, weights_way
 from training.optimisation.model import load_model, load_tokenizer, save_model
 
@@ -139,8 +138,8 @@ def test_the_checks_before_a_run_pass_and_an_update_of_old_weights_does_not(vllm
     generator = EndpointGenerator(WEIGHTS, settings(vllm_servers.one().url))
 
     async def results(state: Callable[[], Mapping[str, torch.Tensor]]) -> list[CheckResult]:
-        async with GeneratorPool([generator]) as pool:
-            return await GeneratorChecks(pool, trainer.scorer, state, prompts, "vllm", EXACT).run()
+        async with generator:
+            return await GeneratorChecks(generator, trainer.scorer, state, prompts, "vllm", EXACT).run()
 
     assert [result.advice for result in asyncio.run(results(trainer.full_state_dict))] == ["", ""]
     agree, arrive = asyncio.run(results(lambda: old))

@@ -15,7 +15,7 @@ from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
 from training.checks.prompts import ROOM, TEMPLATE, check_prompts, check_room, short_tasks
 from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
-from training.generation.generators import GeneratorPool
+from training.generation.generators import Generator
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.rollouts import render_prompt
@@ -67,11 +67,11 @@ class Preflight:
             found = [*found, self._room(), *self._packing()]
         return self._keep(found, begun)
 
-    async def of_generators(self, pool: GeneratorPool) -> Sequence[CheckResult]:
-        """Check the running generators."""
+    async def of_generator(self, generator: Generator) -> Sequence[CheckResult]:
+        """Check the running generator."""
         begun = time.perf_counter()
         checks = GeneratorChecks(
-            pool,
+            generator,
             self._trainer.scorer,
             self._trainer.full_state_dict,
             self._prompts(),

@@ -48,7 +48,7 @@ from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
-from training.engines.embedded.components import LoopComponents, build_generators, problem_values
+from training.engines.embedded.components import LoopComponents, build_generator, problem_values
 from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
@@ -59,7 +59,7 @@ from training.engines.processes import PATIENCE_S
 from training.evaluation.metrics import MetricsLogger, read_metrics
 from training.evaluation.monitors import open_monitors
 from training.evaluation.plots import draw_plots
-from training.generation.generators import Generator, GeneratorPool
+from training.generation.generators import Generator
 from training.generation.weight_transfer import Way, weights_way
 from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
@@ -167,7 +167,7 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
         preflight = Preflight(recipe, folder, trainer, tokenizer, tasks)
         if all(result.passed for result in preflight.before_generation()):
             with _servers(recipe, recipe_folder, ()) as (urls, way):
-                asyncio.run(_check_generators(preflight, build_generators(recipe, folder, urls, way)))
+                asyncio.run(_check_generator(preflight, build_generator(recipe, folder, urls, way)))
         return preflight.results
     finally:
         context.close()
@@ -189,9 +189,9 @@ def _servers(
         yield urls, "folder"
 
 
-async def _check_generators(preflight: Preflight, generators: Sequence[Generator]) -> None:
-    async with GeneratorPool(generators) as pool:
-        await preflight.of_generators(pool)
+async def _check_generator(preflight: Preflight, generator: Generator) -> None:
+    async with generator:
+        await preflight.of_generator(generator)
 
 
 def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
@@ -265,7 +265,6 @@ def _run_rank_zero(
         metrics_logger.total = stored.steps
         shown = asyncio.run(open_shown(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
-        pool = GeneratorPool(build_generators(recipe, folder, urls, way) if recipe.generates else [])
         components = LoopComponents(
             recipe,
             out,
@@ -273,7 +272,7 @@ def _run_rank_zero(
             held_out,
             trainer,
             tokenizer,
-            pool,
+            build_generator(recipe, folder, urls, way) if recipe.generates else None,
             rollouts,
             curriculum,
             logs,
@@ -362,7 +361,8 @@ async def _run(
 ) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
         heartbeat = await stack.enter_async_context(components.heartbeat)
-        await stack.enter_async_context(components.generators)
+        if components.generator is not None:
+            await stack.enter_async_context(components.generator)
         verify = components.recipe.verify
         if verify.model is not None:
             settings = components.recipe.models[verify.model]
@@ -371,8 +371,8 @@ async def _run(
             verifiers.questions = DoubtfulVerdicts(policy, MAX_QUESTIONS, components.out)
         if preflight is not None:
             heartbeat.begin(0, CHECKING)
-            if components.generators.members:
-                require_passed(await preflight.of_generators(components.generators), components.recipe.trained.model)
+            if components.generator is not None:
+                require_passed(await preflight.of_generator(components.generator), components.recipe.trained.model)
             for line in preflight.lines():
                 components.metrics_logger.log_message(line)
         loop = TrainingLoop(components, checkpoint)
