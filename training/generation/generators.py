@@ -105,7 +105,7 @@ class TorchGenerator:
         self._failed: str | None = None
         self._engine: DecodingEngine | None = None
         self._tokenizer: PreTrainedTokenizerBase | None = None
-        self.busy_s = self._decoding_s = self._held_s = 0.0
+        self._decoding_s = self._held_s = 0.0
 
     @property
     def capacity(self) -> int:
@@ -232,7 +232,6 @@ class TorchGenerator:
             except RuntimeError as error:  # torch's errors, out of memory among them
                 return self._fail_all(opened, f"{self._folder.name}: torch failed while sampling: {error}")
             seconds = time.perf_counter() - started_at
-            self.busy_s += seconds
             self._decoding_s += seconds * len(opened)
             if finished:
                 self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
