@@ -13,7 +13,7 @@
     OUT/adapter/           with [lora], the trained adapters
     OUT/best/              with `evaluation.keep_best`, the best evaluation's model
     OUT/traces/            a cold start's training data
-    OUT/plots/, summary.json
+    OUT/summary.json
     OUT/stalled.json       why a stalled run ended
 
 Under torchrun every process calls `train`; the other ranks only share rank 0's gradient steps.
@@ -56,9 +56,8 @@ from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import generator_servers
 from training.engines.mirroring import RunMirror
 from training.engines.processes import PATIENCE_S
-from training.evaluation.metrics import MetricsLogger, read_metrics
+from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
-from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator
 from training.generation.weight_transfer import Way, weights_way
 from training.objectives.registry import needs_of
@@ -290,7 +289,6 @@ def _run_rank_zero(
         trainer.write_adapters(out / "adapter")
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    draw_plots(read_metrics(out), out / "plots")
     return out / "model"
 
 
