@@ -51,7 +51,7 @@ def generator_servers(
         lost=say,
         command=lambda port: server_command(recipe, settings, model, port),
     )
-    has_own_key = serving.KEY not in os.environ
+    has_own_key = not os.environ.get(serving.KEY)
     if has_own_key:
         os.environ[serving.KEY] = secrets.token_urlsafe(16)
     loop = asyncio.new_event_loop()
