@@ -21,6 +21,9 @@ from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memo
 from training.recipe import TrainRecipe
 from training.workload import stage_collectors, workload
 
+EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+"""Names under which configurations of models have the number of experts."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlacement:

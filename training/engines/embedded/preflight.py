@@ -15,6 +15,7 @@ from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
 from training.checks.prompts import ROOM, TEMPLATE, check_prompts, check_room, short_tasks
 from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
+from training.engines.placement import EXPERT_COUNTS
 from training.generation.generators import Generator
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
@@ -23,10 +24,6 @@ from training.rollouts.tasks import TrainingTask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-
-_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-"""Names under which configurations keep how many experts there are."""
 
 
 _SAID = (TEMPLATE, ROOM)
@@ -123,8 +120,7 @@ class Preflight:
         # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
         if not self._rounded and getattr(self._recipe.trained, "dtype", "auto") == "float32":
             return EXACT
-        has_experts = any(getattr(self._config, name, 0) for name in _EXPERTS)
-        return ROUTED if has_experts else ENGINES
+        return ROUTED if any(getattr(self._config, name, 0) for name in EXPERT_COUNTS) else ENGINES
 
     @property
     def _rounded(self) -> bool:

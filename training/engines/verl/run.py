@@ -34,7 +34,7 @@ from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
 from training.engines.mirroring import RunMirror
-from training.engines.placement import VerlPlacement, model_shape, place_verl
+from training.engines.placement import EXPERT_COUNTS, VerlPlacement, model_shape, place_verl
 from training.engines.processes import EngineError, failure, run_processes, said_since
 from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, earlier_steps, steps_file
 from training.engines.verl.data import write_verl_set
@@ -52,8 +52,6 @@ from training.rollouts.tasks import load_tasks
 INSIDE = "training.engines.verl.inside"
 
 TRAIN, HELD_OUT = "train.parquet", "held_out.parquet"
-
-_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
 def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
@@ -239,7 +237,7 @@ def gpus_per_node(recipe: TrainRecipe) -> int:
 def has_experts(model: Path) -> bool:
     """Return whether a model's folder holds a mixture of experts."""
     table: Any = json.loads((model / "config.json").read_text(encoding="utf-8"))
-    return any((part or {}).get(name) for part in (table, table.get("text_config")) for name in _EXPERTS)
+    return any((part or {}).get(name) for part in (table, table.get("text_config")) for name in EXPERT_COUNTS)
 
 
 def _say(line: str) -> None:
