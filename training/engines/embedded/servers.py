@@ -73,8 +73,14 @@ def served(recipe: TrainRecipe, urls: Sequence[str]) -> EndpointModel:
     """Return the trained model as these servers have it."""
     shared = {name: getattr(recipe.trained, name) for name in LiveModel.model_fields}
     each = -(-recipe.collector.n_async // len(urls))
-    own = {"kind": "endpoint", "revision": "training", "urls": tuple(urls), "in_flight": each}
-    return EndpointModel(**own, api_key_env=serving.KEY, **shared)
+    return EndpointModel(
+        kind="endpoint",
+        revision="training",
+        urls=tuple(urls),
+        in_flight=each,
+        api_key_env=serving.KEY,
+        **shared,
+    )
 
 
 def server_command(recipe: TrainRecipe, settings: VllmModel, model: Path, port: int) -> list[str]:
