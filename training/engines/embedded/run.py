@@ -220,10 +220,7 @@ def _run_rank_zero(
     """Train as rank 0 and return the trained model's folder."""
     started_at, cpu_started_at = time.monotonic(), time.process_time()
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-    held_out: list[TrainingTask] = []
-    if recipe.evaluation.data is not None:
-        held_out_problems = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
-        held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
+    held_out = _held_out(recipe, recipe_folder)
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
     too_long = _leave_out_long(recipe, out, trainer, tokenizer, tasks, held_out)
@@ -290,6 +287,14 @@ def _run_rank_zero(
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
     return out / "model"
+
+
+def _held_out(recipe: TrainRecipe, recipe_folder: Path) -> list[TrainingTask]:
+    """Return the problems to evaluate on, if any."""
+    if recipe.evaluation.data is None:
+        return []
+    problems = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
+    return list(islice(problems.values(), recipe.evaluation.problems))
 
 
 def _too_long(
