@@ -49,15 +49,10 @@ _PROGRAMS = (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
-    """Return the recall of each kind of planted defect.
-
-    Args:
-        results: of the run's filters and decisions.
-    """
-    root = Run(run.folder, without_models(run.recipe), run.recipe_folder)
-    math = run.recipe.flow == "curate-math"
-    figures = list(_row_figures(root, results, math=math))
-    return [*figures, *([_label_figure(run, results)] if math else _test_figures(root, results))]
+    """Return the recall of each kind of planted defect; ``results`` are the run's."""
+    root, math = Run(run.folder, without_models(run.recipe), run.recipe_folder), run.recipe.flow == "curate-math"
+    others = [_label_figure(run, results)] if math else _test_figures(root, results)
+    return [*_row_figures(root, results, math=math), *others]
 
 
 def without_models(recipe: Recipe) -> Recipe:
@@ -83,8 +78,7 @@ def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
             continue
         rows = sample.planted.filter(pl.col("kind") == name)
         found = rows.join(left, on=["source", "row"]).select("stage", "reason").rows() if left is not None else []
-        whys = {word.value for word in kind.reasons}
-        ordered = sorted(Counter(found).items(), key=lambda item: (item[0][1] not in whys, -item[1], item[0]))
+        ordered = sorted(Counter(found).items(), key=lambda item: (item[0][1] not in kind.reasons, -item[1], item[0]))
         reasons = {f"{stage}: {reason}": count for (stage, reason), count in ordered}
         gone, how = sum(reasons.values()), _FILTERS
         if not rows.height:
@@ -166,14 +160,11 @@ def _test_figures(run: Run, results: Results) -> Iterator[Figure]:
         if decisions.width
         else spoilt.clear().rename({"kind": "decision"})
     )
-    joined = spoilt.join(decided, on=["problem", "test"], how="left")
-    outcome = (
-        pl.when(~pl.col("problem").is_in(kept.implode()))
-        .then(pl.lit("problem dropped"))
-        .otherwise(pl.col("decision").replace({"discard": "discarded", "correct": "corrected", "keep": "stayed"}))
-        .fill_null("not run")
+    outcome = pl.col("decision").replace({"discard": "discarded", "correct": "corrected", "keep": "stayed"})
+    is_dropped = ~pl.col("problem").is_in(kept.implode())
+    counted = spoilt.join(decided, on=["problem", "test"], how="left").with_columns(
+        outcome=pl.when(is_dropped).then(pl.lit("problem dropped")).otherwise(outcome).fill_null("not run")
     )
-    counted = joined.with_columns(outcome=outcome)
     how = (
         "planted in a quarter of the tests of problems in the set; the sources' solutions ran on them and decided, no "
         "test was made besides; a test whose input was cut may be allowed still, and then rightly has another output"
@@ -193,8 +184,7 @@ def _label_figure(run: Run, results: Results) -> Figure:
     name, title = "planted.wrong_reference", "Wrong references"
     found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
     if found is None:
-        how = "too few problems have votes"
-        return Figure(name, title, None, None, 0, how, Needs.RUN)
+        return share_figure(name, title, 0, 0, "too few problems have votes", Needs.RUN)
     how = (
         f"planted three times in the run's own votes, and looked for by {found.rule}; accused besides are labels that "
         "were not planted, some of which are wrong"
