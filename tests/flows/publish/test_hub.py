@@ -17,7 +17,6 @@ from flows.publish.receipts import renew_contents
 from tests.flows.conftest import Tiny, goldilocks
 from tests.flows.publish.hub_double import TOKEN, HubDouble
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the client's own request
 
 

@@ -139,6 +139,3 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
     card = (tiny_copy.folder / "curated" / "README.md").read_text()
     assert "| exam | CC0-1.0 | 1 | 1 | 1 | 0 |" in card
     assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY)
-    (inputs / "exam.jsonl").write_text('{"task": "What is the tallest tree?"}\n')
-    assert tiny_copy.run().status == 0
-    assert "contaminated" not in set(tiny_copy.table("dropped")["reason"])
