@@ -20,6 +20,7 @@ from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
 from curation.public_urls import public_url
 from curation.publish import cards, review
+from curation.publish.receipts import LEFT_OUT
 from curation.records import StoreError
 from curation.storage.stages import atomic_write, read_shard, write_parquet
 from curation.verify.own_judges import NEEDED
@@ -159,21 +160,31 @@ def _finish(run: Run, version: versions.Version, results: Results, folder: Path,
     write_mark(folder, made_from)
 
 
+def require_published(run: Run) -> dict[str, Any]:
+    """Return the published set's mark, if all files but the receipt are what was published.
+
+    Raises:
+        StoreError: a file has changed.
+    """
+    target = run.folder / "curated"
+    mark = _published(target)
+    others = [MARK] if mark is None else [name for name in altered_files(target, mark) if name not in LEFT_OUT]
+    if mark is None or others:
+        named = ", ".join(others[:3])
+        raise StoreError(
+            f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
+            "verify receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
+        )
+    return mark
+
+
 def renew_receipt(run: Run, version: versions.Version, results: Results) -> None:
     """Update the published set's receipt from the run's folder.
 
     Raises:
         StoreError: another file of the set has changed.
-        SourceError: it has no receipt.
     """
-    target = run.folder / "curated"
-    mark, others = _published(target), receipts.differing_files(target)
-    if others or mark is None:
-        named = ", ".join(others[:3]) or MARK
-        raise StoreError(
-            f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
-            "verify receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
-        )
+    target, mark = run.folder / "curated", require_published(run)
     made_from = {name: value for name, value in mark.items() if name != "files"}
     _finish(run, version, results, target, {**made_from, "receipt": receipts.made_from(run, results)})
     mirroring.copy(run)
