@@ -106,7 +106,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         **({"withhold": list(run.recipe.export.withhold)} if run.recipe.export.withhold else {}),
         "receipt": receipts.made_from(run, results),
     }
-    mark = _published(target)
+    mark = published_mark(run)
     if mark is not None and {**mark, "receipt": made_from["receipt"], "files": None} == {**made_from, "files": None}:
         others = altered_files(target, mark)
         if not others:
@@ -167,7 +167,7 @@ def require_published(run: Run) -> dict[str, Any]:
         StoreError: a file has changed.
     """
     target = run.folder / "curated"
-    mark = _published(target)
+    mark = published_mark(run)
     others = [MARK] if mark is None else [name for name in altered_files(target, mark) if name not in LEFT_OUT]
     if mark is None or others:
         named = ", ".join(others[:3])
@@ -230,31 +230,26 @@ def how_asked(run: Run) -> str | None:
 
 def is_published(run: Run) -> bool:
     """Return whether this recipe made the published set, thresholds and verifier aside."""
-    mark = _published(run.folder / "curated")
+    mark = published_mark(run)
     return mark is not None and mark.get("settled") == settled_digest(run.recipe)
 
 
 def published_verifier(run: Run) -> str | None:
     """Return the published set's verifier, or None."""
-    mark = _published(run.folder / "curated")
+    mark = published_mark(run)
     return str(mark["verifier"]) if mark is not None else None
-
-
-def published_mark(run: Run) -> dict[str, Any] | None:
-    """Return the published set's mark, or None."""
-    return _published(run.folder / "curated")
 
 
 def published_version(run: Run) -> int | None:
     """Return the published version's number, or None."""
-    mark = _published(run.folder / "curated")
+    mark = published_mark(run)
     return mark.get("version") if mark is not None else None
 
 
-def _published(folder: Path) -> dict[str, Any] | None:
-    """Read a set's mark; None if missing or damaged."""
+def published_mark(run: Run) -> dict[str, Any] | None:
+    """Return the published set's mark; None if missing or damaged."""
     try:
-        mark = read_mark(folder)
+        mark = read_mark(run.folder / "curated")
     except StoreError:
         return None
     return mark if mark is not None and {"verifier", "files"} <= mark.keys() else None
