@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from curation.languages.vocabulary import languages
-from curation.records import PROBLEM, TEST, DropReason, problem_id
+from curation.records import PROBLEM, DropReason, problem_id
 
 VERSION = "planting@3"
 """Changed whenever the same rows could give other planted ones."""
@@ -241,44 +241,3 @@ KINDS: Mapping[str, Kind] = {
     "contaminated_reworded": Kind("The same with a word exchanged", _copy("word"), **_OF_BENCH),
 }
 """By name, in the order of the page."""
-
-
-WRONG_OUTPUT, CUT_INPUT = "wrong_output", "cut_input"
-
-SPOILT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "kind": pl.String()})
-
-_EVERY = 4
-"""One test in `_EVERY` is spoilt."""
-
-
-def corrupt(answer: bytes, draw: random.Random) -> bytes:
-    """Return another output, with one word changed."""
-    words = list(re.finditer(rb"\S+", answer))
-    if not words:
-        return b"1\n"
-    word = draw.choice(words)
-    is_number = word[0].lstrip(b"-").isdigit()
-    other = str(int(word[0]) + draw.choice((1, -1, 7))).encode() if is_number else _SWAPPED.get(word[0], word[0] + b"7")
-    return answer[: word.start()] + other + answer[word.end() :]
-
-
-_SWAPPED = {b"YES": b"NO", b"NO": b"YES", b"Yes": b"No", b"No": b"Yes", b"yes": b"no", b"no": b"yes"}
-
-
-def spoil_tests(tests: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return tests, one in `_EVERY` with a wrong output or cut input, and which."""
-    rows, spoilt, turn = [], [], 0
-    for group in tests.partition_by("problem", maintain_order=True):
-        own = group.to_dicts()
-        draw = random.Random(f"{seed} {own[0]['problem']}")
-        usable = [place for place, row in enumerate(own) if row["output"] and len(row["input"] or "") > 2]
-        for place in sorted(draw.sample(usable, min(len(usable), len(own) // _EVERY))):
-            row, kind = own[place], (WRONG_OUTPUT, CUT_INPUT)[turn % 2]
-            turn += 1
-            if kind == WRONG_OUTPUT:
-                row["output"] = corrupt(row["output"].encode(), draw).decode()
-            else:
-                row["input"] = row["input"][: draw.randint(1, len(row["input"]) - 2)].rstrip() + "\n"
-            spoilt.append((row["problem"], row["index"], kind))
-        rows += own
-    return pl.DataFrame(rows, schema=TEST), pl.DataFrame(spoilt, schema=SPOILT, orient="row")
