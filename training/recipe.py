@@ -388,6 +388,8 @@ def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | Non
     """Return why an objective does not suit stored attempts."""
     from training.objectives.registry import objective_of
 
+    if stored.general is not None and objective.kind != "sft":
+        return f"stored.general has no reward, so it needs objective.kind = sft, not {objective.kind}; leave it out"
     if stored.max_distance is not None and objective_of(objective).second_pass is None:
         return f"stored.max_distance needs an objective with a second pass (soft); {objective.kind} has none"
     return None

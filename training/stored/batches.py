@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from training.config import CollectorSettings
 from training.recipe import TrainRecipe
-from training.rollouts.rollout_scheduler import RolloutBatch
+from training.rollouts.rollout_scheduler import RolloutBatch, RolloutGroup, RolloutRequest
 from training.rollouts.rollouts import Rollout
+from training.stored.general import GENERAL, SHARE, GeneralRows
 from training.stored.settings import StoredSettings
 from training.stored.supply import StoredSupply
 
@@ -54,10 +55,16 @@ class StoredPlan:
 
 
 class StoredBatches:
-    """The stored groups of a run's batches; ``supply`` is None without stored attempts."""
+    """The stored groups of a run's batches.
 
-    def __init__(self, recipe: TrainRecipe, supply: StoredSupply | None) -> None:
-        self._supply = supply
+    Args:
+        supply: None without stored attempts.
+        general: instruction data for steps that sample nothing.
+    """
+
+    def __init__(self, recipe: TrainRecipe, supply: StoredSupply | None, general: GeneralRows | None = None) -> None:
+        self._collector, self._supply, self._general = recipe.collector, supply, general
+        self._share = SHARE if general is not None else 0.0
         self.plan: StoredPlan | None = None
         self.steps = recipe.steps
         if supply is not None and recipe.stored is not None:
@@ -79,6 +86,8 @@ class StoredBatches:
         """Return the step's batch, with stored groups spread evenly."""
         if self.plan is None or self._supply is None:
             return batch
+        if self.is_offline(step) and self._general is not None:
+            return RolloutBatch(batch.number, tuple(self._with_general(self._general, step, batch.number)))
         stored = self._supply.groups(self.plan.before(step), self.plan.count(step), batch.number)
         placed = [
             ((place + 0.5) / len(groups), group)
@@ -87,3 +96,22 @@ class StoredBatches:
         ]
         placed.sort(key=lambda one: one[0])
         return RolloutBatch(batch.number, tuple(group for _, group in placed))
+
+    def _with_general(self, general: GeneralRows, step: int, version: int) -> list[RolloutGroup[Rollout]]:
+        """Return a cold start's groups; minibatches end with instruction data."""
+        assert self.plan is not None
+        assert self._supply is not None
+        parts = self._collector.n_batch // self._collector.minibatch_size
+        size = max(self.plan.batch_groups // parts - 1, 1)  # groups of traces in a minibatch
+        odds = self._share / (1 - self._share)
+        most = math.ceil(odds * size * self._collector.group_size)
+        groups: list[RolloutGroup[Rollout]] = []
+        for part in range(parts):
+            turn = (step - 1) * parts + part
+            traces = self._supply.groups(turn * size, size, version)
+            count = max(round(odds * sum(len(group.rollouts) for group in traces)), 1)
+            rows = general.rollouts(turn * most, count)
+            number = -(1 << 40) - turn
+            requests = (RolloutRequest(number, place, GENERAL, version) for place in range(count))
+            groups += [*traces, RolloutGroup(number, GENERAL, version, tuple(zip(requests, rows, strict=True)), ())]
+        return groups

@@ -83,3 +83,15 @@ def _open(run: Path, path: Path) -> Iterator[StoredSource]:
     if asks_to_solve(content["prompt"]):
         key = AttemptKey(content["policy"], content["prompt"], content["sampling"])
         yield StoredSource(run, AttemptStore(run / ATTEMPTS, key, create=False), trained)
+
+
+def licences(data: DataSettings, folder: Path) -> list[str]:
+    """Return the licence on each set's card, or `unknown`."""
+    if not isinstance(data, CuratedData):
+        return ["apache-2.0"]
+    return [_licence(folder / Path(name).expanduser() / "README.md") for name in data.folders]
+
+
+def _licence(card: Path) -> str:
+    lines = card.read_text(encoding="utf-8").splitlines() if card.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("license:")), "unknown")

@@ -20,7 +20,7 @@ from training.generation.generators import TorchGenerator, read_weights
 from training.optimisation.checkpoint import PendingCheckpoint
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import read_attempts
-from training.stored.opening import TRACE
+from training.stored.traces import TRACE
 
 
 def recipe(teacher: Path, **changes: Any) -> TrainRecipe:
@@ -61,7 +61,9 @@ def test_a_cold_start_is_made_of_the_correct_attempts_alone_and_samples_nothing(
     assert traces.schema == TRACE
     assert set(traces.select("id", "response").iter_rows()) == correct_texts(teacher)
     assert traces.height == len(correct_texts(teacher))
-    assert traces["teacher"].n_unique() == 1
+    card = (cold / "traces" / "README.md").read_text(encoding="utf-8")
+    (named,) = traces["teacher"].unique()
+    assert all(told in card for told in (named, "not_correct", "license: apache-2.0"))
     assert (cold / "attempts.jsonl").read_text() == ""
     assert not (cold / "attempts").exists()
     summary = json.loads((cold / "summary.json").read_text())
@@ -129,6 +131,7 @@ def test_an_objective_that_needs_the_probabilities_refuses_attempts_without(teac
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"stored": {"general": "a.jsonl"}}, "needs objective.kind = sft"),
         ({"stored": {"max_distance": 1.0}}, "needs an objective with a second pass"),
         ({"stored": {"only": True, "epochs": 0}}, "would train on nothing"),
         ({"evaluation": {"data": None, "keep_best": True}}, "keep_best = true needs held-out problems"),
