@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from curation.config import LiveModel, Recipe, Source
 from curation.config.loading import read_toml, set_value
 from curation.config.policies import ModelSettings
-from curation.config.sources import Quota
+from curation.licenses import OTHER
 from curation.policies.vllm.placement import visible_gpus
 from curation.public_urls import public_url
 from curation.records import ConfigError, GoldilocksError
@@ -153,7 +153,7 @@ def _small_source(source: Source, share: float, home: Path, failures: _Failures)
         if "holds no rows" not in str(error):
             failures.told.append(str(error))
             return None
-    few = source.model_copy(update={"quota": Quota(rows=FEW)})
+    few = source.model_copy(update={"quota": FEW})
     return few if failures.succeeds("rows", partial(require_source, few, home)) else None
 
 
@@ -162,13 +162,8 @@ def _share_of(source: Source, share: float) -> Source:
     if source.kind == "kattis":
         return source.model_copy(update={"limit": limit or FEW})
     quota = source.quota
-    if quota is None:
-        return source.model_copy(update={"quota": Quota(share=share), "limit": limit})
-    scaled = {
-        "share": share * (quota.share or 1.0),
-        "rows": None if quota.rows is None else math.ceil(quota.rows * share),
-    }
-    return source.model_copy(update={"quota": quota.model_copy(update=scaled), "limit": limit})
+    scaled = math.ceil(quota * share) if isinstance(quota, int) else share * (quota or 1.0)
+    return source.model_copy(update={"quota": scaled, "limit": limit})
 
 
 def _benchmarks(run: Run, failures: _Failures) -> list[dict[str, Any]]:
@@ -227,7 +222,7 @@ def _small_recipe(
     table.update(sources=[_source_table(source, home) for source in sources])
     table["decontamination"] |= {"against": list(benchmarks), "benches": []}
     table["models"] = {SMALL: SMALL_POLICY}
-    table["export"] |= {"mixed_licenses": True}
+    table["export"] |= {"license": OTHER}
     for stage in ("stage1", "stage2"):
         if stage in table:
             table[stage] = {"model": SMALL, "band": OPEN_BAND, "sampling": {"early_stopping": False}}

@@ -136,7 +136,7 @@ class TorchPolicy:
                 f"{self._name}: problem {problem.id} takes {len(prompt)} tokens, the model's context is "
                 f"{engine.max_positions}; drop the problem or take a model with a longer context",
             )
-        request = DecodingRequest(prompt, decoding.max_tokens, Random(seed_of(decoding.seed, problem.id, index)))
+        request = DecodingRequest(prompt, decoding.max_tokens, Random(seed_of(problem.id, index)))
         pending = _PendingRequest(request, asyncio.get_running_loop().create_future())
         self._queue.append(pending)
         self._wake_up.set()

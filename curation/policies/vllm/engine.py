@@ -72,7 +72,6 @@ class Launch:
     model: str
     name: str
     in_flight: int
-    seed: int = 0
     revision: str | None = None
     transfer: str | None = None
     worker: str = WORKER
@@ -300,7 +299,7 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "worker_extension_cls": launch.worker,
         "use_tqdm_on_load": False,
         "disable_log_stats": True,
-        "seed": launch.seed,
+        "seed": 0,
     }
     if launch.data_parallel > 1:
         arguments["data_parallel_size"] = launch.data_parallel

@@ -66,7 +66,7 @@ def refreshed_once(tiny_run: Tiny, tmp_path_factory: pytest.TempPathFactory) -> 
     """A copy of the tiny run, refreshed: training saw one problem become easy, two stay where they are."""
     home = tmp_path_factory.mktemp("refreshed")
     tiny = tiny_run.copy(home)
-    tiny.run("refresh.change_probability=0.5")  # 4 attempts are never sure
+    tiny.run("refresh.error_rate=0.125")  # 4 attempts are never sure
     return tiny, refresh_run(tiny.folder, newer_policy(home), seen_in_training(home))
 
 
@@ -134,7 +134,7 @@ def test_the_same_refresh_again_changes_nothing(
     tiny, done = refreshed
     monkeypatch.setattr(refreshing, "PROBE_SHARE", 1.0)
     monkeypatch.setattr(refreshing, "RETRY_SHARE", 1.0)
-    tiny.run("refresh.change_probability=0.6")  # the recipe is another: all have their turn
+    tiny.run("refresh.error_rate=0.15")  # the recipe is another: all have their turn
     wider = refresh_run(tiny.folder, tmp_path / "newer.toml", tmp_path / "seen.jsonl")
     assert (wider.is_new, wider.version.number) == (True, done.version.number + 1)
     before = stamps(tiny.folder)
@@ -163,7 +163,7 @@ def test_a_refresh_stopped_while_it_publishes_goes_on_there(
 ) -> None:
     quiet, _ = refreshed
     stopped = tiny_run.copy(tmp_path / "stopped")
-    stopped.run("refresh.change_probability=0.5")
+    stopped.run("refresh.error_rate=0.125")
     given = (stopped.folder, tmp_path / "newer.toml", tmp_path / "seen.jsonl")
     with monkeypatch.context() as patch:
         patch.setattr(curated_set.cards, "write_card", lambda *_: 1 / 0)
