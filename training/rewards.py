@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from curation.languages.mixing import ConsistencySettings
 from curation.records import Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
@@ -26,12 +25,6 @@ FORMAT, CORRECTNESS = 0.1, 0.9
 COMPONENTS = ("format", "correctness", "length", "language", "own")
 """Names of the components of a `Reward`; `own` is the sum of the user's (`training.own_rewards`)."""
 
-CONSISTENCY = ConsistencySettings(undetermined="fail")
-"""When problem, thoughts and answer share a language (paper, section 2.2: all three are classified as the same one).
-
-A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that
-does not think aloud has two parts. Passages inside a part are not looked at."""
-
 
 class LanguageConsistency(Protocol):
     """The result of comparing texts by language."""
@@ -43,9 +36,7 @@ class LanguageConsistency(Protocol):
 class LanguageChecker(Protocol):
     """Decides whether three texts are in one language, ignoring LaTeX and code."""
 
-    def __call__(
-        self, problem: str, thoughts: str, answer: str, settings: ConsistencySettings, /
-    ) -> LanguageConsistency: ...
+    def __call__(self, problem: str, thoughts: str, answer: str, *, strict: bool) -> LanguageConsistency: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +178,14 @@ def format_error(
 
 
 def _is_one_language(judged: RewardInputs, check_language: LanguageChecker | None) -> bool:
-    """Return whether problem, thoughts and answer are in one language, by `CONSISTENCY`."""
+    """Return whether problem, thoughts and answer are in one language (paper, section 2.2: all three must be).
+
+    A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that
+    does not think aloud has two parts. Passages inside a part are not looked at.
+    """
     if check_language is None:
         raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
     parts = split_response(judged.tags.house_form(judged.text))
     answer = parts.answer or ""
     thoughts = parts.thoughts if judged.tags.are_used else answer
-    return check_language(judged.problem, thoughts, answer, CONSISTENCY).consistent
+    return check_language(judged.problem, thoughts, answer, strict=True).consistent
