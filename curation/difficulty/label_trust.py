@@ -18,7 +18,7 @@ import polars as pl
 from curation.config import Band
 from curation.difficulty.early_stopping import WRONG_LABEL_VOTES
 from curation.difficulty.item_response import Array, Indices, ItemResponseModel, fit, rising
-from curation.difficulty.label_votes import REFERENCE, SOURCE, VOTES, VotePatterns, Votes, vote_patterns
+from curation.difficulty.label_votes import REFERENCE, SOURCE, VOTES, VoteParts, VotePatterns, vote_patterns
 from curation.records import DropReason
 
 VERSION = "label-trust@3"
@@ -79,7 +79,7 @@ class _Likelihoods:
     Args:
         place: [hypotheses] the right answer: 0 is the reference, the last one none.
         solved: [hypotheses, levels] of finding that answer.
-        agreed: [hypotheses, traps] of agreeing on wrong answers.
+        agreed: [hypotheses, traps] likelihoods of agreeing on wrong answers, over exp(``top``).
         lured: [hypotheses] of being lured; -inf without votes for that answer.
     """
 
@@ -87,14 +87,21 @@ class _Likelihoods:
     place: Indices
     solved: Array
     agreed: Array
+    top: Array
     lured: Array
+
+    def agreement(self, traps: Array) -> Array:
+        """Return [hypotheses, levels] likelihoods of agreeing at each level's traps, over exp(``top``)."""
+        return np.asarray(np.einsum("ht,lt->hl", self.agreed, traps))
 
 
 def label_posteriors(
     model: LabelModel, votes: pl.DataFrame, problems: pl.Series, settled: tuple[str, ...] = ()
 ) -> pl.DataFrame:
     """Return `LABEL` rows in the order of ``problems``; ``settled`` references are right."""
-    table = _weighed_problems(model, vote_patterns(votes, problems, settled))
+    seen = vote_patterns(votes, problems, settled)
+    weighed = [_weighed(first, piece, _likelihoods(piece, model.items), model) for first, piece in seen.pieces(_PIECE)]
+    table = _as_labels(seen, weighed)
     return (
         problems.alias("problem")
         .to_frame()
@@ -104,9 +111,8 @@ def label_posteriors(
     )
 
 
-def _weighed_problems(model: LabelModel, seen: VotePatterns) -> pl.DataFrame:
-    """Return `LABEL` rows of these patterns' problems, in order."""
-    weighed = [_weighed(first, piece, model) for first, piece in seen.pieces(_PIECE)]
+def _as_labels(seen: VotePatterns, weighed: list[tuple[Array, pl.DataFrame]]) -> pl.DataFrame:
+    """Return `LABEL` rows of these patterns' problems, in order, from the results of `_weighed`."""
     right = np.concatenate([np.zeros(0), *(right for right, _ in weighed)])
     best = pl.concat([_BEST.to_frame(), *(best for _, best in weighed)])
     return (
@@ -118,9 +124,11 @@ def _weighed_problems(model: LabelModel, seen: VotePatterns) -> pl.DataFrame:
     )
 
 
-def _weighed(first: int, piece: VotePatterns, model: LabelModel) -> tuple[Array, pl.DataFrame]:
+def _weighed(
+    first: int, piece: VotePatterns, likelihoods: _Likelihoods, model: LabelModel
+) -> tuple[Array, pl.DataFrame]:
     """Return [patterns] P(reference is right), and each pattern's likeliest rival."""
-    posteriors, likelihoods = _posterior(piece, model)
+    posteriors = _normalised(likelihoods, model, piece)[0]
     is_rival = (likelihoods.place > REFERENCE) & (likelihoods.place <= piece.answers[likelihoods.pattern])
     right = np.zeros(len(piece.answers))
     at = likelihoods.place == REFERENCE
@@ -154,9 +162,10 @@ def fit_labels(
     items = fit(_counts(votes, None), slopes=True, start=start.items if start is not None else None)
     model = LabelModel(items, traps, _PRIOR_SHARE)
     for turn in range(_TURNS):
-        model = _learn(seen, model)
+        found = _likelihoods(seen, model.items)
+        model = _learn(seen, found, model)
         if turn + 1 < _TURNS:
-            labels = _weighed_problems(model, seen)
+            labels = _as_labels(seen, [_weighed(0, seen, found, model)])
             model = replace(model, items=fit(_counts(votes, labels), slopes=True, start=model.items))
     return model
 
@@ -183,9 +192,8 @@ def _counts(votes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
     )
 
 
-def _learn(seen: VotePatterns, model: LabelModel) -> LabelModel:
+def _learn(seen: VotePatterns, found: _Likelihoods, model: LabelModel) -> LabelModel:
     """Learn traps and share by EM with fixed abilities."""
-    found = _likelihoods(seen, model.items)
     frequency, size = seen.frequency, seen.frequency.sum()
     witnesses = sum(not name.startswith(SOURCE) for name in seen.policies)
     held = max(_SHARE_PROBLEMS, size / (witnesses - 1)) if witnesses > 1 else None
@@ -197,7 +205,7 @@ def _learn(seen: VotePatterns, model: LabelModel) -> LabelModel:
         share = _PRIOR_SHARE
         if held is not None:
             share = (wrong + _PRIOR_SHARE * held) / (size - float(seen.is_settled @ frequency) + held)
-        counts = np.stack([_trap_counts(found.agreed, model.traps[level], mass[:, level]) for level in range(_LEVELS)])
+        counts = model.traps * np.einsum("hl,ht->lt", mass / found.agreement(model.traps), found.agreed)
         whole = (counts.sum(axis=0) + _TRAP_PROBLEMS / len(_TRAPS)) / (counts.sum() + _TRAP_PROBLEMS)
         traps = counts + _TRAP_PROBLEMS * whole
         model = replace(model, traps=traps / traps.sum(axis=1, keepdims=True), share=share)
@@ -208,21 +216,9 @@ def _learn(seen: VotePatterns, model: LabelModel) -> LabelModel:
     return model
 
 
-def _trap_counts(agreed: Array, traps: Array, mass: Array) -> Array:
-    """Return [traps] the mass [hypotheses] that belongs to each trap."""
-    logs = agreed + np.log(traps)
-    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.asarray(mass @ (shares / shares.sum(axis=1, keepdims=True)))
-
-
-def _posterior(seen: VotePatterns, model: LabelModel) -> tuple[Array, _Likelihoods]:
-    found = _likelihoods(seen, model.items)
-    return _normalised(found, model, seen)[0], found
-
-
 def _normalised(found: _Likelihoods, model: LabelModel, seen: VotePatterns) -> tuple[Array, Array]:
     """Return [hypotheses, levels] posteriors, and [patterns] the log-likelihood."""
-    logs = found.solved + _log_sums(found.agreed[:, None, :] + np.log(model.traps)[None])
+    logs = found.solved + found.top[:, None] + np.log(found.agreement(model.traps))
     is_reference = found.place == REFERENCE
     logs = logs + np.where(is_reference, np.log(1 - model.share), np.log(model.share))[:, None]
     starts = np.flatnonzero(np.diff(found.pattern, prepend=-1))
@@ -256,7 +252,9 @@ def _likelihoods(seen: VotePatterns, items: ItemResponseModel) -> _Likelihoods:
     voters = np.bincount(cell, minlength=len(pattern))
     is_lure = (place > REFERENCE) & (voters > 0)
     lured = np.where(is_lure, np.log(_LURED) + (voters - 1) * np.log(_LURED_TOO), -np.inf)
-    return _Likelihoods(pattern, place, solved, _agreed(seen, pattern, place, begin, cell), lured)
+    agreed = _agreed(seen, pattern, place, begin, cell)
+    top = agreed.max(axis=1)
+    return _Likelihoods(pattern, place, solved, np.exp(agreed - top[:, None]), top, lured)
 
 
 def _solved(seen: VotePatterns, items: ItemResponseModel, pattern: Indices, cell: Indices) -> Array:
@@ -430,7 +428,7 @@ class PlantedCheck:
 
 
 def check_by_planting(
-    votes: Votes,
+    votes: VoteParts,
     voters: Collection[str],
     drop_above: float,
     settled: tuple[str, ...] = (),
@@ -472,7 +470,7 @@ def check_by_planting(
     return PlantedCheck(planted, by_posterior, by_votes, DRAWS * len(names), share)
 
 
-def plant_references(votes: Votes, names: pl.Series, seed: int) -> pl.DataFrame:
+def plant_references(votes: VoteParts, names: pl.Series, seed: int) -> pl.DataFrame:
     """Return a share of the problems with another class (``label``) as reference."""
     rng = np.random.default_rng(seed)
     size = min(len(names) // 2, max(_LEAST_PLANTED, round(_SHARE * len(names))))

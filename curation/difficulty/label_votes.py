@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -250,49 +249,6 @@ def source_votes(references: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFram
 
 
 PART = pl.Schema({"problem": pl.String(), "part": pl.UInt32()})
-
-
-class Votes(Protocol):
-    """Votes on labels, in memory or on disk."""
-
-    @property
-    def ids(self) -> pl.Series:
-        """Return the sorted distinct problems with votes."""
-
-    @property
-    def top(self) -> int:
-        """Return the largest answer class."""
-
-    def of(self, problems: pl.Series) -> pl.DataFrame:
-        """Return the votes (`VOTES`) on some problems."""
-
-    def parts(self) -> Iterator[pl.DataFrame]:
-        """Yield all votes, each problem's together."""
-
-
-class WholeVotes:
-    """Votes in memory."""
-
-    def __init__(self, votes: pl.DataFrame) -> None:
-        self._votes = votes
-
-    @property
-    def ids(self) -> pl.Series:
-        """Return the sorted distinct problems with votes."""
-        return self._votes["problem"].unique().sort()
-
-    @property
-    def top(self) -> int:
-        """Return the largest answer class."""
-        return _top(self._votes)
-
-    def of(self, problems: pl.Series) -> pl.DataFrame:
-        """Return the votes (`VOTES`) on some problems."""
-        return self._votes.join(problems.alias("problem").to_frame(), on="problem", how="semi")
-
-    def parts(self) -> Iterator[pl.DataFrame]:
-        """Yield all votes at once."""
-        yield self._votes
 
 
 class VoteParts:

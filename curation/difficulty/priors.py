@@ -68,7 +68,7 @@ class Calibration:
         """Describe the tenth with the largest z-value."""
         worst = self.tenths.sort(pl.col("z").abs(), descending=True).row(0, named=True)
         return (
-            f"what others solve does not tell what {policy} solves (of its tenth {worst['tenth'] + 1} "
+            f"what others solve does not predict what {policy} solves (of its tenth {worst['tenth'] + 1} "
             f"{worst['expected']:.2f} was expected and {worst['seen']:.2f} seen)"
         )
 
@@ -242,8 +242,6 @@ def agreement_of_votes(votes: pl.DataFrame) -> tuple[float, float]:
 
 def as_priors(table: pl.DataFrame) -> dict[str, ProblemPrior]:
     """Return `PRIOR` rows as `StoppingRule.given` takes them."""
-    if "informed_by" not in table.columns:  # stored before it was there
-        table = table.with_columns(informed_by=pl.lit(""))
     known: dict[tuple[object, ...], ProblemPrior] = {}
     priors = {}
     for problem, *numbers, error_rate, informed_by in table.select(PRIOR.names()).iter_rows():

@@ -9,13 +9,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from math import ceil, exp, lgamma
+from math import ceil
 
 import numpy as np
 import polars as pl
 
 from curation.config import Band
-from curation.difficulty.priors import SIDES
+from curation.difficulty.priors import SIDES, beta_sides
 from curation.records import DropReason
 
 VERSION = "refreshing@5"
@@ -35,7 +35,6 @@ MIN_ATTEMPTS = 8.0
 """Attempts made in training, counted by age, that replace the old pass rate."""
 
 _JEFFREYS = 0.5
-_TOLERANCE = 1e-9
 
 
 class RefreshCause(StrEnum):
@@ -119,8 +118,11 @@ def _hash_places(problems: pl.Series) -> np.ndarray:
 
 
 def trained_counts(trained: pl.DataFrame) -> dict[str, tuple[float, float]]:
-    """Return each problem's correct and judged rollouts, weighted by age."""
-    counted = age_weighted_counts(trained, HALF_LIFE)
+    """Return each problem's correct and judged `ROLLOUT_COUNTS`, weighted by ``0.5 ** (age in steps / HALF_LIFE)``."""
+    weighted = trained.with_columns(weight=0.5 ** ((pl.col("step").max() - pl.col("step")) / HALF_LIFE))
+    counted = weighted.group_by("problem", maintain_order=True).agg(
+        (pl.col("correct") * pl.col("weight")).sum().round(2), (pl.col("judged") * pl.col("weight")).sum().round(2)
+    )
     return {problem: (correct, judged) for problem, correct, judged in counted.iter_rows()}
 
 
@@ -205,26 +207,11 @@ def band_side(reason: str | None) -> int:
     return _SIDES.get(reason or "", 0)
 
 
-def age_weighted_counts(trained: pl.DataFrame, half_life: float) -> pl.DataFrame:
-    """Return `ROLLOUT_COUNTS` by problem, weighted by ``0.5 ** (age / half_life)``, age in steps."""
-    age = pl.col("step").max() - pl.col("step")
-    weighted = trained.with_columns(weight=0.5 ** (age / half_life))
-    return weighted.group_by("problem", maintain_order=True).agg(
-        (pl.col("correct") * pl.col("weight")).sum().round(2), (pl.col("judged") * pl.col("weight")).sum().round(2)
-    )
-
-
 @lru_cache(maxsize=100_000)
 def change_probability(correct: float, judged: float, where: int, band: Band) -> float:
     """Return the probability that fresh attempts decide otherwise than ``where``, a side of the band."""
-    max_correct = int(band.attempts * band.max_pass_rate + _TOLERANCE)
-    same = {
-        -1: range(band.min_correct),
-        0: range(band.min_correct, max_correct + 1),
-        1: range(max_correct + 1, band.attempts + 1),
-    }
-    a, b = correct + _JEFFREYS, max(0.0, judged - correct) + _JEFFREYS
-    return 1 - min(1.0, sum(_beta_binomial(hits, band.attempts, a, b) for hits in same[where]))
+    beta = np.array([correct + _JEFFREYS]), np.array([max(0.0, judged - correct) + _JEFFREYS])
+    return 1 - min(1.0, float(beta_sides(*beta, band)[0, 1 + where]))
 
 
 def is_due(problem: str, share: float, version: int) -> bool:
@@ -235,10 +222,3 @@ def is_due(problem: str, share: float, version: int) -> bool:
 def hash_place(problem: str) -> float:
     """Return a hash as a number from 0 to 1."""
     return int.from_bytes(hashlib.blake2b(problem.encode(), digest_size=8).digest()) / 2**64
-
-
-def _beta_binomial(hits: int, trials: int, a: float, b: float) -> float:
-    """Return the probability of ``hits`` of ``trials`` under Beta(a, b)."""
-    choose_hits = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
-    beta = lgamma(a + hits) + lgamma(b + trials - hits) - lgamma(a + b + trials)
-    return exp(choose_hits + beta - lgamma(a) - lgamma(b) + lgamma(a + b))

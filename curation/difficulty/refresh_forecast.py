@@ -105,8 +105,8 @@ class Recalibration:
     def sentence(self) -> str:
         """Return the correction in words."""
         return (
-            f"anchor: expected pass rates are moved by {self.shift:+.2f} logits, spread by {self.slope:.2f} and held "
-            f"{self.size:.2f} times as firmly"
+            f"anchor: expected pass rates are moved by {self.shift:+.2f} logits and spread by {self.slope:.2f}, prior "
+            f"precision ×{self.size:.2f}"
         )
 
     def _of(self, logit: Array, size: Array) -> tuple[Array, Array]:
@@ -321,7 +321,7 @@ class _Outcomes:
     def __init__(self, shared: SharedPriors, classes: Mapping[tuple[int, int, bool], int], rule: StoppingRule) -> None:
         keys = shared.table.select(_SHARED).unique(maintain_order=True).with_row_index("key")
         of_prior = shared.table.join(keys, on=_SHARED, how="left", maintain_order="left")["key"].to_numpy()
-        named = keys.with_columns(problem=pl.col("key").cast(pl.String), error_rate=0.0)
+        named = keys.with_columns(problem=pl.col("key").cast(pl.String), error_rate=0.0, informed_by=pl.lit(""))
         self._priors, self._rule = list(as_priors(named).values()), rule
         prior, where, is_anchor = (np.array(column) for column in zip(*sorted(classes), strict=True))
         self._problems = np.array([classes[at] for at in sorted(classes)], dtype=np.float64)

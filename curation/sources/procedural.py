@@ -28,10 +28,18 @@ VERSION = "procedural@1"
 BY_VERIFIER, BY_GENERATOR = "verifier", "generator"
 """Values of a row's `judged_by`: who can judge answers to it."""
 
-_TOLERANT = frozenset(
-    "bitwise_arithmetic chain_sum decimal_chain_sum products power_function simple_integration".split()
+_ONE_ANSWER = frozenset(
+    "advanced_geometry bitwise_arithmetic calendar_arithmetic chain_sum circuit_logic codeio coin_flip "
+    "color_cube_rotation complex_arithmetic decimal_arithmetic decimal_chain_sum dice emoji_mystery "
+    "family_relationships figlet_font game_of_life game_of_life_halting gsm_symbolic letter_jumble manipulate_matrix "
+    "needle_haystack number_format number_sorting path_star polynomial_equations power_function products "
+    "rectangle_count self_reference sentence_reordering simple_integration spell_backward string_insertion "
+    "time_intervals zebra_puzzles".split()
 )
-"""Tasks whose own scorer only tolerates other writings of one answer, as the verifier does, so it is not needed."""
+"""Tasks with one right answer, whose own scorer only adds partial credit or tolerates other writings of it."""
+
+_ORDERED = frozenset({"word_sequence_reversal"})
+"""Tasks without an own scorer whose answer is a list of words in order; to the verifier, its order is free."""
 
 Make = Callable[[Mapping[str, Any], int, int], Row]
 """Makes a row of a level's parameters, the level's number from 1, and a seed."""
@@ -120,5 +128,6 @@ def _of_reasoning_gym(task: str, parameters: Mapping[str, Any], _level: int, see
     dataset = reasoning_gym.create_dataset(task, size=1, seed=seed, **parameters)
     item = dataset[0]
     has_scorer = type(dataset).score_answer is not ProceduralDataset.score_answer
-    judged_by = BY_GENERATOR if has_scorer and task not in _TOLERANT else BY_VERIFIER
+    needs_scorer = task in _ORDERED or (has_scorer and task not in _ONE_ANSWER)
+    judged_by = BY_GENERATOR if needs_scorer else BY_VERIFIER
     return {"statement": item["question"], "answer": item["answer"], "judged_by": judged_by}

@@ -14,7 +14,7 @@ from flows.pipelines.run_tables import verifier_of
 from flows.publish.disputes import published_queue
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
-from flows.stages.labels import weighed_labels
+from flows.stages.labels import label_shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,8 @@ def weigh(run: Run) -> dict[str, float]:
     """Return the probability that each disputed problem's reference is wrong, where the attempts show it."""
     queue = published_queue(run)
     is_disputed = pl.col("problem").is_in([] if queue is None else queue["id"].unique().to_list())
-    labels = weighed_labels(run, read_results(run, filters_of(run)), verifier_of(run), is_disputed).labels
+    with label_shards(run, read_results(run, filters_of(run)), verifier_of(run)) as shards:
+        labels = shards.table(is_disputed)
     return dict(labels.drop_nulls("wrong_label").select("problem", "wrong_label").iter_rows())
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from curation.records import Domain
 from flows.run.pipeline import Pipeline
+from flows.stages.decisions import difficulty
 from flows.stages.decontamination import DECONTAMINATION
-from flows.stages.difficulty import difficulty
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.export import EXPORT

@@ -20,7 +20,7 @@ from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, StageResult, shard_counts
 from flows.stages.exact_dedup import EXACT_DEDUP
 from flows.stages.judging import open_judge
-from flows.stages.labels import deciding_labels
+from flows.stages.labels import deciding_shards
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES
@@ -37,10 +37,12 @@ def find_disputes(run: Run, results: Results) -> pl.DataFrame:
     if (checked := results.get(REFERENCES)) is not None:
         unproven = _table(checked, "dropped", pl.col("reason") == DropReason.UNPROVEN_REWRITING)
         parts.append(review.unproven_rewritings(unproven.with_columns(rewritten=without_layout(unproven["answer"]))))
-    labels = deciding_labels(run, results, pl.col("wrong_label") >= run.recipe.labels.queue_above)
     finders: list[Callable[[pl.DataFrame], pl.DataFrame]] = []
+    queue_above = run.recipe.labels.queue_above
+    with deciding_shards(run, results) as shards:
+        labels = None if shards is None else shards.table(pl.col("wrong_label") >= queue_above)
     if labels is not None:
-        finders.append(partial(review.doubted_labels, labels=labels, queue_above=run.recipe.labels.queue_above))
+        finders.append(partial(review.doubted_labels, labels=labels, queue_above=queue_above))
     else:
         suspected = pl.col("reason") == DropReason.SUSPECTED_WRONG_LABEL
         decisions = _table(results.decisions[-1], "decisions", suspected)

@@ -35,7 +35,7 @@ from flows.stages.labels import (
     weighing,
 )
 from flows.stages.near_dedup import NEAR_DEDUP
-from flows.stages.questions import final_verdicts
+from flows.stages.questions import doubtful_verdicts_of, final_verdicts
 
 _LEAST_DOUBT = 1e-9
 """An error rate above 0, however small, makes `pass_rates.decide` foresee decisions."""
@@ -183,3 +183,8 @@ def decisions_of(part: str) -> Stage:
         part=part,
         task="decisions",
     )
+
+
+def difficulty(part: str) -> tuple[Stage, ...]:
+    """Return the stages of a difficulty pass, such as ``stage1``: attempts, optional votes on verdicts, decisions."""
+    return attempts_of(part), doubtful_verdicts_of(part), decisions_of(part)

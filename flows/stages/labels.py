@@ -203,21 +203,6 @@ def label_line(settings: LabelSettings, row: dict[str, object]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedLabels:
-    """References weighed by all answers.
-
-    Args:
-        labels: `curation.difficulty.label_trust.LABEL_TRUST` rows.
-        decides: whether these probabilities decide, not votes.
-        check: both rules on planted references, if tried here.
-    """
-
-    labels: pl.DataFrame
-    decides: bool
-    check: PlantedCheck | None
-
-
-@dataclass(frozen=True, slots=True)
 class LabelShards:
     """The trust in a finished run's references, by shard, made when read.
 
@@ -230,7 +215,10 @@ class LabelShards:
     count: int
     decides: bool
     read: Callable[[int], pl.DataFrame]
-    check: PlantedCheck | None = None
+
+    def table(self, where: pl.Expr) -> pl.DataFrame:
+        """Return the rows of all shards that satisfy ``where``."""
+        return pl.concat([label_trust.LABEL_TRUST.to_frame(), *(self.read(i).filter(where) for i in range(self.count))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +285,7 @@ def _computed(run: Run, filters: Results, verifier: str) -> Iterator[LabelShards
         def read(index: int) -> pl.DataFrame:
             return weighed.labels(read_shard(folder, "kept", index, ["id"])["id"])
 
-        yield LabelShards(len(shard_counts(folder)), weighed.decides, read, weighed.check)
+        yield LabelShards(len(shard_counts(folder)), weighed.decides, read)
 
 
 def _computed_from(run: Run, filters: Results, verifier: str) -> tuple[str, ...]:
@@ -322,18 +310,7 @@ def _in_files(labels: LabelShards, folder: Path) -> LabelShards:
 
     for index in range(labels.count):
         labels.read(index).write_parquet(file(index))
-    return LabelShards(labels.count, labels.decides, read, labels.check)
-
-
-def weighed_labels(run: Run, filters: Results, verifier: str, where: pl.Expr | None = None) -> WeighedLabels:
-    """Return all `label_shards` together, filtered by ``where`` if given."""
-    with label_shards(run, filters, verifier) as shards:
-        parts = (shards.read(index) for index in range(shards.count))
-        wanted = [
-            label_trust.LABEL_TRUST.to_frame(),
-            *(part if where is None else part.filter(where) for part in parts),
-        ]
-        return WeighedLabels(pl.concat(wanted), shards.decides, shards.check)
+    return LabelShards(labels.count, labels.decides, read)
 
 
 def _stored_labels(run: Run, verifier: str) -> Path | None:
@@ -393,18 +370,6 @@ def planted_labels(run: Run, filters: Results, verifier: str) -> PlantedLabels |
     found = check.by_posterior if by_posterior else check.by_votes
     rule = "the answers of all policies" if by_posterior else "the votes of the last stage's policy"
     return PlantedLabels(rule, check.planted, found.hits, found.others, check.problems)
-
-
-def deciding_labels(run: Run, results: Results, where: pl.Expr | None = None) -> pl.DataFrame | None:
-    """Return the deciding `LABEL_TRUST` rows; None if votes decide.
-
-    Args:
-        where: a filter; by default all.
-    """
-    if not run.recipe.weighs_labels:
-        return None
-    weighed = weighed_labels(run, results, results.decisions[-1].folder.name, where)
-    return weighed.labels if weighed.decides else None
 
 
 @contextmanager

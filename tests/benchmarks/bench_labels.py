@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
@@ -26,7 +27,7 @@ import polars as pl
 from curation.config import LabelSettings
 from curation.difficulty.label_trust import accused_by_votes as votes_of_all
 from curation.difficulty.label_trust import check_by_planting, fit_labels, label_posteriors
-from curation.difficulty.label_votes import WholeVotes
+from curation.difficulty.label_votes import ANSWERS, VoteParts
 from curation.publish.audit import estimate_audit
 from tests.benchmarks.labelled_attempts import (
     Answers,
@@ -129,7 +130,9 @@ def posterior(answers: Answers, planted: PlantedLabels) -> Found:
     labels = label_posteriors(model, votes, votes["problem"].unique().sort())
     accused = set(labels.filter(pl.col("wrong_label") >= SETTINGS.drop_above)["problem"])
     voters = votes["policy"].unique().to_list()
-    check = check_by_planting(WholeVotes(votes), voters, SETTINGS.drop_above, seed=99, start=model)
+    with TemporaryDirectory() as folder:
+        stored = VoteParts([(votes, ANSWERS.to_frame())], Path(folder))
+        check = check_by_planting(stored, voters, SETTINGS.drop_above, seed=99, start=model)
     if check is not None and not check.posterior_holds:
         accused = votes_of_all(votes, voters)
     return Found(dict(labels.select("problem", "wrong_label").iter_rows()), model.share, accused)

@@ -12,6 +12,7 @@ import json
 import random
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -87,11 +88,12 @@ def sample(
     asked: list[PromptRequest],
     *,
     budget: FailureBudget | None = None,
+    judge: MathJudge | None = None,
 ) -> tuple[list[SampledProblem], Sampler]:
     """Sample the problems, fold their attempts, and give them in their order."""
     store = AttemptStore(folder, policy.key)
     names = [one.id for one in asked]
-    with MathJudge(1) as judge:
+    with MathJudge(1) if judge is None else nullcontext(judge) as judge:
         held = stored_answers(store, names, rule.band.attempts, judge)
         sampler = Sampler(policy, store, judge, rule, total=len(asked), budget=budget)
 

@@ -83,11 +83,11 @@ def test_a_policy_with_other_strengths_is_said_and_nothing_follows_from_its_anch
     told = anchored(counts.vstack(strange.head(200)), "new@1", "old@1")
     assert told is not None
     assert not told.calibration.holds
-    assert "does not tell what new@1 solves" in anchor_lines(told)[1]
+    assert "does not predict what new@1 solves" in anchor_lines(told)[1]
     assert "so little is concluded from others" in anchor_lines(told)[1]
     forecast = foreseen(told, old, strange.head(200))
     assert forecast.correction.slope < 0.6
-    assert "held" in forecast.correction.sentence
+    assert "prior precision ×" in forecast.correction.sentence
     left = sides_of(forecast, old).join(strange.tail(PROBLEMS - 200), on="problem")
     full = [reason_of(correct) for correct in left["correct"]]
     inside = left["inside"].to_numpy()

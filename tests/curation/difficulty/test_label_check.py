@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 
 from curation.difficulty.label_trust import (
@@ -12,16 +14,16 @@ from curation.difficulty.label_trust import (
     decided_by_votes,
     plant_references,
 )
-from curation.difficulty.label_votes import VOTES, WholeVotes
+from curation.difficulty.label_votes import ANSWERS, VOTES, VoteParts
 
 
 def cast(*rows: tuple[str, str, int | None, int]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=VOTES, orient="row")
 
 
-def test_a_planted_reference_is_another_answer_and_the_old_one_is_one_of_the_others() -> None:
+def test_a_planted_reference_is_another_answer_and_the_old_one_is_one_of_the_others(tmp_path: Path) -> None:
     votes = cast(*((f"p{n:03}", "m", kind, 3 - kind) for n in range(100) for kind in (0, 1)), ("p000", "m", None, 1))
-    whole = WholeVotes(votes)
+    whole = VoteParts([(votes, ANSWERS.to_frame())], tmp_path)
     labels = plant_references(whole, whole.ids, seed=4)
     planted, wrong = cast_again(votes, labels, whole.top), set(labels["problem"])
     assert len(wrong) == 20

@@ -50,7 +50,7 @@ def test_who_agrees_on_wrong_answers_as_counted_by_hand() -> None:
     found = label_trust._likelihoods(seen, fit(label_trust._counts(cast, None)))
     traps = label_trust._TRAPS.tolist()
     at, (theta, gamma) = next((at, pair) for at, pair in enumerate(traps) if pair == [0.4, 6.0])
-    agreed = {int(place): float(found.agreed[row, at]) for row, place in enumerate(found.place)}
+    agreed = {int(place): log(found.agreed[row, at]) + found.top[row] for row, place in enumerate(found.place)}
     first = 1 / (1 + theta) * theta / (2 + theta)  # one: the second the same as the first, the third another
     shared = gamma / (1 + gamma) * 1 / (2 + gamma)  # one's two answers are two; two's is the first of them
     assert agreed[0] == pytest.approx(log(first * shared))

@@ -48,4 +48,4 @@ def test_priors_move_as_the_sentence_says() -> None:
     assert table["agree"].to_list() == [0.5, 0.5]
     sentence = Recalibration(1.0, 0.5, 0.25).sentence
     assert "+1.00 logits" in sentence
-    assert "0.25 times" in sentence
+    assert "prior precision ×0.25" in sentence

@@ -10,7 +10,6 @@ from curation.difficulty import refresh
 from curation.difficulty.priors import SIDES
 from curation.difficulty.refresh import (
     ROLLOUT_COUNTS,
-    age_weighted_counts,
     anchor_of_parts,
     change_probability,
     trained_counts,
@@ -79,7 +78,7 @@ def test_what_training_saw_counts_more_than_the_old_rate() -> None:
 
 def test_older_attempts_count_less() -> None:
     seen = trained(("a", 0, 0, 16), ("a", 100, 16, 16), ("b", 100, 1, 2))
-    assert age_weighted_counts(seen, 100.0).rows() == [("a", 16.0, 24.0), ("b", 1.0, 2.0)]
+    assert trained_counts(seen) == {"a": (16.0, 24.0), "b": (1.0, 2.0)}
 
 
 def test_what_was_never_settled_is_chosen_and_what_this_policy_judged_is_not() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,18 @@ from curation.verify.math_judge import MathJudge
 from tests.curation.drawn import KEY, Drawn, decisions, problems, sample
 
 
-def test_with_early_stopping_or_without_the_decisions_are_the_same(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def judge() -> Iterator[MathJudge]:
+    with MathJudge(1) as judge:
+        yield judge
+
+
+def test_with_early_stopping_or_without_the_decisions_are_the_same(judge: MathJudge, tmp_path: Path) -> None:
     full, short = StoppingRule(Band(attempts=16), early_stopping=False), StoppingRule(Band(attempts=16))
-    everything, sampler = sample(Drawn(), tmp_path / "full", full, problems())
+    everything, sampler = sample(Drawn(), tmp_path / "full", full, problems(), judge=judge)
     assert sampler.progress.attempts == 40 * 16
     policy = Drawn(0.002)
-    stopped, sampler = sample(policy, tmp_path / "short", short, problems())
+    stopped, sampler = sample(policy, tmp_path / "short", short, problems(), judge=judge)
     wanted, found = decisions(everything, full), decisions(stopped, short)
     assert found.select("problem", "keep", "reason").equals(wanted.select("problem", "keep", "reason"))
     counted = sum(len(one.verdicts) for one in stopped)
@@ -35,41 +42,40 @@ def test_with_early_stopping_or_without_the_decisions_are_the_same(tmp_path: Pat
     assert again.drop("evidence").equals(found.drop("evidence"))
 
 
-def test_requests_stay_in_flight_and_memory_is_bounded(tmp_path: Path) -> None:
+def test_requests_stay_in_flight_and_memory_is_bounded(judge: MathJudge, tmp_path: Path) -> None:
     policy, read = Drawn(0.002, in_flight=16), []
 
     def feed() -> list[PromptRequest]:
         return problems(40)
 
     store = AttemptStore(tmp_path, KEY)
-    with MathJudge(1) as judge:
-        sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)))
-        sampler._max_open = 4
+    sampler = Sampler(policy, store, judge, StoppingRule(Band(attempts=16)))
+    sampler._max_open = 4
 
-        async def run() -> int:
-            most = 0
-            lazily = (read.append(one.id) or SamplingRequest(one, "7") for one in feed())
-            done = 0
-            async for _ in sampler.run(lazily):
-                done += 1
-                most = max(most, len(read) - done)
-            return most
+    async def run() -> int:
+        most = 0
+        lazily = (read.append(one.id) or SamplingRequest(one, "7") for one in feed())
+        done = 0
+        async for _ in sampler.run(lazily):
+            done += 1
+            most = max(most, len(read) - done)
+        return most
 
-        assert asyncio.run(run()) <= 8
+    assert asyncio.run(run()) <= 8
     assert policy.most == 16
     assert store.height == sampler.progress.attempts
     store.close()
 
 
-def test_what_is_in_the_store_is_not_asked_again(tmp_path: Path) -> None:
+def test_what_is_in_the_store_is_not_asked_again(judge: MathJudge, tmp_path: Path) -> None:
     rule = StoppingRule(Band(attempts=16))
-    first, _ = sample(Drawn(), tmp_path, rule, problems(10))
+    first, _ = sample(Drawn(), tmp_path, rule, problems(10), judge=judge)
     policy = Drawn()
-    again, _ = sample(policy, tmp_path, rule, problems(10))
+    again, _ = sample(policy, tmp_path, rule, problems(10), judge=judge)
     assert policy.asked == []
     assert again == [SampledProblem(one.problem, one.reference, one.verdicts, one.is_decided, 0, 0) for one in first]
     # a wider rule asks for what is missing, and for nothing else
-    more, _ = sample(policy, tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), problems(10))
+    more, _ = sample(policy, tmp_path, StoppingRule(Band(attempts=16), early_stopping=False), problems(10), judge=judge)
     assert len(policy.asked) == 160 - sum(len(one.verdicts) for one in first)
     assert all(len(one.verdicts) == 16 for one in more)
 
@@ -83,16 +89,16 @@ class Broken(Drawn):
         return await super().answer(problem, index)
 
 
-def test_a_policy_that_fails_loses_nothing_that_was_finished(tmp_path: Path) -> None:
+def test_a_policy_that_fails_loses_nothing_that_was_finished(judge: MathJudge, tmp_path: Path) -> None:
     policy = Broken(0.001)
     with pytest.raises(PolicyError, match="the engine is gone"):
-        sample(policy, tmp_path, StoppingRule(Band(attempts=16)), problems())
+        sample(policy, tmp_path, StoppingRule(Band(attempts=16)), problems(), judge=judge)
     store = AttemptStore(tmp_path, KEY)
     held = set(store.read([one.id for one in problems()]).select("problem", "index").rows())
     store.close()
     assert len(held) >= 50 - policy.in_flight
     rest = Drawn()
-    sample(rest, tmp_path, StoppingRule(Band(attempts=16)), problems())
+    sample(rest, tmp_path, StoppingRule(Band(attempts=16)), problems(), judge=judge)
     assert not held & set(rest.asked)
 
 
@@ -105,8 +111,8 @@ class Short(Drawn):
         return await super().answer(problem, index) if index < 5 else None
 
 
-def test_attempts_that_cannot_be_had(tmp_path: Path) -> None:
-    sampled, sampler = sample(Short(), tmp_path, StoppingRule(Band(attempts=16)), problems(5))
+def test_attempts_that_cannot_be_had(judge: MathJudge, tmp_path: Path) -> None:
+    sampled, sampler = sample(Short(), tmp_path, StoppingRule(Band(attempts=16)), problems(5), judge=judge)
     assert [sorted(one.verdicts) for one in sampled] == [[0, 1, 2, 3, 4]] * 5
     assert decisions(sampled, StoppingRule(Band(attempts=16)))["reason"].to_list() == ["too_few_attempts"] * 5
     assert sampler.progress.dropped == {"too_few_attempts": 5}
@@ -150,9 +156,9 @@ class Refusing(Drawn):
         return completion
 
 
-def test_refused_problems_end_alike_however_quick_their_attempts_are(tmp_path: Path) -> None:
+def test_refused_problems_end_alike_however_quick_their_attempts_are(judge: MathJudge, tmp_path: Path) -> None:
     rule, budget = StoppingRule(Band()), FailureBudget(1.0, 40, "max_failed")
-    whole, _ = sample(Drawn(), tmp_path / "whole", rule, problems())
+    whole, _ = sample(Drawn(), tmp_path / "whole", rule, problems(), judge=judge)
     found = []
     for name, policy in [
         ("slow", Refusing(0.002, in_flight=4)),
@@ -160,7 +166,7 @@ def test_refused_problems_end_alike_however_quick_their_attempts_are(tmp_path: P
         ("instant", Refusing(0.0)),
     ]:
         policy.instant = name == "instant"
-        sampled, sampler = sample(policy, tmp_path / name, rule, problems(), budget=budget)
+        sampled, sampler = sample(policy, tmp_path / name, rule, problems(), budget=budget, judge=judge)
         found.append([(one.problem, one.verdicts, one.is_decided, str(one.refused)) for one in sampled])
         refused = [one for one in sampled if one.refused is not None]
         assert {one.problem for one in refused} <= {f"p{number:02}" for number in range(2, 40, 5)}
@@ -172,7 +178,7 @@ def test_refused_problems_end_alike_however_quick_their_attempts_are(tmp_path: P
     store = AttemptStore(tmp_path / "slow", KEY)
     assert set(store.refusals()["problem"]) == {one.problem for one in refused}
     store.close()
-    again, _ = sample(Drawn(), tmp_path / "slow", rule, problems())
+    again, _ = sample(Drawn(), tmp_path / "slow", rule, problems(), judge=judge)
     assert [(one.verdicts, one.is_decided, one.refused) for one in again] == [
         (one.verdicts, one.is_decided, None) for one in whole
     ]
@@ -181,9 +187,9 @@ def test_refused_problems_end_alike_however_quick_their_attempts_are(tmp_path: P
     store.close()
 
 
-def test_without_a_budget_a_refusal_ends_sampling_and_loses_nothing(tmp_path: Path) -> None:
+def test_without_a_budget_a_refusal_ends_sampling_and_loses_nothing(judge: MathJudge, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="problems were refused"):
-        sample(Refusing(0.001), tmp_path, StoppingRule(Band()), problems())
+        sample(Refusing(0.001), tmp_path, StoppingRule(Band()), problems(), judge=judge)
     store = AttemptStore(tmp_path, KEY)
     assert store.height > 0
     assert store.refusals().height >= 1

@@ -1,4 +1,4 @@
-"""Votes in files: the same labels as from votes in memory, wherever the parts begin."""
+"""Votes in files: the same labels wherever the parts begin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from curation.difficulty.label_trust import check_by_planting, drawn_problems, fit_labels, label_posteriors
-from curation.difficulty.label_votes import ANSWERS, VoteParts, WholeVotes
+from curation.difficulty.label_votes import ANSWERS, VoteParts
 from tests.benchmarks.labelled_attempts import plant, simulated, votes_of
 
 ANSWERED = simulated(300, {"a": 2.0, "b": 2.5, "c": 3.0}, 4, 5)
@@ -16,7 +16,8 @@ VOTES = votes_of(ANSWERED, plant(ANSWERED, 0.05, 1))
 
 
 def in_parts(folder: Path, count: int) -> VoteParts:
-    ids = WholeVotes(VOTES).ids
+    ids = VOTES["problem"].unique().sort()
+    folder.mkdir()
     parts = (VOTES.filter(pl.col("problem").is_in(ids.gather_every(count, first).implode())) for first in range(count))
     answers = VOTES.filter(pl.col("answer_class").is_not_null()).group_by("problem", "answer_class").agg(
         answer=pl.lit("1").first(), policies=pl.col("policy").sort().str.join(", ")
@@ -27,21 +28,21 @@ def in_parts(folder: Path, count: int) -> VoteParts:
 
 
 def test_votes_in_files_are_those_in_memory(tmp_path: Path) -> None:
-    votes, whole = in_parts(tmp_path, 7), WholeVotes(VOTES)
-    assert votes.ids.equals(whole.ids)
-    assert votes.top == whole.top
+    votes, ids = in_parts(tmp_path / "parts", 7), VOTES["problem"].unique().sort()
+    assert votes.ids.equals(ids)
+    assert votes.top == VOTES["answer_class"].max()
     by = ["problem", "policy", "answer_class"]
     assert pl.concat(votes.parts()).sort(by).equals(VOTES.sort(by))
-    some = whole.ids.gather([250, 3, 4])
-    assert votes.of(some).sort(by).equals(whole.of(some).sort(by))
+    some = ids.gather([250, 3, 4])
+    assert votes.of(some).sort(by).equals(VOTES.filter(pl.col("problem").is_in(some.implode())).sort(by))
     assert votes.answers_of(some)["problem"].unique().sort().equals(some.sort())
     assert votes.of(pl.Series(["nobody"])).is_empty()
 
 
 @pytest.mark.slow
 def test_labels_are_the_same_to_the_bit_and_so_is_what_planting_finds(tmp_path: Path) -> None:
-    votes, whole = in_parts(tmp_path, 7), WholeVotes(VOTES)
-    model, ids = fit_labels(votes.of(drawn_problems(votes.ids, 0))), whole.ids
+    votes, whole = in_parts(tmp_path / "parts", 7), in_parts(tmp_path / "whole", 1)
+    model, ids = fit_labels(votes.of(drawn_problems(votes.ids, 0))), votes.ids
     expected = label_posteriors(fit_labels(VOTES), VOTES, ids)
     pieces = [label_posteriors(model, votes.of(part), part) for part in (ids[:111], ids[111:])]
     assert pl.concat(pieces).equals(expected)

@@ -72,5 +72,6 @@ def test_a_task_of_reasoning_gym_makes_rows_by_its_parameters(tmp_path: Path) ->
     rows = read(source, tmp_path)
     assert (source.name, rows.height) == ("chain_sum", 6)
     assert rows.equals(read(source, tmp_path, batch_rows=1))
-    own_rules = read(made(path="reasoning_gym:countdown", levels=[{}], rows_per_level=1), tmp_path)
-    assert json.loads(own_rules["meta"][0])["judged_by"] == "generator"
+    for task, judge in (("countdown", "generator"), ("word_sequence_reversal", "generator"), ("dice", "verifier")):
+        of_task = read(made(path=f"reasoning_gym:{task}", levels=[{}], rows_per_level=1), tmp_path)
+        assert json.loads(of_task["meta"][0])["judged_by"] == judge

@@ -28,22 +28,18 @@ def test_a_run_is_analysed_and_what_is_measured_is_not_asked_again(tmp_path: Pat
     last, trained = (load_file(run / path / "model.safetensors") for path in ("trajectory/v00000003", "model"))
     assert {name: value.dtype for name, value in last.items()} == {name: value.dtype for name, value in trained.items()}
     assert all(torch.equal(value, trained[name]) for name, value in last.items())  # no step is lost to rounding
-    analysis = analyse(run, size=3, problems=3, attempts=1)
-    assert len(analysis.points) == 9
+    analysis = analyse(run, size=2, problems=3, attempts=1)
+    assert len(analysis.points) == 4
     assert len(analysis.directions.states) == 5
     assert all(0 <= point.reward <= 1 and point.tokens > 0 for point in analysis.points)
     assert all(path.exists() for path in analysis.plots)
-    table = (run / "analysis" / "analysis.json").read_bytes()
     log = run / "analysis" / "points.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines()
     changed = [json.dumps({**json.loads(line), "reward": 0.25}) for line in lines[:-1]]  # a kill before the last point
     log.write_text("".join(line + "\n" for line in changed), encoding="utf-8")
-    again = analyse(run, size=3, problems=3, attempts=1)
-    assert [point.reward for point in again.points[:-1]] == [0.25] * 8  # kept, not asked again
+    again = analyse(run, size=2, problems=3, attempts=1)
+    assert [point.reward for point in again.points[:-1]] == [0.25] * 3  # kept, not asked again
     assert again.points[-1] == analysis.points[-1]
-    log.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    analyse(run, size=3, problems=3, attempts=1)
-    assert (run / "analysis" / "analysis.json").read_bytes() == table
     with pytest.raises(ConfigError, match="begun with other figures"):
         analyse(run, size=5, problems=3, attempts=1)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
@@ -18,8 +17,6 @@ from flows.cli.refresh import refresh_run
 from flows.pipelines.refresh_levels import DRAWN, LEVELS, RETIRED, WAITS
 from flows.publish.versions import decisions_of
 from tests.flows.conftest import ROOT, goldilocks, published, write_jsonl
-from tests.flows.test_crash import kill_at, parquet_bytes
-from tests.waiting import wait_gone
 
 ROWS, ATTEMPTS = 30, 8
 OLD = {1: 0.95, 2: 0.5, 3: 0.1, 4: 0.0}
@@ -118,15 +115,3 @@ def test_new_rows_come_from_the_levels_in_the_band(refreshed: Path) -> None:
 def test_rows_of_a_retired_level_leave(run: Path, refreshed: Path) -> None:
     before, after = levels_of(published(run, "data")), levels_of(published(refreshed, "data"))
     assert (after == 2).sum() < (before == 2).sum()
-
-
-def test_a_killed_refresh_goes_on_with_the_same_choice(
-    inputs: Path, run: Path, refreshed: Path, tmp_path: Path
-) -> None:
-    folder = shutil.copytree(run, tmp_path / "run")
-    command = [sys.executable, "-m", "flows.cli", "refresh", "--policy", str(inputs / "newer.toml")]
-    wait_gone(kill_at(folder, "versions/0002/chosen/stage.json", command))
-    refresh_run(folder, inputs / "newer.toml")
-    version = Path("versions") / "0002"
-    assert (folder / version / LEVELS).read_bytes() == (refreshed / version / LEVELS).read_bytes()
-    assert parquet_bytes(folder / "curated") == parquet_bytes(refreshed / "curated")

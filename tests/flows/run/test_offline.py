@@ -41,7 +41,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_new_band_is_decided_from_stored_attempts(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "sums.jsonl", [{"question": statement(n), "final": str(answer(n))} for n in range(80)])
+    write_jsonl(tmp_path / "sums.jsonl", [{"question": statement(n), "final": str(answer(n))} for n in range(40)])
     recipe, out = tmp_path / "sums.toml", tmp_path / "run"
     with Solver(0.0) as solver:
         recipe.write_text(RECIPE.format(model=solver.table("weak")))
@@ -49,7 +49,7 @@ def test_a_new_band_is_decided_from_stored_attempts(tmp_path: Path) -> None:
         made = solver.requests
         offline = goldilocks("run", recipe, "--out", out, *NEW_BAND, "--offline")
         assert (offline.status, solver.requests) == (0, made), offline.err
-        left_open = re.search(r"do not decide (\d+) of 80 problems", offline.err)
+        left_open = re.search(r"do not decide (\d+) of 40 problems", offline.err)
         assert left_open is not None, offline.err
         files = (out / "decisions").glob("stage1/*/decisions/*.parquet")
         decisions = pl.concat([pl.read_parquet(file) for file in files])
