@@ -17,9 +17,9 @@ from typing import Any
 import polars as pl
 
 from curation.languages.vocabulary import languages
-from curation.records import PROBLEM, TEST, DropReason, problem_id
+from curation.records import PROBLEM, DropReason, problem_id
 
-VERSION = "planting@2"
+VERSION = "planting@3"
 """Changed whenever the same rows could give other planted ones."""
 
 Forms = Mapping[str, list[str]]
@@ -94,7 +94,9 @@ def plant_rows(
         math: False: programs, with fewer kinds.
     """
     kinds = {name: kind for name, kind in KINDS.items() if math or not kind.math_only}
-    own = {name: kind for name, kind in kinds.items() if not kind.of_benchmark}
+    own, of_benchmark = (
+        {name: kind for name, kind in kinds.items() if kind.of_benchmark is of} for of in (False, True)
+    )
     draw = random.Random(f"planting {seed}")
     free = rows.sort("id").to_dicts()
     draw.shuffle(free)
@@ -111,11 +113,10 @@ def plant_rows(
         kept += taken if kind.with_original else []
     every = sorted({word for of_language in words.values() for word in of_language}) or ["another"]
     theirs = draw.sample(list(benchmarks), len(benchmarks)) if model else []
-    overlapping = [name for name in kinds if name not in own]
-    for number, name in enumerate(overlapping):
-        for text in theirs[number :: len(overlapping)][:most]:
+    for number, (name, kind) in enumerate(of_benchmark.items()):
+        for text in theirs[number :: len(of_benchmark)][:most]:
             row = {**model[0], "statement": text, "answer": str(draw.randrange(2, 500)), "choices": None, "meta": None}
-            made.append((name, kinds[name].spoil(row, 0, draw, every), None))
+            made.append((name, kind.spoil(row, 0, draw, every), None))
     table, planted, copies = [*kept, *free[:beside]], [], {}
     for number, (name, spoilt, original) in enumerate(made):
         new = problem_id(spoilt["statement"] or "", spoilt["choices"], spoilt["domain"])
@@ -127,12 +128,6 @@ def plant_rows(
     return PlantedRows(pl.DataFrame(table, PROBLEM), pl.DataFrame(planted, PLANTED, orient="row"), copies)
 
 
-def cut_off(text: str, draw: random.Random) -> str:
-    """Return about the first half of a text."""
-    share, parts = draw.uniform(0.4, 0.7), text.split(" ")
-    return " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
-
-
 def _words_of(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Return long words by language."""
     words: dict[str, set[str]] = {}
@@ -140,10 +135,6 @@ def _words_of(rows: Sequence[Row]) -> dict[str, list[str]]:
         parts = row["statement"].split(" ")
         words.setdefault(row["lang"], set()).update(parts[place] for place in exchangeable(parts))
     return {lang: sorted(found) for lang, found in words.items()}
-
-
-def _any(_row: Row) -> bool:
-    return True
 
 
 def _is_worded(row: Row) -> bool:
@@ -184,6 +175,14 @@ def _figure(row: Row, number: int, draw: random.Random, _words: Sequence[str]) -
     return {**row, "statement": text[: place.start()] + forms[number % len(forms)] + text[place.end() :]}
 
 
+def _cut(row: Row, _number: int, draw: random.Random, _words: Sequence[str]) -> Row:
+    """Keep about the first half of a statement."""
+    text, share = row["statement"], draw.uniform(0.4, 0.7)
+    parts = text.split(" ")
+    cut = " ".join(parts[: int(share * len(parts))]) if len(parts) >= 8 else text[: int(share * len(text))]
+    return {**row, "statement": cut}
+
+
 def _parts(row: Row, number: int, draw: random.Random, words: Sequence[str]) -> Row:
     other = changed(row["statement"], "number", draw, words)
     form = ("(a) {} (b) {}", "1. {}\n2. {}")[number % 2]
@@ -209,8 +208,8 @@ class Kind:
     """A kind of defect; ``reasons`` count as caught."""
 
     title: str
-    reasons: frozenset[DropReason]
     spoil: Spoiler
+    reasons: tuple[DropReason, ...]
     fits: Callable[[Row], bool] = _is_worded
     with_original: bool = False
     of_benchmark: bool = False
@@ -218,99 +217,27 @@ class Kind:
 
 
 _R = DropReason
-_COPIES = frozenset({_R.DUPLICATE, _R.NEAR_DUPLICATE})
-_OVERLAP = frozenset({_R.CONTAMINATED})
+_COPIES = (_R.DUPLICATE, _R.NEAR_DUPLICATE)
+_OF_PROGRAMS: dict[str, Any] = {"reasons": _COPIES, "with_original": True, "math_only": False}
+_OF_BENCH: dict[str, Any] = {"reasons": (_R.CONTAMINATED,), "of_benchmark": True, "math_only": False}
 
 KINDS: Mapping[str, Kind] = {
-    "missing_figure": Kind(
-        "Figures that are missing", frozenset({_R.MISSING_FIGURE, _R.UNUSABLE}), _figure, _has_number
-    ),
-    "proof": Kind("Proofs", frozenset({_R.PROOF}), _worded(PROOFS)),
-    "multi_part": Kind("Two problems in one", frozenset({_R.MULTI_PART}), _parts),
-    "refers_elsewhere": Kind("References to other problems", frozenset({_R.UNUSABLE}), _worded(ELSEWHERE)),
-    "answer_in_statement": Kind("The answer in the statement", frozenset({_R.ANSWER_IN_STATEMENT}), _worded(ANSWERS)),
+    "missing_figure": Kind("Figures that are missing", _figure, (_R.MISSING_FIGURE, _R.UNUSABLE), _has_number),
+    "proof": Kind("Proofs", _worded(PROOFS), (_R.PROOF,)),
+    "multi_part": Kind("Two problems in one", _parts, (_R.MULTI_PART,)),
+    "refers_elsewhere": Kind("References to other problems", _worded(ELSEWHERE), (_R.UNUSABLE,)),
+    "answer_in_statement": Kind("The answer in the statement", _worded(ANSWERS), (_R.ANSWER_IN_STATEMENT,)),
     "remark": Kind(
-        "A remark in place of the answer",
-        frozenset({_R.TEXTUAL_ANSWER, _R.UNVERIFIABLE_ANSWER}),
-        _worded(REMARKS, "answer"),
+        "A remark in place of the answer", _worded(REMARKS, "answer"), (_R.TEXTUAL_ANSWER, _R.UNVERIFIABLE_ANSWER)
     ),
-    "missing_answer": Kind("No answer", frozenset({_R.MISSING_ANSWER}), lambda row, *_: {**row, "answer": None}, _any),
-    "truncated": Kind(
-        "Statements cut off",
-        frozenset({_R.UNUSABLE}),
-        lambda row, _number, draw, _words: {**row, "statement": cut_off(row["statement"], draw)},
-        _is_long,
-    ),
-    "duplicate": Kind(
-        "Copies in another typography",
-        _COPIES,
-        _copy("typography"),
-        lambda _: True,
-        with_original=True,
-        math_only=False,
-    ),
-    "near_duplicate": Kind(
-        "Copies with a word exchanged", _COPIES, _copy("word"), _can_exchange, with_original=True, math_only=False
-    ),
+    "missing_answer": Kind("No answer", lambda row, *_: {**row, "answer": None}, (_R.MISSING_ANSWER,), lambda _: True),
+    "truncated": Kind("Statements cut off", _cut, (_R.UNUSABLE,), _is_long),
+    "duplicate": Kind("Copies in another typography", _copy("typography"), fits=lambda _: True, **_OF_PROGRAMS),
+    "near_duplicate": Kind("Copies with a word exchanged", _copy("word"), fits=_can_exchange, **_OF_PROGRAMS),
     "conflicting_answers": Kind(
-        "Copies with another answer", frozenset({_R.CONFLICTING_ANSWERS}), _other_answer, _has_integer, True
+        "Copies with another answer", _other_answer, (_R.CONFLICTING_ANSWERS,), _has_integer, with_original=True
     ),
-    "contaminated": Kind("Rows of the benchmarks", _OVERLAP, lambda row, *_: row, of_benchmark=True, math_only=False),
-    "contaminated_reworded": Kind(
-        "The same with a word exchanged", _OVERLAP, _copy("word"), of_benchmark=True, math_only=False
-    ),
+    "contaminated": Kind("Rows of the benchmarks", lambda row, *_: row, **_OF_BENCH),
+    "contaminated_reworded": Kind("The same with a word exchanged", _copy("word"), **_OF_BENCH),
 }
 """By name, in the order of the page."""
-
-
-WRONG_OUTPUT, CUT_INPUT = "wrong_output", "cut_input"
-
-SPOILT = pl.Schema({"problem": pl.String(), "test": pl.Int32(), "kind": pl.String()})
-
-_EVERY = 4
-"""One test in `_EVERY` is spoilt."""
-
-
-def corrupt(answer: bytes, draw: random.Random) -> bytes:
-    """Return another output, with one word changed."""
-    tokens = answer.split(b"\n")
-    places = [i for i, line in enumerate(tokens) if line.strip()]
-    if not places:
-        return b"1\n"
-    row = draw.choice(places)
-    words = tokens[row].split(b" ")
-    index = draw.choice([i for i, word in enumerate(words) if word.strip()])
-    words[index] = _other(words[index], draw)
-    tokens[row] = b" ".join(words)
-    return b"\n".join(tokens)
-
-
-def _other(word: bytes, draw: random.Random) -> bytes:
-    try:
-        return str(int(word) + draw.choice((1, -1, 7))).encode()
-    except ValueError:
-        pass
-    try:
-        return repr(float(word) * 1.5 + 1).encode()
-    except ValueError:
-        swap = {b"YES": b"NO", b"NO": b"YES", b"Yes": b"No", b"No": b"Yes", b"yes": b"no", b"no": b"yes"}
-        return swap.get(word, word + draw.choice((b"x", b"q")))
-
-
-def spoil_tests(tests: pl.DataFrame, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return tests, one in `_EVERY` with a wrong output or cut input, and which."""
-    rows, spoilt, turn = [], [], 0
-    for group in tests.partition_by("problem", maintain_order=True):
-        own = group.to_dicts()
-        draw = random.Random(f"{seed} {own[0]['problem']}")
-        usable = [place for place, row in enumerate(own) if row["output"] and len(row["input"] or "") > 2]
-        for place in sorted(draw.sample(usable, min(len(usable), len(own) // _EVERY))):
-            row, kind = own[place], (WRONG_OUTPUT, CUT_INPUT)[turn % 2]
-            turn += 1
-            if kind == WRONG_OUTPUT:
-                row["output"] = corrupt(row["output"].encode(), draw).decode()
-            else:
-                row["input"] = row["input"][: draw.randint(1, len(row["input"]) - 2)].rstrip() + "\n"
-            spoilt.append((row["problem"], row["index"], kind))
-        rows += own
-    return pl.DataFrame(rows, schema=TEST), pl.DataFrame(spoilt, schema=SPOILT, orient="row")

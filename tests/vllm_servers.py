@@ -1,4 +1,4 @@
-"""A real vLLM server of the embedded model, started when a test first asks for it and ended with the session.
+"""A real vLLM server, by default of the embedded model, which a session starts when a test first asks for it.
 
 It is started as a training run needs it, which answers everything that a policy asks for too.
 """
@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 class VllmServer:
     """One server process in a group of its own, as quick to start as a CPU allows."""
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, model: Path | None = None, dtype: str = "float32") -> None:
         from training.embedded_model import WEIGHTS
 
         with socket.socket() as probe:
@@ -31,11 +31,11 @@ class VllmServer:
         options = {
             "--port": str(self.port),
             "--served-model-name": "tiny",
-            "--dtype": "float32",
+            "--dtype": dtype,
             "--max-num-seqs": "16",
             "--kv-cache-memory-bytes": str(64 * 2**20),
         }
-        command = [sys.executable, "-m", "training.generation.serving", str(WEIGHTS)]
+        command = [sys.executable, "-m", "training.generation.serving", str(model or WEIGHTS)]
         with log.open("wb") as said:
             self.process = subprocess.Popen(
                 [*command, *(word for pair in options.items() for word in pair)],

@@ -61,18 +61,17 @@ def workload(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> Workload:
     Raises:
         ConfigError: the recipe does not state a needed figure.
     """
-    stages = []
-    names = ("sampled_per_trained", "tokens_per_attempt", "tokens_per_s", "trained_tokens_per_s")
+    stages, length, speed = [], 0.0, 1.0
     for number, (steps, n_batch) in enumerate(_sizes(recipe, costs, subject)):
+        names = ("sampled_per_trained", "tokens_per_attempt", "tokens_per_s", "trained_tokens_per_s")
         share, length, speed, trained_speed = (costs.of_stage(name, number, subject) for name in names)
         sampling = max(steps - (costs.stored_steps or 0), 0) if recipe.stored is not None else steps
         sampled, trained = round(sampling * n_batch * share), steps * n_batch
-        of_sampled, of_trained = sampled * length, trained * length
-        generating, training = of_sampled / speed / 3600, of_trained / trained_speed / 3600
-        stages.append(StageWork(steps, n_batch, sampled, trained, of_sampled, of_trained, generating, training))
-    evaluated, last = _evaluated(recipe, sum(stage.steps for stage in stages)), len(stages) - 1
-    tokens = evaluated * costs.of_stage("tokens_per_attempt", last, subject) if evaluated is not None else None
-    return Workload(tuple(stages), tokens, (tokens or 0.0) / costs.of_stage("tokens_per_s", last, subject) / 3600)
+        hours = sampled * length / speed / 3600, trained * length / trained_speed / 3600
+        stages.append(StageWork(steps, n_batch, sampled, trained, sampled * length, trained * length, *hours))
+    evaluated = _evaluated(recipe, sum(stage.steps for stage in stages))  # at the last stage's length and speed
+    tokens = evaluated * length if evaluated is not None else None
+    return Workload(tuple(stages), tokens, (tokens or 0.0) / speed / 3600)
 
 
 def _sizes(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> list[tuple[int, int]]:
@@ -83,10 +82,11 @@ def _sizes(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> list[tuple[
                 f"{subject}: how many steps train on stored attempts alone depends on the store; state "
                 "costs.stored_steps."
             )
-        steps = min(recipe.steps, costs.stored_steps) if recipe.stored.only else recipe.steps
-        return [(steps, recipe.collector.n_batch)]
+        return [
+            (min(recipe.steps, costs.stored_steps) if recipe.stored.only else recipe.steps, recipe.collector.n_batch)
+        ]
     left, steps_of = recipe.steps, []
-    for number, stage in enumerate(_named(recipe)[:-1]):
+    for number, stage in enumerate(_stages(recipe)[:-1]):
         if stage.steps is None:
             raise ConfigError(
                 f"{subject}: curriculum.stages.{number} has no fixed length, as it ends when a curve is flat; state "
@@ -100,7 +100,7 @@ def _sizes(recipe: TrainRecipe, costs: StatedCosts, subject: str) -> list[tuple[
 def stage_collectors(recipe: TrainRecipe) -> list[CollectorSettings]:
     """Return the collector of each stage."""
     present, collectors = recipe.collector, []
-    for stage in _named(recipe) or (StageSettings(),):
+    for stage in _stages(recipe):
         changes = {"n_batch": stage.n_batch or present.n_batch, "n_async": stage.n_async or present.n_async}
         cut = {"n_minibatch": None} if changes["n_batch"] != present.n_batch else {}
         present = present.model_copy(update={**changes, **cut})
@@ -108,8 +108,8 @@ def stage_collectors(recipe: TrainRecipe) -> list[CollectorSettings]:
     return collectors
 
 
-def _named(recipe: TrainRecipe) -> Sequence[StageSettings]:
-    return recipe.curriculum.stages if recipe.curriculum is not None else ()
+def _stages(recipe: TrainRecipe) -> Sequence[StageSettings]:
+    return (recipe.curriculum.stages if recipe.curriculum is not None else ()) or (StageSettings(),)
 
 
 def _evaluated(recipe: TrainRecipe, steps: int) -> int | None:

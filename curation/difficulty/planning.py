@@ -9,25 +9,7 @@ from typing import Any
 import numpy as np
 
 RESAMPLES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class PilotProblem:
-    """A problem's number of attempts and their total tokens."""
-
-    attempts: float
-    tokens: float
-
-
-@dataclass(frozen=True, slots=True)
-class CostRates:
-    """Tokens per second of all devices together, prices per million tokens, and mean prompt length."""
-
-    tokens_per_s: float | None = None
-    devices: int = 1
-    price_out: float | None = None
-    price_in: float | None = None
-    prompt_tokens: float | None = None
+ESTIMATES = ("attempts", "tokens", "hours", "price")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +32,15 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """A stage's expected cost; ``hours`` are of all devices together."""
+    """A stage's expected cost; ``hours`` and ``tokens_per_s`` are of all devices together."""
 
     stage: str
     policy: str
     problems: int
     pilot: int
-    rates: CostRates
+    tokens_per_s: float | None
+    devices: int
+    prompt_tokens: float | None
     attempts: CostEstimate
     tokens: CostEstimate
     hours: CostEstimate | None
@@ -69,29 +53,40 @@ class StagePlan:
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> StagePlan:
         """Return a plan from its JSON object."""
-        names = ("attempts", "tokens", "hours", "price")
-        estimates = {name: CostEstimate(**row[name]) if row[name] is not None else None for name in names}
-        return cls(**{**row, **estimates, "rates": CostRates(**row["rates"])})
+        return cls(**{**row, **{name: CostEstimate(**row[name]) for name in ESTIMATES if row[name] is not None}})
 
 
 def plan_stage(
-    stage: str, policy: str, problems: int, pilot: Sequence[PilotProblem], rates: CostRates, seed: int = 0
+    stage: str,
+    policy: str,
+    problems: int,
+    pilot: Sequence[tuple[float, float]],
+    *,
+    tokens_per_s: float | None = None,
+    devices: int = 1,
+    prices: tuple[float, float] | None = None,
+    prompt_tokens: float | None = None,
 ) -> StagePlan:
-    """Return a stage's expected cost; ``problems`` includes the pilot's, at least one."""
+    """Return a stage's expected cost.
 
-    def estimate(values: Sequence[float]) -> CostEstimate:
-        means = np.random.default_rng(seed).choice(values, (RESAMPLES, len(values))).mean(axis=1)
-        low, high = np.quantile(means, (0.025, 0.975))
-        return CostEstimate(float(np.mean(values)), float(low), float(high)).scaled(problems)
+    Args:
+        problems: of the stage, the pilot's included.
+        pilot: attempts and tokens of each problem, at least one.
+        prices: per million tokens of prompts and of responses.
+    """
+    attempts, tokens = np.array(pilot, dtype=float).T
+    draws = np.random.default_rng(0).integers(0, len(pilot), (RESAMPLES, len(pilot)))
 
-    tokens = estimate([problem.tokens for problem in pilot])
-    hours = tokens.scaled(rates.devices / rates.tokens_per_s / 3600) if rates.tokens_per_s else None
+    def estimate(values: Any) -> CostEstimate:
+        low, high = np.quantile(values[draws].mean(axis=1), (0.025, 0.975))
+        return CostEstimate(float(values.mean()), float(low), float(high)).scaled(problems)
+
     price = None
-    if rates.price_out is not None or rates.price_in is not None:
-        out, prompt = (rates.price_out or 0.0) / 1e6, (rates.price_in or 0.0) * (rates.prompt_tokens or 0.0) / 1e6
-        price = estimate([problem.tokens * out + problem.attempts * prompt for problem in pilot])
-    attempts = estimate([problem.attempts for problem in pilot])
-    return StagePlan(stage, policy, problems, len(pilot), rates, attempts, tokens, hours, price)
+    if prices is not None:
+        price = estimate((attempts * (prompt_tokens or 0.0) * prices[0] + tokens * prices[1]) / 1e6)
+    hours = estimate(tokens).scaled(devices / tokens_per_s / 3600) if tokens_per_s else None
+    costs = (estimate(attempts), estimate(tokens), hours, price)
+    return StagePlan(stage, policy, problems, len(pilot), tokens_per_s, devices, prompt_tokens, *costs)
 
 
 def short_number(value: float) -> str:

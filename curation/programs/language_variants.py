@@ -90,13 +90,12 @@ def make_variants(
         for language, passed in languages.get(row["id"], ()):
             if is_function and language != "python":
                 continue
-            statement = f"{row['statement'].rstrip()}\n\n{FUNCTION_LINE if is_function else LINES[language]}"
-            meta = {**json.loads(row["meta"] or "{}"), LANGUAGE: language, "solved_in_it": passed}
+            statement = variant_statement(row["statement"], FUNCTION_LINE if is_function else LINES[language])
             variant = {
                 "id": problem_id(statement, None, Domain.CODE),
                 "statement": statement,
                 "raw_statement": row["raw_statement"] or row["statement"],
-                "meta": json.dumps(meta, ensure_ascii=False),
+                "meta": variant_meta(row["meta"], language, passed=passed),
             }
             rows.append({**row, **variant})
     dropped = problems.filter(~pl.col("id").is_in(list(languages))).with_columns(
@@ -105,3 +104,17 @@ def make_variants(
         pl.lit("no solution passes every test within the limit of a language asked for").alias("evidence"),
     )
     return pl.DataFrame(rows, schema=PROBLEM), dropped.select(DROPPED.names())
+
+
+def variant_statement(statement: str, line: str) -> str:
+    """Return a statement with the line that names the language."""
+    return f"{statement.rstrip()}\n\n{line}"
+
+
+def variant_meta(meta: str | None, language: str, *, passed: bool) -> str:
+    """Return a variant's ``meta``.
+
+    Args:
+        passed: whether a solution in the language passes.
+    """
+    return json.dumps({**json.loads(meta or "{}"), LANGUAGE: language, "solved_in_it": passed}, ensure_ascii=False)

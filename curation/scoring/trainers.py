@@ -40,8 +40,7 @@ def verl_score(
         SourceError: ``extra_info`` has no record.
     """
     # with a reward model, verl hands its router and tokenizer on, too
-    known = {name: value for name, value in settings.items() if name in _SETTINGS}
-    (score,) = _scored([((extra_info or {}).get(MARK), solution_str)], known)
+    (score,) = _scored([((extra_info or {}).get(MARK), solution_str)], settings)
     reward = score.reward or 0.0
     return {"score": reward, "acc": reward, "outcome": score.outcome, "excluded": float(score.reward is None)}
 
@@ -59,10 +58,9 @@ def trl_reward(
     Raises:
         SourceError: a record is missing.
     """
-    settings = {name: value for name, value in others.items() if name in _SETTINGS}
     records: Sequence[str | None] = goldilocks or [None] * len(completions)
     pairs = [(record, last_message(completion)) for record, completion in zip(records, completions, strict=True)]
-    return [score.reward for score in _scored(pairs, settings)]
+    return [score.reward for score in _scored(pairs, others)]
 
 
 def areal_reward(
@@ -74,8 +72,7 @@ def areal_reward(
     **others: Any,
 ) -> float:
     """Return a response's reward."""
-    settings = {name: value for name, value in others.items() if name in _SETTINGS}
-    return _scored([(goldilocks, without_end(completions))], settings)[0].reward or 0.0
+    return _scored([(goldilocks, without_end(completions))], others)[0].reward or 0.0
 
 
 async def slime_reward(_args: Any, sample: Any, **_others: Any) -> float | list[float]:
@@ -120,12 +117,14 @@ def last_message(completion: Any) -> Any:
     return completion if isinstance(completion, str) else completion[-1]
 
 
-def _scored(pairs: Sequence[tuple[Any, Any]], settings: Mapping[str, Any]) -> list[Score]:
+def _scored(pairs: Sequence[tuple[Any, Any]], keywords: Mapping[str, Any]) -> list[Score]:
+    """Return scores; of a trainer's keywords those that are settings count."""
     if any(record is None for record, _ in pairs):
         raise SourceError(
             f"a row has no `{MARK}` record, by which it would be judged; export the set again with `goldilocks "
             "export`, and keep that column."
         )
+    settings = {name: value for name, value in keywords.items() if name in _SETTINGS}
     if "judges" in settings:  # a list, as trainers hand it on
         settings = {**settings, "judges": tuple(settings["judges"])}
     return shared_scorer(ScoringSettings(**settings)).score(list(pairs))

@@ -16,7 +16,7 @@ import polars as pl
 
 from curation.config import Recipe
 from curation.difficulty.early_stopping import StoppingRule
-from curation.difficulty.planning import CostRates, PilotProblem, StagePlan, plan_stage, short_number
+from curation.difficulty.planning import ESTIMATES, StagePlan, plan_stage, short_number
 from curation.difficulty.sampling import SampledProblem, Sampler
 from curation.policies.failure_budget import FailureBudget
 from curation.policies.vllm.placement import policy_gpus, visible_gpus
@@ -37,7 +37,6 @@ from flows.stages.judging import open_judge
 from flows.stages.translation import translation_lines
 
 if TYPE_CHECKING:
-    from training.recipe import TrainRecipe
     from training.workload import Workload
 
 PILOT = 64
@@ -55,8 +54,7 @@ def show_plan(
     recipe = load_recipe(path, overrides)
     titles = ("stage", "policy", "problems", "attempts", "tokens", "GPU hours", "price")
     rows = [
-        [plan.stage, plan.policy, f"{plan.problems:,}"]
-        + [str(cost or "unknown") for cost in (plan.attempts, plan.tokens, plan.hours, plan.price)]
+        [plan.stage, plan.policy, f"{plan.problems:,}", *(str(getattr(plan, name) or "unknown") for name in ESTIMATES)]
         for plan in plans
     ]
     lines = [*_stated_lines(path, recipe, plans)] if stated else []
@@ -103,36 +101,39 @@ def _by_pilot(run: Run, part: str, folder: Path, pilot: int) -> StagePlan:
     Attempts of the pilot end when no outcome of the others could change the decision; priors that the run learns from
     its own attempts may save more.
     """
-    settings, asked = difficulty_stage(run.recipe, part), stage_model(run.recipe, part)
+    asked, before = stage_model(run.recipe, part), stored_plan(run).get(part)
     policy, kept = open_policy(asked, run.recipe_folder), read_table(folder, "kept")
     count = min(pilot, kept.height)
     chosen = kept[[number * kept.height // count for number in range(count)]]
-    rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
     store = AttemptStore(run.folder / "attempts", policy.key, policy.about)
     try:
-        sampled, speed = asyncio.run(_sample(run, part, chosen, policy, store, rule))
+        sampled, speed = asyncio.run(_sample(run, part, chosen, policy, store))
         rows = store.read([item.problem for item in sampled], ["problem", "index", "tokens"]).iter_rows()
         store.compact()
     finally:
         store.close()
     tokens = {(problem, index): length or 0 for problem, index, length in rows}
-    prompt_tokens, before = getattr(policy, "prompt_tokens", None), stored_plan(run).get(part)
+    prompt_tokens = getattr(policy, "prompt_tokens", None)
     if speed is None and before is not None:  # nothing had to be sampled: the pilot was made earlier
-        speed, prompt_tokens = before.rates.tokens_per_s, before.rates.prompt_tokens
-    price_in, price_out = getattr(asked, "prices", None) or (None, None)
-    rates = CostRates(speed, policy_gpus(asked, len(visible_gpus())), price_out, price_in, prompt_tokens)
-    costs = [
-        PilotProblem(len(item.verdicts), sum(tokens.get((item.problem, index), 0) for index in item.verdicts))
-        for item in sampled
-    ]
-    return plan_stage(part, policy.key.policy, kept.height, costs, rates)
+        speed, prompt_tokens = before.tokens_per_s, before.prompt_tokens
+    return plan_stage(
+        part,
+        policy.key.policy,
+        kept.height,
+        [(len(one.verdicts), sum(tokens.get((one.problem, index), 0) for index in one.verdicts)) for one in sampled],
+        tokens_per_s=speed,
+        devices=policy_gpus(asked, len(visible_gpus())),
+        prices=getattr(asked, "prices", None),
+        prompt_tokens=prompt_tokens,
+    )
 
 
 async def _sample(
-    run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore, rule: StoppingRule
+    run: Run, part: str, chosen: pl.DataFrame, policy: Policy, store: AttemptStore
 ) -> tuple[list[SampledProblem], float | None]:
     """Sample the pilot; return its problems and its tokens per second, None if no token was made."""
     settings = difficulty_stage(run.recipe, part)
+    rule = StoppingRule(settings.band, early_stopping=settings.sampling.early_stopping)
     with open_judge(run) as judge:
         async with policy:
             budget = FailureBudget(settings.sampling.max_failed, chosen.height, f"{part}.sampling.max_failed")
@@ -145,8 +146,8 @@ async def _sample(
 def _as_piloted(run: Run, part: str, first: StagePlan) -> StagePlan:
     """Return the plan of a stage whose policy is not trained yet: stage 1's figures, scaled to its own band."""
     share = difficulty_stage(run.recipe, part).band.attempts / difficulty_stage(run.recipe, first.stage).band.attempts
-    scaled = {name: getattr(first, name) for name in ("attempts", "tokens", "hours", "price")}
-    changes = {name: estimate.scaled(share) for name, estimate in scaled.items() if estimate is not None}
+    costs = {name: getattr(first, name) for name in ESTIMATES}
+    changes = {name: estimate.scaled(share) for name, estimate in costs.items() if estimate is not None}
     return replace(first, stage=part, policy=f"grader, by the pilot of {first.stage}", **changes)
 
 
@@ -166,17 +167,21 @@ def stated_plan(path: Path, overrides: Sequence[str] = ()) -> list[StagePlan]:
         raise ConfigError(f"recipe {path}: it states no costs; add a table [costs], or run a pilot.")
     plans = []
     for number, part in enumerate(parts):
-        speed, tokens, share = (
-            costs.of_stage(name, number, f"recipe {path}", len(parts))
-            for name in ("tokens_per_s", "tokens_per_attempt", "attempts_share")
-        )
+        names = ("tokens_per_s", "tokens_per_attempt", "attempts_share")
+        speed, tokens, share = (costs.of_stage(name, number, f"recipe {path}", len(parts)) for name in names)
         settings, model = difficulty_stage(recipe, part), stage_model(recipe, part)
         gpus = policy_gpus(model, costs.gpus)
         attempts = settings.band.attempts * (share if settings.sampling.early_stopping else 1)
-        _, price_out = getattr(model, "prices", None) or (None, None)
-        rates = CostRates(gpus * speed, gpus, price_out)
-        each = PilotProblem(attempts, attempts * tokens)
-        plans.append(replace(plan_stage(part, policy_name(model), costs.problems or 0, [each], rates), pilot=0))
+        plan = plan_stage(
+            part,
+            policy_name(model),
+            costs.problems or 0,
+            [(attempts, attempts * tokens)],
+            tokens_per_s=gpus * speed,
+            devices=gpus,
+            prices=getattr(model, "prices", None),
+        )
+        plans.append(replace(plan, pilot=0))
     return plans
 
 
@@ -185,18 +190,17 @@ def _stated_lines(path: Path, recipe: Recipe, plans: Sequence[StagePlan]) -> Ite
     if not plans:
         yield "0 GPU hours: every policy is recorded attempts, so nothing is sampled."
         return
-    hours = {plan: plan.hours.mean for plan in plans if plan.hours is not None}
-    clock = sum(of_stage / plan.rates.devices for plan, of_stage in hours.items())
-    gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in {p.rates.devices: None for p in plans})
-    yield f"{_hours(sum(hours.values()))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
-    whole = with_grader(recipe, Path())
+    hours = [(plan.devices, plan.hours.mean) for plan in plans if plan.hours is not None]
+    clock = sum(of_stage / devices for devices, of_stage in hours)
+    gpus = " and ".join(f"{count} GPU{'s' if count > 1 else ''}" for count in dict.fromkeys(one for one, _ in hours))
+    yield f"{_hours(sum(one for _, one in hours))} GPU hours: {_hours(clock)} hours on {gpus}, {STATED}"
     for plan in plans:
-        model = difficulty_stage(whole, plan.stage).model
-        if getattr(whole.models[model], "prices", None) is not None:
+        model = difficulty_stage(with_grader(recipe, Path()), plan.stage).model
+        if plan.price is not None:
             yield f"{plan.stage}: prompts of models.{model} are not priced: their tokens are not stated."
-        if recipe.costs is not None and plan.rates.devices < recipe.costs.gpus:
+        if recipe.costs is not None and plan.devices < recipe.costs.gpus:
             yield (
-                f"{plan.stage}: its model keeps {plan.rates.devices} of the {recipe.costs.gpus} stated GPUs busy; set "
+                f"{plan.stage}: its model keeps {plan.devices} of the {recipe.costs.gpus} stated GPUs busy; set "
                 f"models.{model}.data_parallel."
             )
     for line in (*unpinned_lines(recipe, path.parent), *unused_lines(recipe)):
@@ -245,15 +249,16 @@ class TrainingPlan:
         """Return the GPU hours, and the tokens, as a sentence each."""
         gpus = self.trainers if self.takes_turns else self.trainers + self.generators
         shared = "in turns" if self.takes_turns else f"{self.trainers} train, {self.generators} generate"
-        needs = f"{_hours(gpus * self.hours)} GPU hours: {_hours(self.hours)} hours on {gpus} GPUs, {shared}"
         stages, evaluated = self.work.stages, self.work.evaluated_tokens
         held = "evaluations not counted: state evaluation.problems"
         if evaluated is not None:
             held = f"{short_number(evaluated)} of them in evaluations" if evaluated else "no evaluation"
         tokens = short_number(sum(stage.sampled_tokens for stage in stages) + (evaluated or 0.0))
-        sampled, trained = sum(stage.sampled for stage in stages), sum(stage.trained for stage in stages)
+        sampled, trained = (sum(getattr(stage, name) for stage in stages) for name in ("sampled", "trained"))
         counts = f"{tokens} tokens sampled, {held}; {sampled:,} rollouts, {trained:,} of them trained on"
-        return needs if gpus else f"no GPU: {_clock(self.hours)} on one machine", counts
+        if not gpus:
+            return f"no GPU: {_clock(self.hours)} on one machine", counts
+        return f"{_hours(gpus * self.hours)} GPU hours: {_hours(self.hours)} hours on {gpus} GPUs, {shared}", counts
 
 
 def training_plan(path: Path, overrides: Sequence[str] = ()) -> TrainingPlan:
@@ -265,12 +270,9 @@ def training_plan(path: Path, overrides: Sequence[str] = ()) -> TrainingPlan:
     from training.engines.placement import stated_gpus
     from training.workload import workload
 
-    recipe: TrainRecipe = load_train_recipe(path, overrides)
+    recipe = load_train_recipe(path, overrides)
     if recipe.costs is None:
-        raise ConfigError(
-            f"recipe {path}: it states no costs; add a table [costs] with tokens_per_attempt, tokens_per_s, "
-            "sampled_per_trained and trained_tokens_per_s."
-        )
+        raise ConfigError(f"recipe {path}: it states no costs; add a table [costs].")
     trainers, generators, turns = stated_gpus(recipe, path.parent.absolute())
     work = workload(recipe, recipe.costs, f"recipe {path}")
     return TrainingPlan(work, trainers, generators, turns, waits=turns or recipe.synchronous)

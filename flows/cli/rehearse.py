@@ -1,12 +1,8 @@
-"""`goldilocks run --rehearse`: the whole way of a recipe on a share of its rows with small policies; what would fail.
+"""`goldilocks run --rehearse`: run a recipe end to end on a share of its rows with small models, and report failures.
 
-What is tried of the recipe itself: each source and each benchmark is opened, the licences of the rows are held against
-the card's, policies are looked for where the recipe states that they answer, and the grader's recipe is read. Then the
-pipeline runs to the card and the set, in a folder of its own: on a share of each source's rows, asked of the model that
-comes along, with bands that are open, so that every stage has rows. The set that comes out is for looking at the way,
-never for training.
-
-Not here: what a run costs (`goldilocks plan`), and whether the real model answers well.
+Sources, benchmarks, licences, model servers and the grader's recipe are tried as the recipe names them. Then the
+pipeline runs to the card in a folder of its own, with the embedded model and open bands, so that every stage has rows.
+The set shows whether the recipe works; it is not for training.
 """
 
 from __future__ import annotations
@@ -82,14 +78,14 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
         raise ConfigError(f"--rehearse {share}: give a share of the rows above 0 and at most 1, as in 0.01.")
     recipe, home = load_recipe(path, overrides), path.parent.absolute()
     folder = (out or Path("runs") / f"{recipe.name}-rehearsal").absolute()
-    run, failures = Run(folder, recipe, home), _Failures()
+    run, failures = Run(folder, recipe, home), list[str]()
     sources = [small for one in recipe.read_sources if (small := _small_source(one, share, home, failures)) is not None]
     if not sources:
-        raise ConfigError(f"{path}: no source can be read, so there is nothing to rehearse: {' '.join(failures.told)}")
+        raise ConfigError(f"{path}: no source can be read, so there is nothing to rehearse: {' '.join(failures)}")
     benchmarks = _benchmarks(run, failures)
     for name in dict.fromkeys(recipe.asked.values()):
-        failures.told += _policy_failures(f"models.{name}", recipe.models[name])
-    failures.of("grader", partial(_check_grader, recipe, home))
+        failures += _policy_failures(f"models.{name}", recipe.models[name])
+    _tried(failures, "grader", partial(_check_grader, recipe, home))
     table = json.loads(json.dumps(_small_recipe(recipe, sources, benchmarks, home)))  # lists, no tuples
     folder.mkdir(parents=True, exist_ok=True)
     secret = list(_take_secrets(table))
@@ -97,10 +93,10 @@ def rehearse(path: Path, share: float, overrides: Sequence[str] = (), out: Path 
     _copy_generators(sources, home, folder)
     if recipe.grader is not None:
         _write(folder / GRADER_FILE, _small_grader())
-    curated = failures.of("the pipeline", lambda: run_recipe(folder / FILE, secret, folder))
+    curated = _tried(failures, "the pipeline", lambda: run_recipe(folder / FILE, secret, folder))
     if curated is not None:
-        failures.of("licences", lambda: check_licenses(recipe, SOURCES.folder_in(open_run(folder))))
-    return Rehearsal(folder, tuple(failures.told), curated)
+        _tried(failures, "licences", lambda: check_licenses(recipe, SOURCES.folder_in(open_run(folder))))
+    return Rehearsal(folder, tuple(failures), curated)
 
 
 def _copy_generators(sources: Sequence[Source], home: Path, folder: Path) -> None:
@@ -122,28 +118,23 @@ def rehearsal_lines(rehearsal: Rehearsal, share: float) -> list[str]:
     ]
 
 
-class _Failures:
-    """Collects what would fail, a sentence each."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-
-    def of(self, name: str, work: Callable[[], Any]) -> Any:
-        """Return what ``work`` returns; None where it fails, and the failure is noted."""
-        try:
-            return work()
-        except GoldilocksError as error:
-            self.told.append(f"{name}: {error}")
-            return None
-
-    def succeeds(self, name: str, work: Callable[[], Any]) -> bool:
-        """Return whether ``work`` did not fail; a failure is noted."""
-        before = len(self.told)
-        self.of(name, work)
-        return len(self.told) == before
+def _tried(failures: list[str], name: str, work: Callable[[], Any]) -> Any:
+    """Return what ``work`` returns; None if it fails, and the failure is noted."""
+    try:
+        return work()
+    except GoldilocksError as error:
+        failures.append(f"{name}: {error}")
+        return None
 
 
-def _small_source(source: Source, share: float, home: Path, failures: _Failures) -> Source | None:
+def _holds(failures: list[str], name: str, check: Callable[[], object]) -> bool:
+    """Return whether a check passes; a failure is noted."""
+    before = len(failures)
+    _tried(failures, name, check)
+    return len(failures) == before
+
+
+def _small_source(source: Source, share: float, home: Path, failures: list[str]) -> Source | None:
     """Return the source with a share of its rows; None where it cannot be read, which is noted."""
     shared = _share_of(source, share)
     try:
@@ -151,10 +142,10 @@ def _small_source(source: Source, share: float, home: Path, failures: _Failures)
         return shared
     except GoldilocksError as error:
         if "holds no rows" not in str(error):
-            failures.told.append(str(error))
+            failures.append(str(error))
             return None
     few = source.model_copy(update={"quota": FEW})
-    return few if failures.succeeds("rows", partial(require_source, few, home)) else None
+    return few if _holds(failures, "rows", partial(require_source, few, home)) else None
 
 
 def _share_of(source: Source, share: float) -> Source:
@@ -166,15 +157,15 @@ def _share_of(source: Source, share: float) -> Source:
     return source.model_copy(update={"quota": scaled, "limit": limit})
 
 
-def _benchmarks(run: Run, failures: _Failures) -> list[dict[str, Any]]:
+def _benchmarks(run: Run, failures: list[str]) -> list[dict[str, Any]]:
     """Return the benchmarks that can be read, as tables; the others are noted."""
     settings, home = run.recipe.decontamination, run.recipe_folder
     named = [(benchmark, home) for benchmark in settings.against]
     for name in settings.benches:
-        named += failures.of("decontamination.benches", partial(as_benchmarks, name, home)) or []
+        named += _tried(failures, "decontamination.benches", partial(as_benchmarks, name, home)) or []
     tables = []
     for benchmark, place in named:
-        if failures.succeeds(f"benchmark {benchmark.name}", partial(check_source, benchmark, place)):
+        if _holds(failures, f"benchmark {benchmark.name}", partial(check_source, benchmark, place)):
             table = benchmark.model_dump(exclude_none=True)
             tables.append({**table, "path": _absolute(benchmark.path, place)})
     return tables

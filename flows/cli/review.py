@@ -15,8 +15,7 @@ from curation.records import ConfigError, StoreError
 from flows.cli.audit import audit_run
 from flows.pipelines.find_problem import find_id
 from flows.publish.debates import FILE, hold_debates, read_debates
-from flows.publish.disputes import published_queue
-from flows.publish.settling import settle
+from flows.publish.disputes import published_queue, settle
 from flows.run.run_folder import Run, open_run, verdicts_of_people
 from flows.run.terminal import SafeConsole
 from flows.run.training_status import is_training

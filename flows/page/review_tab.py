@@ -27,7 +27,7 @@ from flows.page.open_runs import OpenRuns, curation_run
 from flows.page.problem_page import source_row
 from flows.page.rendering import show
 from flows.publish.debates import read_debates
-from flows.publish.settling import settle, take_back
+from flows.publish.disputes import settle, take_back
 from flows.run.run_folder import Run
 
 LONGEST_NAME, LONGEST_TEXT = 80, 4000

@@ -148,8 +148,8 @@ def _measured(run: Path, rates: Mapping[str, Mapping[str, float]], before: float
     rows = read_metrics(run)
     tokens = sum(row.get("sampled/attempts", 0.0) * row.get("length/sampled_mean", 0.0) for row in rows)
     groups = sum(row.get("sampled/groups", 0.0) for row in rows)
-    useless = sum(row.get("sampled/groups", 0.0) * (1 - row.get("sampled/some", 0.0)) for row in rows)
-    return TrainedArm(rates, len(rows), before + tokens, useless / groups if groups else 0.0)
+    dropped = sum(row.get("sampled/groups", 0.0) * row.get("sampled/dropped", 0.0) for row in rows)
+    return TrainedArm(rates, len(rows), before + tokens, dropped / groups if groups else 0.0)
 
 
 def _write(folder: Path, ablation: Ablation, results: Sequence[ArmResult]) -> None:

@@ -55,9 +55,6 @@ class Evaluated:
 
     def table(self) -> dict[str, Any]:
         """Return all of it as one JSON object."""
-        compared = None
-        if self.compared is not None:
-            compared = asdict(self.compared)
         return {
             "bench": self.heading.bench,
             "policy": self.heading.policy,
@@ -65,7 +62,7 @@ class Evaluated:
             "folder": str(self.folder),
             "report": str(self.folder / FOLDER / "report.html"),
             **self.evaluation.table(),
-            "compared": compared,
+            "compared": asdict(self.compared) if self.compared is not None else None,
         }
 
 
@@ -105,7 +102,7 @@ def evaluate(
         run.save()
         with recorded(run.folder, "evaluate"):
             results = _rows(run)
-            problems = _problems(results)
+            problems = read_table(results.problems.folder, "kept")
             if not own_problems:
                 refuse_trained_on(bench.name, _as_published(problems), trained_sets(policy, policy_folder, trained_on))
             unused = _unused(policy, policy_folder, bench, problems)
@@ -158,10 +155,6 @@ def _rows(run: BenchRun) -> Results:
     if not results.problems.manifest.kept:
         raise SourceError(f"bench {bench.name}: of its rows none is left to ask; look at {results.problems.folder}.")
     return results
-
-
-def _problems(results: Results) -> pl.DataFrame:
-    return read_table(results.problems.folder, "kept")
 
 
 def _as_published(problems: pl.DataFrame) -> pl.DataFrame:

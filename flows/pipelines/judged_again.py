@@ -17,7 +17,7 @@ from curation.policies.excerpt import excerpt
 from curation.storage.scratch import ScratchFolder
 from curation.storage.sorted_parts import in_order, scan_table
 from curation.storage.stages import read_shard, write_parquet
-from flows.publish.receipt_figures import Digests, verdicts_digest
+from flows.publish.receipts import Digests, verdicts_digest
 from flows.publish.versions import Version, digest_of, gather_decisions, scan_decisions
 from flows.run.pipeline import read_results, run_stage
 from flows.run.run_folder import Run

@@ -1,4 +1,4 @@
-"""Measure how many planted defects a run's filters, tests and label rule find, without asking models.
+"""Measure how many planted defects a run's filters and label rule find, without asking models.
 
 Invariants: nothing is written in the run's folder; the same run gives the same figures.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.config import Recipe
-from curation.planting import CUT_INPUT, KINDS, VERSION, WRONG_OUTPUT, PlantedRows, plant_rows, spoil_tests
+from curation.planting import KINDS, VERSION, PlantedRows, plant_rows
 from curation.publish.receipts import Figure, Needs, share_figure
 from curation.records import PROBLEM
 from curation.storage.scratch import ScratchFolder
@@ -30,16 +30,12 @@ from flows.stages.execution_matrix import EXECUTION_MATRIX
 from flows.stages.labels import planted_labels
 from flows.stages.language_variants import LANGUAGE_VARIANTS
 from flows.stages.sources import SOURCES
-from flows.stages.tests import TESTS
 
 MOST, BESIDE = 100, 2000
 """Rows that carry one kind of defect, and rows next to them that carry none, at most."""
 
 SAMPLE = 20_000
 """Rows among which those that carry a defect are looked for."""
-
-MOST_PROGRAMS = 24
-"""Problems of which tests are spoilt, at most: their solutions run on every test."""
 
 _FILTERS = (
     "planted in copies of rows that had passed; the recipe's filters, except stages that ask a model, ran on them next "
@@ -49,15 +45,9 @@ _PROGRAMS = (TESTS_TABLE, SOLUTIONS_TABLE, JUDGING_TABLE)
 
 
 def planted_figures(run: Run, results: Results) -> list[Figure]:
-    """Return the recall of each kind of planted defect.
-
-    Args:
-        results: of the run's filters and decisions.
-    """
-    root = Run(run.folder, without_models(run.recipe), run.recipe_folder)
-    math = run.recipe.flow == "curate-math"
-    figures = list(_row_figures(root, results, math=math))
-    return [*figures, *([_label_figure(run, results)] if math else _test_figures(root, results))]
+    """Return the recall of each kind of planted defect; ``results`` are the run's."""
+    root, math = Run(run.folder, without_models(run.recipe), run.recipe_folder), run.recipe.flow == "curate-math"
+    return [*_row_figures(root, results, math=math), *([_label_figure(run, results)] if math else [])]
 
 
 def without_models(recipe: Recipe) -> Recipe:
@@ -75,7 +65,7 @@ def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
     statements = benchmark_statements(run) if DECONTAMINATION.enabled(run) else []
     sample = plant_rows(_passed_rows(results), statements, run.recipe.seed, most=MOST, beside=BESIDE, math=math)
     tables = {} if math else _copied_tables(results, sample)
-    with _filtered(run, sample.rows, tables, before=EXECUTION_MATRIX.name) as stages:
+    with _filtered(run, sample.rows, tables) as stages:
         dropped = [table for stage in stages if (table := read_table(stage.folder, "dropped")).width]
     left = pl.concat([table.select("source", "row", "stage", "reason") for table in dropped]) if dropped else None
     for name, kind in KINDS.items():
@@ -83,8 +73,7 @@ def _row_figures(run: Run, results: Results, *, math: bool) -> Iterator[Figure]:
             continue
         rows = sample.planted.filter(pl.col("kind") == name)
         found = rows.join(left, on=["source", "row"]).select("stage", "reason").rows() if left is not None else []
-        whys = {word.value for word in kind.reasons}
-        ordered = sorted(Counter(found).items(), key=lambda item: (item[0][1] not in whys, -item[1], item[0]))
+        ordered = sorted(Counter(found).items(), key=lambda item: (item[0][1] not in kind.reasons, -item[1], item[0]))
         reasons = {f"{stage}: {reason}": count for (stage, reason), count in ordered}
         gone, how = sum(reasons.values()), _FILTERS
         if not rows.height:
@@ -122,14 +111,11 @@ def _copied_tables(results: Results, sample: PlantedRows) -> dict[str, pl.DataFr
 
 
 @contextmanager
-def _filtered(
-    run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame], before: str = ""
-) -> Iterator[list[StageResult]]:
-    """Run the pipeline's filters over other rows, in a temporary folder during the block.
+def _filtered(run: Run, rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> Iterator[list[StageResult]]:
+    """Run the filters before programs run over other rows, in a temporary folder during the block.
 
     Args:
         tables: further tables of the sources.
-        before: the first stage not run; by default the first difficulty stage.
     """
 
     def read(job: StageRun) -> StageResult:
@@ -141,7 +127,9 @@ def _filtered(
     try:
         beside = Run(Path(scratch.path), run.recipe, run.recipe_folder)
         results = Results()
-        for stage in takewhile(lambda stage: stage.name != before, pipeline_of(run.recipe).before_attempts(beside)):
+        for stage in takewhile(
+            lambda stage: stage.name != EXECUTION_MATRIX.name, pipeline_of(run.recipe).before_attempts(beside)
+        ):
             stage = replace(SOURCES, work=read) if stage.name == SOURCES.name else stage
             results = results.plus(run_stage(stage, beside, results))
         yield [result for result in results if result.stage.kind is Kind.FILTER]
@@ -149,52 +137,12 @@ def _filtered(
         scratch.remove()
 
 
-def _test_figures(run: Run, results: Results) -> Iterator[Figure]:
-    """Yield what is decided on spoilt tests."""
-    problems = _passed_rows(results).head(MOST_PROGRAMS)
-    names = problems["id"].implode()
-    tables = {
-        table: read_table(results[SOURCES].folder, table).filter(pl.col("problem").is_in(names)) for table in _PROGRAMS
-    }
-    tables[TESTS_TABLE], spoilt = spoil_tests(tables[TESTS_TABLE], run.recipe.seed)
-    with _filtered(run, problems, tables, before=LANGUAGE_VARIANTS.name) as stages:
-        tested = next((stage for stage in stages if stage.name == TESTS.name), None)
-        decisions = read_table(tested.folder, "decisions") if tested is not None else pl.DataFrame()
-        kept = read_table(tested.folder, "kept", ["id"])["id"] if tested is not None else pl.Series("id", [], pl.String)
-    decided = (
-        decisions.select("problem", "test", "decision")
-        if decisions.width
-        else spoilt.clear().rename({"kind": "decision"})
-    )
-    joined = spoilt.join(decided, on=["problem", "test"], how="left")
-    outcome = (
-        pl.when(~pl.col("problem").is_in(kept.implode()))
-        .then(pl.lit("problem dropped"))
-        .otherwise(pl.col("decision").replace({"discard": "discarded", "correct": "corrected", "keep": "stayed"}))
-        .fill_null("not run")
-    )
-    counted = joined.with_columns(outcome=outcome)
-    how = (
-        "planted in a quarter of the tests of problems in the set; the sources' solutions ran on them and decided, no "
-        "test was made besides; a test whose input was cut may be allowed still, and then rightly has another output"
-    )
-    for kind, title, found in (
-        (WRONG_OUTPUT, "Tests with a wrong output", ("discarded", "corrected", "problem dropped")),
-        (CUT_INPUT, "Tests whose input is cut", ("discarded", "problem dropped")),
-    ):
-        outcomes = Counter(counted.filter(pl.col("kind") == kind)["outcome"])
-        hits, total = sum(outcomes[name] for name in found), sum(outcomes.values())
-        counts = dict(sorted(outcomes.items(), key=lambda item: (item[0] not in found, -item[1], item[0])))
-        yield share_figure(f"planted.{kind}", title, hits, total, how, Needs.RUN, counts)
-
-
 def _label_figure(run: Run, results: Results) -> Figure:
     """Return how many planted wrong references the run's label rule finds."""
     name, title = "planted.wrong_reference", "Wrong references"
     found = planted_labels(run, Results(results.filters), results.decisions[-1].folder.name)
     if found is None:
-        how = "too few problems have votes"
-        return Figure(name, title, None, None, 0, how, Needs.RUN)
+        return share_figure(name, title, 0, 0, "too few problems have votes", Needs.RUN)
     how = (
         f"planted three times in the run's own votes, and looked for by {found.rule}; accused besides are labels that "
         "were not planted, some of which are wrong"

@@ -24,11 +24,15 @@ from curation.storage.stages import read_shard
 from flows.pipelines.find_problem import filters_of
 from flows.pipelines.judged_again import judged_again
 from flows.pipelines.planted_defects import planted_figures
-from flows.publish import receipt_figures
 from flows.publish import receipts as set_receipts
-from flows.publish.curated_set import published_folder, published_mark, published_verifier, renew_receipt
-from flows.publish.receipt_figures import Digests, precision_figures, stored_digests
-from flows.publish.receipts import OF_FILES, make_receipt, with_contents
+from flows.publish.curated_set import (
+    published_folder,
+    published_mark,
+    published_verifier,
+    renew_receipt,
+    require_published,
+)
+from flows.publish.receipts import OF_FILES, Digests, make_receipt, precision_figures, stored_digests, with_contents
 from flows.publish.versions import Version, digest_of, latest, newest_run, scan_decisions
 from flows.run.pipeline import read_results
 from flows.run.run_folder import Run, verdicts_of_people
@@ -281,15 +285,13 @@ def measure_receipt(folder: Path, ablation: Path | None = None) -> Receipt:
     with lock_folder(folder.absolute()):
         published = read_published(folder)
         run, version, results = published.run, published.version, published.results
-        if others := set_receipts.differing_files(run.folder / "curated"):
-            renew_receipt(run, version, results)  # refuses, with the reason
-            raise AssertionError(others)
+        require_published(run)
         if ablation is not None:
             figures = ablation_figures(ablation, published)
             about = {"version": version.number, "decisions": version.digest}
             set_receipts.keep_figures(run.folder, set_receipts.COUNTERFACTUAL, figures, **about)
         if not set_receipts.planted_figures(run, results):
-            made_from = receipt_figures.made_from(run, results)
+            made_from = set_receipts.planted_from(run, results)
             found = planted_figures(run, results)
             set_receipts.keep_figures(run.folder, set_receipts.PLANTED, found, made_from=made_from)
         renew_receipt(run, version, results)

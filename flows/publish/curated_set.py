@@ -20,6 +20,7 @@ from curation.prompts.asked import FILE as ASKED
 from curation.prompts.asked import asked_by
 from curation.public_urls import public_url
 from curation.publish import cards, review
+from curation.publish.receipts import LEFT_OUT
 from curation.records import StoreError
 from curation.storage.stages import atomic_write, read_shard, write_parquet
 from curation.verify.own_judges import NEEDED
@@ -105,7 +106,7 @@ def _publish(run: Run, version: versions.Version, results: Results) -> Path:
         **({"withhold": list(run.recipe.export.withhold)} if run.recipe.export.withhold else {}),
         "receipt": receipts.made_from(run, results),
     }
-    mark = _published(target)
+    mark = published_mark(run)
     if mark is not None and {**mark, "receipt": made_from["receipt"], "files": None} == {**made_from, "files": None}:
         others = altered_files(target, mark)
         if not others:
@@ -159,21 +160,31 @@ def _finish(run: Run, version: versions.Version, results: Results, folder: Path,
     write_mark(folder, made_from)
 
 
+def require_published(run: Run) -> dict[str, Any]:
+    """Return the published set's mark, if all files but the receipt are what was published.
+
+    Raises:
+        StoreError: a file has changed.
+    """
+    target = run.folder / "curated"
+    mark = published_mark(run)
+    others = [MARK] if mark is None else [name for name in altered_files(target, mark) if name not in LEFT_OUT]
+    if mark is None or others:
+        named = ", ".join(others[:3])
+        raise StoreError(
+            f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
+            "verify receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
+        )
+    return mark
+
+
 def renew_receipt(run: Run, version: versions.Version, results: Results) -> None:
     """Update the published set's receipt from the run's folder.
 
     Raises:
         StoreError: another file of the set has changed.
-        SourceError: it has no receipt.
     """
-    target = run.folder / "curated"
-    mark, others = _published(target), receipts.differing_files(target)
-    if others or mark is None:
-        named = ", ".join(others[:3]) or MARK
-        raise StoreError(
-            f"{target}: {named} is not what was published, so no receipt is written for it; `goldilocks "
-            "verify receipt` prints what differs, and without the folder `goldilocks run` publishes it again."
-        )
+    target, mark = run.folder / "curated", require_published(run)
     made_from = {name: value for name, value in mark.items() if name != "files"}
     _finish(run, version, results, target, {**made_from, "receipt": receipts.made_from(run, results)})
     mirroring.copy(run)
@@ -219,31 +230,26 @@ def how_asked(run: Run) -> str | None:
 
 def is_published(run: Run) -> bool:
     """Return whether this recipe made the published set, thresholds and verifier aside."""
-    mark = _published(run.folder / "curated")
+    mark = published_mark(run)
     return mark is not None and mark.get("settled") == settled_digest(run.recipe)
 
 
 def published_verifier(run: Run) -> str | None:
     """Return the published set's verifier, or None."""
-    mark = _published(run.folder / "curated")
+    mark = published_mark(run)
     return str(mark["verifier"]) if mark is not None else None
-
-
-def published_mark(run: Run) -> dict[str, Any] | None:
-    """Return the published set's mark, or None."""
-    return _published(run.folder / "curated")
 
 
 def published_version(run: Run) -> int | None:
     """Return the published version's number, or None."""
-    mark = _published(run.folder / "curated")
+    mark = published_mark(run)
     return mark.get("version") if mark is not None else None
 
 
-def _published(folder: Path) -> dict[str, Any] | None:
-    """Read a set's mark; None if missing or damaged."""
+def published_mark(run: Run) -> dict[str, Any] | None:
+    """Return the published set's mark; None if missing or damaged."""
     try:
-        mark = read_mark(folder)
+        mark = read_mark(run.folder / "curated")
     except StoreError:
         return None
     return mark if mark is not None and {"verifier", "files"} <= mark.keys() else None

@@ -30,8 +30,7 @@ from curation.questions.debates import (
 from curation.records import ConfigError, StoreError
 from curation.storage.locks import lock_folder
 from curation.storage.stages import atomic_write
-from flows.publish.disputes import published_queue
-from flows.publish.settling import settle
+from flows.publish.disputes import published_queue, settle
 from flows.run.history import recorded
 from flows.run.policies import check_models
 from flows.run.policy_session import PolicySession, keep_open

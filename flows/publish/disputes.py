@@ -1,6 +1,6 @@
-"""Gather a run's disputed labels, in DIR/curated/disputed/.
+"""Gather a run's disputed labels, in DIR/curated/disputed/, and record people's verdicts on them.
 
-A person's verdict in DIR/review.jsonl removes a problem from this queue.
+A verdict in DIR/review.jsonl removes a problem from this queue.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import polars as pl
 
 from curation.filters.statements.cleaning import without_layout
 from curation.publish import review
-from curation.records import DropReason
+from curation.records import ConfigError, DropReason
+from curation.storage.locks import lock_folder
 from curation.storage.stages import read_shard, read_table, write_parquet
+from curation.verify.math_judge import Judge
+from flows.run.lookup import rows_of
 from flows.run.pipeline import read_result
 from flows.run.run_folder import Run, verdicts_of_people
 from flows.run.stage import Results, StageResult, shard_counts
@@ -24,6 +27,7 @@ from flows.stages.labels import deciding_shards
 from flows.stages.near_dedup import NEAR_DEDUP
 from flows.stages.questions import final_verdicts
 from flows.stages.references import REFERENCES
+from flows.stages.sources import SOURCES
 
 VERSION = "disputes@1"
 
@@ -110,3 +114,35 @@ def _among_problems(folder: Path, finders: Sequence[Callable[[pl.DataFrame], pl.
         for frames, find in zip(found, finders, strict=True):
             frames.append(find(problems))
     return [pl.concat(frames) for frames in found if frames]
+
+
+def settle(run: Run, verdict: review.ReviewVerdict, judge: Judge | None) -> None:
+    """Record a verdict on disk, for the next run.
+
+    Args:
+        judge: the run's open verifier, needed for an answer.
+
+    Raises:
+        ConfigError: the verifier cannot judge against the answer.
+        StoreError: a run works in the folder.
+    """
+    if verdict.answer is not None:
+        assert judge is not None, verdict
+        rows = rows_of(SOURCES.folder_in(run), "kept", verdict.problem)
+        (check,) = judge.check([(verdict.answer, rows["lang"][0], rows["statement"][0])])
+        if not check.usable:
+            raise ConfigError(
+                f"--answer {verdict.answer}: the verifier cannot judge against it ({check.reason}); write it plainly."
+            )
+    with lock_folder(run.folder):
+        review.add_verdict(run.folder, verdict)
+
+
+def take_back(run: Run, problem: str, reviewer: str | None) -> None:
+    """Record that a reviewer withdraws the last verdict on a problem.
+
+    Raises:
+        StoreError: a run works in the folder.
+    """
+    with lock_folder(run.folder):
+        review.undo_verdict(run.folder, problem, reviewer)

@@ -143,8 +143,8 @@ def _told(name: str) -> Iterator[None]:
     except GoldilocksError:
         raise
     except Exception as error:
-        if not isinstance(error, OSError) and not type(error).__module__.startswith("httpx"):
-            raise  # a connection error is of whichever of httpx and httpx2 the client's version uses
+        if not isinstance(error, OSError | RuntimeError) and not type(error).__module__.startswith("httpx"):
+            raise  # a connection error is of whichever of httpx and httpx2 the client uses, an upload's a RuntimeError
         raise HubError(
             f"{name}: the hub cannot be reached ({error}); try again, a push that was cut off is none."
         ) from error

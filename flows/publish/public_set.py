@@ -4,7 +4,7 @@ If this leaves anything out, or a problem fails its proof (`curation.scoring.che
 DIR/curated.
 
 Invariants: no table of DIR/public has a withheld text; rows whose text is not their source's, such as translations,
-are left out; a restored text has the withheld one's digest, or stays empty and is reported.
+are left out.
 """
 
 from __future__ import annotations
@@ -14,26 +14,15 @@ import re
 import shutil
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from curation.config import Recipe
-from curation.publish.withheld import (
-    KEY,
-    WITHHELD,
-    is_withheld,
-    restore_beside,
-    restore_texts,
-    sources_of_variants,
-    with_own_meta,
-    withhold_judging,
-    withhold_tests,
-    withhold_texts,
-)
-from curation.records import JUDGING, PROBLEM, TEST, SourceError
+from curation.publish.withheld import MADE, PLACE, WITHHELD, is_withheld, restore_texts, source_texts, withhold_texts
+from curation.records import PROBLEM, SourceError
 from curation.storage.stages import atomic_write, read_shard, read_table, write_parquet
 from flows.publish.curated_set import published_folder, recipe_text
 from flows.publish.mark import read_mark, renew_mark, require_unaltered
@@ -45,7 +34,7 @@ from flows.run.stage import shard_counts
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.sources import SOURCES, read_again
 
-FOLDER, POINTERS, RECIPE = "public", "withheld/pointers.parquet", "withheld/recipe.toml"
+FOLDER, DIGESTS, RECIPE = "public", "withheld/digests.parquet", "withheld/recipe.toml"
 TABLES = ("data", "dropped")
 BESIDE = (TESTS_TABLE, JUDGING_TABLE)
 _STATE = re.compile(r"(?m)^(  description: rows [0-9a-f]+)(?:, texts \w+)?$")
@@ -109,27 +98,33 @@ def _other_state(card: str, failing: Mapping[str, str]) -> str:
 
 def _withhold(aside: Path, run: Run) -> None:
     """Remove the texts that `export.withhold` names from a copied set."""
-    sources = read_table(SOURCES.folder_in(run), "kept")
-    hidden, is_code = _withheld_ids(aside, run.recipe.export.withhold), run.recipe.flow == "curate-code"
-    notes, left_out = [WITHHELD.to_frame()], 0
-    for table in TABLES:
-        for path in sorted((aside / table).glob("*.parquet")):
-            rows = pl.read_parquet(path, glob=False)
-            named = sources_of_variants(rows, sources) if is_code else sources
-            split = withhold_texts(table, rows, rows["id"].is_in(hidden), named)
-            write_parquet(path, with_own_meta(split.rows, rows) if is_code else split.rows)
-            notes.append(split.withheld)
-            left_out += split.left_out
-    if is_code:
-        beside, tests_left_out = _withhold_beside(aside, run, hidden)
-        notes += beside
+    hidden = _withheld_ids(aside, run.recipe.export.withhold)
+    members, lost = (_places(aside, table).filter(pl.col("id").is_in(hidden)) for table in TABLES)
+    named = pl.concat([members, lost]).select(PLACE).unique()
+    sources = read_table(SOURCES.folder_in(run), "kept").join(named, on=PLACE, how="semi")
+    given = [_given(run, table, sources["id"]) for table in BESIDE] if _is_code(run.recipe) else []
+    texts = source_texts(sources, None if _is_code(run.recipe) else run.recipe.statements, given)
+    notes, left_out = [WITHHELD.to_frame()], Counter[str]()
+    for table, path in _files(aside):
+        rows = pl.read_parquet(path, glob=False)
+        if table in TABLES:
+            split = withhold_texts(table, rows, rows["id"].is_in(hidden), texts)
+        else:
+            own = rows.rename({"problem": "id"}).join(members, on="id", how="left", maintain_order="left")
+            is_given = pl.col("source").is_not_null() & (
+                ~pl.col("origin").is_in(MADE) if table == TESTS_TABLE else True
+            )
+            split = withhold_texts(table, own, own.select(is_given).to_series(), texts)
+        write_parquet(path, split.rows.rename({} if table in TABLES else {"id": "problem"}).select(rows.columns))
+        notes.append(split.withheld)
+        left_out[table] += split.left_out
     for path in sorted((aside / "disputed").glob("*.parquet")):
         queue = pl.read_parquet(path, glob=False).filter(~pl.col("id").is_in(hidden))
         write_parquet(path, queue)
         queue.write_ndjson(path.with_name("disputed.jsonl"))
-    write_parquet(aside / POINTERS, pl.concat(notes))
+    write_parquet(aside / DIGESTS, pl.concat(notes))
     atomic_write(aside / RECIPE, recipe_text(run))
-    _add_section(aside, pl.concat(notes), left_out, tests_left_out if is_code else None)
+    _add_section(aside, pl.concat(notes), left_out, is_code=_is_code(run.recipe))
 
 
 def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
@@ -142,32 +137,20 @@ def restore(folder: Path, home: Path, places: Mapping[str, str]) -> Restored:
     Raises:
         SourceError: nothing is withheld, or a source is unknown or unreadable.
     """
-    if not (folder / POINTERS).is_file():
-        raise SourceError(f"{folder}: nothing is withheld there ({POINTERS} is missing); the texts are in data/.")
-    notes = pl.read_parquet(folder / POINTERS)
-    recipe = _recipe_of(folder)
-    given, is_code = _sources_again(folder, recipe, home, places, notes), recipe.flow == "curate-code"
-    absent, members = [WITHHELD.to_frame()], list[pl.DataFrame]()
-    for table in TABLES:
-        for path in sorted((folder / table).glob("*.parquet")):
-            rows = pl.read_parquet(path, glob=False)
-            own = notes.join(rows, on=KEY, how="semi")
-            sources = sources_of_variants(rows, given["kept"]) if is_code else given["kept"]
-            filled, missing = restore_texts(table, rows, own, sources)
-            write_parquet(path, filled)
-            absent.append(missing)
-            members.append(rows.select(*KEY, "group"))
-    for table in BESIDE if is_code else ():
-        for path in sorted((folder / table).glob("*.parquet")):
-            rows = pl.read_parquet(path, glob=False)
-            filled, missing = restore_beside(table, rows, notes, pl.concat(members), given[table])
-            write_parquet(path, filled)
-            absent.append(missing)
+    if not (folder / DIGESTS).is_file():
+        raise SourceError(f"{folder}: nothing is withheld there ({DIGESTS} is missing); the texts are in data/.")
+    notes = pl.read_parquet(folder / DIGESTS)
+    texts, absent = _texts_again(folder, home, places, notes), [WITHHELD.to_frame()]
+    for table, path in _files(folder):
+        rows = pl.read_parquet(path, glob=False)
+        filled, missing = restore_texts(table, rows.rename({"problem": "id"} if table in BESIDE else {}), notes, texts)
+        write_parquet(path, filled.rename({"id": "problem"} if table in BESIDE else {}))
+        absent.append(missing)
     card = folder / "README.md"
     atomic_write(card, _STATE.sub(r"\1, texts restored", card.read_text(encoding="utf-8"), count=1))
     renew_contents(folder)
     renew_mark(folder)
-    gone = pl.concat(absent).select("source", "row").unique(maintain_order=True)
+    gone = pl.concat(absent).select(PLACE).unique(maintain_order=True)
     by_source = gone.group_by("source", maintain_order=True).agg(pl.col("row").sort())
     return Restored(notes.height, {source: tuple(at) for source, at in by_source.iter_rows()})
 
@@ -221,55 +204,49 @@ def _first(failing: Mapping[str, str]) -> str:
 def _withheld_ids(curated: Path, licenses: tuple[str, ...]) -> list[str]:
     """Return the ids and groups of all rows under these licences."""
     ids: set[str] = set()
-    for table in TABLES:
-        for path in sorted((curated / table).glob("*.parquet")):
-            has = pl.read_parquet_schema(path)
-            names: list[str] = [name for name in ("id", "group", "license", "also_from") if name in has]
-            rows = pl.read_parquet(path, columns=names, glob=False)
-            hidden = rows.filter(is_withheld(rows, licenses))
-            ids |= {*hidden["id"], *hidden["group"].drop_nulls()}
+    for path in (path for table, path in _files(curated) if table in TABLES):
+        has = pl.read_parquet_schema(path)
+        names: list[str] = [name for name in ("id", "group", "license", "also_from") if name in has]
+        rows = pl.read_parquet(path, columns=names, glob=False)
+        hidden = rows.filter(is_withheld(rows, licenses))
+        ids |= {*hidden["id"], *hidden["group"].drop_nulls()}
     return sorted(ids)
 
 
-def _withhold_beside(aside: Path, run: Run, hidden: list[str]) -> tuple[list[pl.DataFrame], int]:
-    """Withhold hidden problems' tests and checkers; return pointers and the number of left-out tests."""
-    names = [*KEY, "group"]
-    frames = [pl.read_parquet(path, columns=names, glob=False) for path in (aside / "data").glob("*.parquet")]
-    rows = pl.concat(frames).filter(pl.col("id").is_in(hidden))
-    notes, left_out = [], 0
-    for table, withhold in ((TESTS_TABLE, withhold_tests), (JUDGING_TABLE, withhold_judging)):
-        for path in sorted((aside / table).glob("*.parquet")):
-            beside = pl.read_parquet(path, glob=False)
-            own = rows.filter(pl.col("id").is_in(beside["problem"].unique().to_list()))
-            if own.height:
-                split = withhold(beside, own, _given(run, table, own["group"].unique().to_list()))
-                write_parquet(path, split.rows)
-                notes.append(split.withheld)
-                left_out += split.left_out
-    return notes, left_out
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the tables that may hold texts of the sources, and their files."""
+    for table in (*TABLES, *BESIDE):
+        for path in sorted((folder / table).glob("*.parquet")):
+            yield table, path
 
 
-def _given(run: Run, table: str, problems: list[str]) -> pl.DataFrame:
+def _places(folder: Path, table: str) -> pl.DataFrame:
+    """Return the source, row and id of a set's rows or dropped rows."""
+    files = sorted((folder / table).glob("*.parquet"))
+    return pl.concat(pl.read_parquet(path, columns=[*PLACE, "id"], glob=False) for path in files)
+
+
+def _is_code(recipe: Recipe) -> bool:
+    return recipe.flow == "curate-code"
+
+
+def _given(run: Run, table: str, problems: pl.Series) -> pl.DataFrame:
     """Return the source's tests or judging rows of some problems."""
     folder = SOURCES.folder_in(run)
-    wanted = pl.col("problem").is_in(problems)
+    wanted = pl.col("problem").is_in(problems.implode())
     return pl.concat(read_shard(folder, table, index).filter(wanted) for index in range(len(shard_counts(folder))))
 
 
-def _recipe_of(folder: Path) -> Recipe:
-    return parse_recipe(tomllib.loads((folder / RECIPE).read_text(encoding="utf-8")), str(folder / RECIPE))
-
-
-def _sources_again(
-    folder: Path, recipe: Recipe, home: Path, places: Mapping[str, str], notes: pl.DataFrame
-) -> dict[str, pl.DataFrame]:
-    """Read the withheld rows again, for code with tests and judging rows."""
+def _texts_again(folder: Path, home: Path, places: Mapping[str, str], notes: pl.DataFrame) -> pl.DataFrame:
+    """Return the texts of the withheld rows, read again from their sources."""
+    recipe = parse_recipe(tomllib.loads((folder / RECIPE).read_text(encoding="utf-8")), str(folder / RECIPE))
     named = [source.name for source in recipe.sources]
     if unknown := sorted(places.keys() - set(named)):
         raise SourceError(f"--source {unknown[0]}=…: the set has no such source; it has {', '.join(named)}.")
-    found = {"kept": [PROBLEM.to_frame()], TESTS_TABLE: [TEST.to_frame()], JUDGING_TABLE: [JUDGING.to_frame()]}
+    beside = (*BESIDE,) if _is_code(recipe) else ()
+    found = {"kept": [PROBLEM.to_frame()], **{table: list[pl.DataFrame]() for table in beside}}
     for source in recipe.sources:
-        wanted = notes.filter(pl.col("source") == source.name).select("source", "row").unique()
+        wanted = notes.filter(source=source.name).select(PLACE).unique()
         if wanted.is_empty():
             continue
         where = places.get(source.name, source.path)
@@ -281,21 +258,24 @@ def _sources_again(
         is_given = source.name in places and Path(where).exists()  # else the name of a hub's data set
         moved = source.model_copy(update={"path": str(Path(where).absolute()) if is_given else where})
         for tables in read_again(moved, Run(folder, recipe, home)):
-            rows = tables["kept"].join(wanted, on=["source", "row"], how="semi")
+            rows = tables["kept"].join(wanted, on=PLACE, how="semi")
             found["kept"].append(rows)
-            for table in BESIDE if recipe.flow == "curate-code" else ():
-                found[table].append(tables[table].filter(pl.col("problem").is_in(rows["id"].to_list())))
-    return {table: pl.concat(frames) for table, frames in found.items()}
+            for table in beside:
+                found[table].append(tables[table].filter(pl.col("problem").is_in(rows["id"].implode())))
+    settings = None if _is_code(recipe) else recipe.statements
+    return source_texts(
+        pl.concat(found["kept"]), settings, [pl.concat(found[table]) for table in beside if found[table]]
+    )
 
 
-def _add_section(folder: Path, notes: pl.DataFrame, left_out: int, tests_left_out: int | None) -> None:
+def _add_section(folder: Path, notes: pl.DataFrame, left_out: Mapping[str, int], *, is_code: bool) -> None:
     """Add the card's section on withheld texts and their restoration."""
-    rows = notes.select("table", "source", "row").unique()
-    counts = Counter(rows["table"])
-    left = f" {left_out:,} more, whose statement or answer is not their source's, were left out." if left_out else ""
-    if tests_left_out is not None:
+    counts = Counter(notes.select("table", "source", "row").unique()["table"])
+    rows_left = sum(left_out[table] for table in TABLES)
+    left = f" {rows_left:,} more, whose statement or answer is not their source's, were left out." if rows_left else ""
+    if is_code:
         left += " Their given tests and checkers are withheld, too; tests that were made for the set are here."
-        left += f" {tests_left_out:,} given tests that are not in their source as they are were left out."
+        left += f" {left_out[TESTS_TABLE]:,} given tests that are not in their source as they are were left out."
     section = (
         f"\n## Withheld Texts\n\nThe licences of some sources forbid publishing their texts. {counts['data']:,} "
         f"problems and {counts['dropped']:,} dropped rows are here with id, source, row, licence and measurements, "

@@ -1,4 +1,4 @@
-"""Write and update a published set's receipt.
+"""Compute, write and update a published set's receipt.
 
 Invariants: the same run gives the same bytes; the receipt is written last, as it has all other files' digests.
 """
@@ -7,25 +7,37 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from curation.filters.statements.precision import MEASURED
+from curation.planting import VERSION as PLANTING
 from curation.publish import cards, receipts, review
+from curation.publish.audit import estimate_audit
 from curation.publish.export_formats.writing import card_license
-from curation.publish.receipts import Figure, Receipt
+from curation.publish.receipts import Figure, Needs, Receipt, power_of_tests, share_figure
 from curation.records import SourceError
-from curation.storage.stages import atomic_write, file_digest
-from flows.publish import receipt_figures
+from curation.storage.sorted_parts import digest_in_order, in_order, scan_table
+from curation.storage.stages import atomic_write, file_digest, read_shard, read_table
 from flows.publish.audits import FILE as AUDIT
-from flows.publish.receipt_figures import Digests
-from flows.publish.versions import Version
-from flows.run.run_folder import Run, verdicts_of_people
-from flows.run.stage import Results
+from flows.publish.audits import Audit, read_audit
+from flows.publish.versions import Version, scan_decisions
+from flows.run.run_folder import Run, as_written, verdicts_of_people
+from flows.run.stage import Results, StageResult
+from flows.stages.base import TESTS_TABLE
+from flows.stages.export import EXPORT
+from flows.stages.labels import label_shards
+from flows.stages.questions import final_verdicts
+from flows.stages.sources import SOURCES
+from flows.stages.tests import TESTS
+
+VERSION = "receipts@2"
+"""Changed whenever the same run could give another receipt."""
 
 FOLDER, PLANTED, COUNTERFACTUAL = "receipt", "planted.json", "counterfactual.json"
 
@@ -33,6 +45,41 @@ OF_FILES = frozenset({"licences"})
 """Sections of figures that a set's own files give."""
 
 _LEDGER = ["source", "license", "raw_statement", "raw_answer", "also_from"]
+
+_AUDIT = "goldilocks review DIR --audit 60"
+
+_NOT_MEASURED = (
+    Figure(
+        "worth.counterfactual",
+        "Held-out pass@1, the set less as many random rows",
+        None,
+        None,
+        None,
+        "an ablation of two arms, the curated set and as many random rows of its sources, measures it (`goldilocks "
+        "ablate counterfactual`); none was named",
+        Needs.TRAINING,
+        "goldilocks publish DIR --receipt --ablation FOLDER",
+    ),
+    Figure(
+        "planted.defects",
+        "All kinds",
+        None,
+        None,
+        None,
+        "nothing was planted yet",
+        Needs.RUN,
+        "goldilocks publish DIR --receipt",
+    ),
+)
+"""What stands in for each section whose figures take a command of their own, until they are measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """Hashes of each difficulty stage's verdicts, and of the decisions."""
+
+    verdicts: dict[str, str]
+    decisions: str
 
 
 def make_receipt(
@@ -49,21 +96,23 @@ def make_receipt(
         folder: of the otherwise complete set.
         digests, planted: recomputed; by default the stored ones.
     """
-    found = planted_figures(run, results) if planted is None else list(planted)
-    apart = [*counterfactual_figures(run, version), *found]
-    digests = digests or receipt_figures.stored_digests(run, results, version)
-    figures = receipt_figures.figures_of(run, results, version, digests, apart)
-    verifier = results.decisions[-1].folder.name
-    base = Receipt(
-        run.recipe.name,
-        version.number,
-        version.made_on,
-        package_version("goldilocks-rl"),
-        verifier,
-        0,
-        tuple(figures),
+    found = planted_figures(run, results) if planted is None else planted
+    measured = {"worth": counterfactual_figures(run, version), "planted": list(found)}
+    if run.recipe.flow == "curate-code":
+        own = _test_figures(results)
+    else:
+        off = {f"precision.{rule}" for rule in run.recipe.statements.disabled}
+        rules = (figure for figure in precision_figures() if figure.name not in off)
+        own = [*_label_figures(run, results, version), *rules]
+    figures = (
+        *(figure for absent in _NOT_MEASURED for figure in measured[absent.section] or [absent]),
+        *own,
+        *_digest_figures(version, digests or stored_digests(run, results, version)),
     )
-    return with_contents(base, folder)
+    goldilocks, verifier = package_version("goldilocks-rl"), results.decisions[-1].folder.name
+    return with_contents(
+        Receipt(run.recipe.name, version.number, version.made_on, goldilocks, verifier, 0, figures), folder
+    )
 
 
 def with_contents(receipt: Receipt, folder: Path) -> Receipt:
@@ -84,17 +133,6 @@ def write_receipt(receipt: Receipt, folder: Path) -> None:
     atomic_write(folder / receipts.PAGE, receipts.page(receipt))
 
 
-def differing_files(folder: Path) -> list[str]:
-    """Return the paths of files that differ from the receipt.
-
-    Raises:
-        SourceError: it has no receipt.
-    """
-    receipt, _ = receipts.read_receipt(folder)
-    here = receipts.file_digests(folder)
-    return sorted(name for name in {*receipt.files, *here} if receipt.files.get(name) != here.get(name))
-
-
 def renew_contents(folder: Path) -> None:
     """Update a changed set's receipt, if any; its run's figures stay."""
     if (folder / receipts.FILE).is_file():
@@ -107,8 +145,8 @@ def made_from(run: Run, results: Results) -> str:
     contents = [
         *(_digest(run.folder / name) for name in (AUDIT, f"{FOLDER}/{PLANTED}", f"{FOLDER}/{COUNTERFACTUAL}")),
         review.digest(verdicts_of_people(run)),
-        receipt_figures.VERSION,
-        receipt_figures.made_from(run, results),
+        VERSION,
+        planted_from(run, results),
     ]
     return hashlib.blake2b(json.dumps(contents).encode(), digest_size=8).hexdigest()
 
@@ -116,7 +154,7 @@ def made_from(run: Run, results: Results) -> str:
 def planted_figures(run: Run, results: Results) -> list[Figure]:
     """Return figures on planted defects, unless recipe or rows have changed."""
     kept = _kept(run.folder, PLANTED)
-    if kept is None or kept["made_from"] != receipt_figures.made_from(run, results):
+    if kept is None or kept["made_from"] != planted_from(run, results):
         return []
     return [receipts.as_figure(row) for row in kept["figures"]]
 
@@ -153,3 +191,154 @@ def _kept(folder: Path, name: str) -> Mapping[str, Any] | None:
 
 def _digest(path: Path) -> str:
     return file_digest(path) if path.is_file() else ""
+
+
+def stored_digests(run: Run, results: Results, version: Version) -> Digests:
+    """Return the digests of a run folder's verdicts and decisions."""
+    verifier = results.decisions[-1].folder.name
+    tables = {part: scan_table(final_verdicts(run, part).folder_in(run, verifier), "verdicts") for part in run.parts}
+    return Digests({part: verdicts_digest(table) for part, table in tables.items()}, version.digest)
+
+
+def verdicts_digest(verdicts: pl.LazyFrame) -> str:
+    """Return the hash of `VERDICT` rows, in any order."""
+    if not verdicts.collect_schema().names():
+        return hashlib.blake2b(digest_size=16).hexdigest()
+    columns = ["problem", "index", "reference", "outcome", "answer", "answer_class"]
+    return digest_in_order(verdicts.select(columns), by=("problem", "index"))
+
+
+def planted_from(run: Run, results: Results) -> str:
+    """Return the hash of what planted defects depend on."""
+    recipe = as_written(run.recipe).model_dump(
+        mode="json",
+        exclude={
+            *("name", "description", "workers", "runner", "refresh", "schedule", "costs", "export"),
+            *("monitor", "storage", "translation"),
+        },
+    )
+    rows = results[SOURCES]
+    stages = [
+        (
+            None if result is rows else result.manifest.fingerprint,
+            result.manifest.digest,
+        )  # files that hold the same rows
+        for result in (*results.filters, *results.decisions)
+    ]
+    text = json.dumps([recipe, stages, VERSION, PLANTING], sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _label_figures(run: Run, results: Results, version: Version) -> Iterator[Figure]:
+    """Yield the share of wrong labels as audited, if any, and as the model expects."""
+    if (audited := _audited(run, version, results)) is not None:
+        yield audited
+    count, share = _expected_wrong(run, results)
+    words = "Expected by a model of everyone's answers, not measured" if audited is None else "The model's expectation"
+    yield Figure(
+        "labels.expected",
+        words,
+        round(share, 4) if count else None,
+        None,
+        count,
+        "the mean over the set of the probability that a reference is wrong, given the answers of all policies; it is "
+        f"as good as that model, so it has no interval; `{_AUDIT}` measures the share on rows that people judge",
+        Needs.RUN,
+        None if count else _AUDIT,
+    )
+
+
+def _expected_wrong(run: Run, results: Results) -> tuple[int, float]:
+    """Return the number of published references with a probability, and its mean."""
+    exported = results[EXPORT].folder
+    count, total = 0, list[float]()
+    with label_shards(run, Results(results.filters), results.decisions[-1].folder.name) as labels:
+        for shard in range(labels.count):
+            published = read_shard(exported, "kept", shard, ["id"])["id"]
+            rows = labels.read(shard).filter(pl.col("problem").is_in(published.implode()))["wrong_label"].drop_nulls()
+            count += len(rows)
+            total.append(float(rows.sum()))
+    return count, sum(total) / max(1, count)
+
+
+def _audited(run: Run, version: Version, results: Results) -> Figure | None:
+    """Return the audited share of wrong labels; None with too few verdicts."""
+    audit = read_audit(run.folder)
+    if audit is None or audit.version is None:
+        return None
+    verdicts = verdicts_of_people(run)
+    judged = audit.wrong_labels(verdicts)
+    is_judged = pl.col("id").is_in(list(judged))
+    answers = dict(read_table(results[EXPORT].folder, "kept", ["id", "answer"], is_judged).iter_rows())
+    came, left = _moved(run, audit, version, results[EXPORT])
+    is_carried = not came and left <= judged.keys()
+    gone = {name for name in judged if name not in answers} if is_carried else set()
+    corrected = {name for name, wrong in judged.items() if wrong and answers.get(name) == verdicts[name].answer}
+    estimate = estimate_audit(audit.strata, judged, corrected if is_carried else (), gone)
+    if estimate is None:
+        return None
+    how = (
+        "rows drawn with known probabilities and judged by people, each verdict counting for the rows it stood for "
+        "(Horvitz and Thompson); what they found wrong and was corrected or taken out since no longer counts"
+        if is_carried
+        else f"measured on version {audit.version} of the set, from which {len(left):,} problems left and to which "
+        f"{came:,} came that no audit has seen"
+    )
+    return Figure(
+        "labels.audited",
+        "Measured by an audit" if is_carried else f"Measured by an audit of version {audit.version}",
+        round(estimate.share, 4),
+        (round(estimate.low, 4), round(estimate.high, 4)),
+        estimate.judged,
+        how,
+        Needs.RUN,
+        counts={"found wrong": estimate.wrong, "drawn": len(audit.rows)},
+    )
+
+
+def _moved(run: Run, audit: Audit, version: Version, exported: StageResult) -> tuple[int, set[str]]:
+    """Return the number of problems added since the audited version, and removed ids."""
+    assert audit.version is not None
+    came, left = 0, set[str]()
+    if audit.version != version.number:
+        audited = scan_decisions(run.folder, audit.version).filter("published").select("problem")
+        present = scan_table(exported.folder, "kept").select(problem="id")
+        for before, now in in_order(audited, present):
+            came += now.join(before, on="problem", how="anti").height
+            left.update(before.join(now, on="problem", how="anti")["problem"])
+    return came, left
+
+
+def _test_figures(results: Results) -> list[Figure]:
+    """Return which solutions the published tests distinguish."""
+    exported = read_table(results[EXPORT].folder, "kept", ["group"])
+    groups = exported["group"].unique().implode() if exported.height else pl.lit([], pl.List(pl.String))
+    tables = {
+        name: read_table(results[TESTS].folder, name).filter(pl.col("problem").is_in(groups))
+        for name in ("runs", "decisions", TESTS_TABLE)
+    }
+    given = read_table(results[SOURCES].folder, TESTS_TABLE, ["problem", "index"])
+    kept = tables[TESTS_TABLE].select("problem", "index").join(given, on=["problem", "index"], how="anti")
+    return power_of_tests(tables["runs"], tables["decisions"], kept.rename({"index": "test"}))
+
+
+def precision_figures() -> Iterator[Figure]:
+    """Yield each format rule's precision on labelled rows."""
+    how = (
+        f"labelled rows of Goldilocks {package_version('goldilocks-rl')} that a rule drops, and those of them that "
+        "cannot be used as they are; of the project's sets, not of this one"
+    )
+    for rule, (fired, right) in MEASURED.items():
+        yield share_figure(f"precision.{rule}", rule.replace("_", " "), right, fired, how, Needs.PACKAGE)
+
+
+def _digest_figures(version: Version, digests: Digests) -> Iterator[Figure]:
+    how = (
+        "what the stored attempts of each stage come to by this verifier, and what is decided by it; `goldilocks "
+        "verify receipt` comes to the same by the same verifier"
+    )
+    for part, digest in digests.verdicts.items():
+        title = f"Verdicts of {part.replace('stage', 'stage ')}"
+        yield Figure(f"digests.verdicts.{part}", title, digest, None, None, how, Needs.RUN)
+    title = "Decisions" if version.origin == "run" else "Decisions, refreshed"
+    yield Figure("digests.decisions", title, digests.decisions, None, None, how, Needs.RUN)

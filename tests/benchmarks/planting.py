@@ -9,17 +9,31 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from curation.planting import corrupt
 from curation.records import SourceError
 from curation.sources.kattis import Package, find_packages, read_package
 from curation.verify.programs.problem import CodeTest
 
 LEAST_TESTS = 6
+
+
+def corrupt(answer: bytes, draw: random.Random) -> bytes:
+    """Return another output, with one word changed."""
+    words = list(re.finditer(rb"\S+", answer))
+    if not words:
+        return b"1\n"
+    word = draw.choice(words)
+    is_number = word[0].lstrip(b"-").isdigit()
+    other = str(int(word[0]) + draw.choice((1, -1, 7))).encode() if is_number else _SWAPPED.get(word[0], word[0] + b"7")
+    return answer[: word.start()] + other + answer[word.end() :]
+
+
+_SWAPPED = {b"YES": b"NO", b"NO": b"YES", b"Yes": b"No", b"No": b"Yes", b"yes": b"no", b"no": b"yes"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import polars as pl
-import pytest
 
-from curation.planting import CUT_INPUT, FIRST, KINDS, WRONG_OUTPUT, corrupt, plant_rows, spoil_tests
-from curation.records import PROBLEM, TEST, problem_id
+from curation.planting import FIRST, KINDS, plant_rows
+from curation.records import PROBLEM, problem_id
 
 LONG = (
     "A gardener plants {} rows of 16 tulips in spring, but a hail storm destroys 27 of them. "
@@ -65,25 +62,3 @@ def test_the_same_seed_plants_the_same_whatever_the_order_of_the_rows() -> None:
     one, other = (plant_rows(rows, BENCH, 3, most=3, beside=5) for rows in (own, own.reverse()))
     assert one.rows.equals(other.rows)
     assert not one.rows.equals(plant_rows(own, BENCH, 4, most=3, beside=5).rows)
-
-
-def test_a_quarter_of_the_tests_is_spoilt_in_turn() -> None:
-    rows = [("p", index, f"3\n1 2 {index}\n", str(index), "given") for index in range(8)]
-    rows += [("q", index, "1\n", "2", "given") for index in range(3)]
-    tests = pl.DataFrame(rows, schema=TEST, orient="row")
-    changed_tests, spoilt = spoil_tests(tests, 0)
-    assert changed_tests.schema == TEST
-    assert spoilt["problem"].to_list() == ["p", "p"]
-    assert spoilt["kind"].to_list() == [WRONG_OUTPUT, CUT_INPUT]
-    wrong, cut = spoilt["test"]
-    before, after = (dict(zip(table["index"][:8], table.rows()[:8], strict=True)) for table in (tests, changed_tests))
-    assert [index for index in range(8) if before[index] != after[index]] == sorted([wrong, cut])
-    assert before[cut][2].startswith(after[cut][2].rstrip("\n"))
-    assert after[wrong][3] != before[wrong][3]
-    assert changed_tests.equals(spoil_tests(tests, 0)[0])
-
-
-@pytest.mark.parametrize("answer", [b"YES\n", b"3 4\n", b"2.5", b"abc\n", b"\n", b""])
-def test_a_corrupted_output_differs_in_tokens(answer: bytes) -> None:
-    for seed in range(20):
-        assert corrupt(answer, random.Random(seed)).split() != answer.split()

@@ -17,7 +17,7 @@ from torch import Tensor
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from training.checks.results import EXACT, CheckResult, mean_difference
-from training.generation.generators import GeneratorPool
+from training.generation.generators import Generator
 from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
 from training.rollouts.impossible import MAX_IMPOSSIBLE_SHARE, impossible_positions, possible_mask
@@ -36,10 +36,9 @@ _MOVED_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class GeneratorChecks:
-    """The checks of running generators.
+    """The checks of a running generator.
 
     Args:
-        pool: the generators; each is asked every prompt.
         scorer: the trainer's.
         state: gathers the trainer's weights, as an update takes them.
         prompts: rendered, a few.
@@ -47,7 +46,7 @@ class GeneratorChecks:
         tolerance: in nats, see `training.checks.results`.
     """
 
-    pool: GeneratorPool
+    generator: Generator
     scorer: PolicyScorer
     state: Callable[[], Mapping[str, Tensor]]
     prompts: Sequence[Sequence[int]]
@@ -117,7 +116,7 @@ class GeneratorChecks:
     async def _update(self, version: int) -> CheckResult | None:
         """Send the trainer's weights to the generators; return a result if they refuse."""
         try:
-            await self.pool.update_weights(await asyncio.to_thread(self.state), version)
+            await self.generator.update_weights(await asyncio.to_thread(self.state), version)
         except PolicyError as error:
             return CheckResult(_ARRIVE, None, None, str(error).rstrip("."), self._update_advice())
         return None
@@ -128,15 +127,13 @@ class GeneratorChecks:
         return "the engine does not load this architecture's weights while it runs; set the kind of its table to torch"
 
     async def _sample(self) -> list[TokenCompletion]:
-        """Return every member's response to every prompt, without single failures.
+        """Return the responses to the prompts, without single failures.
 
         Raises:
             PolicyError: all failed.
         """
         asked = [
-            member.generate(prompt, seed=seed, max_tokens=TOKENS)
-            for member in self.pool.members
-            for seed, prompt in enumerate(self.prompts)
+            self.generator.generate(prompt, seed=seed, max_tokens=TOKENS) for seed, prompt in enumerate(self.prompts)
         ]
         completions, failures = [], []
         for answer in await asyncio.gather(*asked, return_exceptions=True):

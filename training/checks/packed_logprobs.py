@@ -16,6 +16,9 @@ from training.config import PackingSettings
 from training.optimisation.packing import TrainingSample
 from training.optimisation.scoring import PolicyScorer
 
+NAMES = ("packed = unpacked", "sequences apart")
+"""Names of the two checks."""
+
 _PROMPT = 20
 """Of a rendered prompt so many last tokens are taken."""
 
@@ -83,30 +86,20 @@ def check_packing(
     def passes(packing: PackingSettings) -> bool:
         return all(figure <= most for figure, most in zip(figures(packing), tolerances, strict=True))
 
-    (packed, apart), advice = figures(scorer.packing), ""
-    if packed > tolerances[0] or apart > tolerances[1]:
+    found, advice = figures(scorer.packing), ""
+    if any(figure > most for figure, most in zip(found, tolerances, strict=True)):
         single = scorer.packing.model_copy(update={"single": True})
         mends = single != scorer.packing and passes(single)
         advice = "set packing.single = true" if mends else _other_advice(config)
+    faults = (
+        "a token's log-probability is {:.2g} nats off on average where its sequence is packed",
+        "other sequences in the micro-batch change a token's log-probability by {:.2g} nats on average",
+    )
     return [
-        CheckResult(
-            "packed = unpacked",
-            packed,
-            tolerances[0],
-            f"a token's log-probability is {packed:.2g} nats off on average where its sequence is packed"
-            if packed > tolerances[0]
-            else "",
-            advice if packed > tolerances[0] else "",
-        ),
-        CheckResult(
-            "sequences apart",
-            apart,
-            tolerances[1],
-            f"other sequences in the micro-batch change a token's log-probability by {apart:.2g} nats on average"
-            if apart > tolerances[1]
-            else "",
-            advice if apart > tolerances[1] else "",
-        ),
+        CheckResult(name, figure, most, fault.format(figure), advice)
+        if figure > most
+        else CheckResult(name, figure, most, "")
+        for name, figure, most, fault in zip(NAMES, found, tolerances, faults, strict=True)
     ]
 
 

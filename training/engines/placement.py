@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +19,10 @@ from training.embedded_model import resolve_model
 from training.engines.verl.settings import VerlSettings
 from training.optimisation.memory import MODEL_SHAPES, ModelShape, estimate_memory
 from training.recipe import TrainRecipe
-from training.workload import Workload, stage_collectors, workload
+from training.workload import stage_collectors, workload
+
+EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+"""Names under which configurations of models have the number of experts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,34 +94,43 @@ def place_embedded(
 
 def _trainers(recipe: TrainRecipe, unit: int, gpus: int, said: int | None, shape: ModelShape | None) -> tuple[int, str]:
     """Return the number of GPUs that train, and the reason."""
-    costs = recipe.costs
     if said is not None:
         return said, f"{said} of {gpus} GPUs train, as stated"
     half = gpus - gpus // 2 // unit * unit
+    splits = [(count, (gpus - count) // unit * unit) for count in range(1, gpus - unit + 1)]
+    chosen, why = _shortest(recipe, gpus, half, splits, shape)
+    return half if chosen is None else splits[chosen][0], why
+
+
+def _shortest(
+    recipe: TrainRecipe, gpus: int, half: int, splits: Sequence[tuple[int, int]], shape: ModelShape | None
+) -> tuple[int | None, str]:
+    """Return the index of the split with the shortest run, then fewest idle GPUs, and the reason.
+
+    Args:
+        half: the number that trains without figures, for which the index is None.
+        splits: GPUs that train and that generate.
+    """
+    costs, begun = recipe.costs, f"{half} of {gpus} GPUs train: half, for "
     if costs is None:
-        return half, f"{half} of {gpus} GPUs train: half, for the recipe states no [costs] to share them out by"
+        return None, f"{begun}the recipe states no [costs] to share them out by"
     try:
         work = workload(recipe, costs, f"recipe {recipe.name}")
     except ConfigError as error:
-        return half, f"{half} of {gpus} GPUs train: half, for [costs] does not say all ({error})"
-    counts = range(1, gpus - unit + 1)
-    fits = [count for count in counts if _fits(recipe, costs, shape, count)]
+        return None, f"{begun}[costs] does not say all ({error})"
+    fits = [place for place, (trainers, _) in enumerate(splits) if _fits(recipe, costs, shape, trainers)]
     if not fits:
-        return half, f"{half} of {gpus} GPUs train: half, for by the estimate no number of them has memory enough"
-    chosen = shortest_split(work, gpus, unit, fits, waits=recipe.synchronous)
-    generators = (gpus - chosen) // unit * unit
-    hours = work.hours(chosen, generators, waits=recipe.synchronous)
-    return chosen, f"{chosen} of {gpus} GPUs train and {generators} generate: {hours:.3g} hours by [costs]"
+        return None, f"{begun}by the estimate no number of them has memory enough"
 
+    def cost(place: int) -> tuple[float, int, int]:
+        trainers, generators = splits[place]
+        hours = work.hours(trainers, generators, waits=recipe.synchronous)
+        return hours, gpus - trainers - generators, -trainers
 
-def shortest_split(work: Workload, gpus: int, unit: int, trainers: Sequence[int], *, waits: bool) -> int:
-    """Return the number of trainers with the shortest run, then fewest idle GPUs; ``unit`` is a generator's GPUs."""
-
-    def cost(training: int) -> tuple[float, int, int]:
-        generating = (gpus - training) // unit * unit
-        return work.hours(training, generating, waits=waits), gpus - training - generating, -training
-
-    return min(trainers, key=cost)
+    chosen = min(fits, key=cost)
+    trainers, generators = splits[chosen]
+    why = f"{trainers} of {gpus} GPUs train and {generators} generate: {cost(chosen)[0]:.3g} hours by [costs]"
+    return chosen, why
 
 
 def _fits(recipe: TrainRecipe, costs: StatedCosts, shape: ModelShape | None, trainers: int) -> bool:
@@ -186,31 +199,20 @@ def place_verl(
     Raises:
         ConfigError: the GPUs cannot be divided.
     """
-    settings, costs, synchronous = recipe.verl, recipe.costs, recipe.synchronous
+    settings, synchronous = recipe.verl, recipe.synchronous
     half = place_verl_by_settings(
         settings, gpus_per_node, recipe.tensor_parallel, synchronous=synchronous, experts=experts
     )
     if synchronous:
         return half
-    total, begun = settings.nodes * gpus_per_node, f"{half.trainers} of {settings.nodes * gpus_per_node} GPUs train: "
-    if costs is None:
-        return replace(half, why=f"{begun}half, for the recipe states no [costs] to share them out by")
-    try:
-        work = workload(recipe, costs, f"recipe {recipe.name}")
-    except ConfigError as error:
-        return replace(half, why=f"{begun}half, for [costs] does not say all ({error})")
-    fits = [
+    placements = [
         placed
         for placed in _verl_placements(settings, gpus_per_node, recipe.tensor_parallel, experts=experts)
-        if _fits(recipe, costs, shape, placed.trainers) and _deals_evenly(recipe, placed.trainers)
+        if _deals_evenly(recipe, placed.trainers)
     ]
-    if not fits:
-        why = "half, for by the estimate no number of them has memory enough and a whole share of each step's rollouts"
-        return replace(half, why=begun + why)
-    chosen = min(fits, key=lambda one: (work.hours(one.trainers, one.generators, waits=False), -one.trainers))
-    hours = work.hours(chosen.trainers, chosen.generators, waits=False)
-    why = f"{chosen.trainers} of {total} GPUs train and {chosen.generators} generate: {hours:.3g} hours by [costs]"
-    return replace(chosen, why=why)
+    splits = [(placed.trainers, placed.generators) for placed in placements]
+    chosen, why = _shortest(recipe, settings.nodes * gpus_per_node, half.trainers, splits, shape)
+    return replace(half if chosen is None else placements[chosen], why=why)
 
 
 def _deals_evenly(recipe: TrainRecipe, trainers: int) -> bool:
@@ -282,8 +284,7 @@ def training_unit(settings: VerlSettings, gpus_per_node: int, *, experts: bool) 
     """Return the GPUs per copy of the model in training, FSDP's sharding aside."""
     if not experts:  # FSDP; a mixture of experts is Megatron's
         return settings.sequence_parallel
-    parallel = expert_parallel(settings, gpus_per_node)
-    return settings.sequence_parallel * parallel // _common(settings.sequence_parallel, parallel)
+    return math.lcm(settings.sequence_parallel, expert_parallel(settings, gpus_per_node))
 
 
 def expert_parallel(settings: VerlSettings, gpus_per_node: int) -> int:
@@ -291,12 +292,6 @@ def expert_parallel(settings: VerlSettings, gpus_per_node: int) -> int:
     if settings.nodes > 1:
         return gpus_per_node
     return 1 << max((gpus_per_node // 2).bit_length() - 1, 0)  # half of a single node trains
-
-
-def _common(one: int, other: int) -> int:
-    while other:
-        one, other = other, one % other
-    return one
 
 
 def _require_multiple(what: str, gpus: int, unit: int) -> None:

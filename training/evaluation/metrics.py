@@ -17,11 +17,11 @@ from typing import Any
 from training.evaluation.monitors import Monitor
 from training.generation.decoding_meter import DecodingTotals
 from training.optimisation.checkpoint import JsonlLog
-from training.rollouts.rollouts import Rollout
+from training.rewards import Reward
 
 STEP_METRICS = (
     *(f"reward/{name}" for name in ("format", "correctness", "length", "language", "own", "total")),
-    *(f"sampled/{name}" for name in ("pass_rate", "reward", "none", "some", "all", "attempts", "groups")),
+    *(f"sampled/{name}" for name in ("pass_rate", "reward", "none", "some", "all", "dropped", "attempts", "groups")),
     *(f"batch/{name}" for name in ("attempts", "pass_rate", "advantage_std")),
     *(f"length/{name}" for name in ("sampled_mean", "sampled_max", "trained_mean", "trained_max", "cut_share")),
     *(f"age/{name}" for name in ("token_mean", "token_max", "several_versions_share")),
@@ -85,51 +85,55 @@ class SampledGroupStats:
     """Groups that finished since the last step, also those not trained on."""
 
     def __init__(self) -> None:
-        self._rollouts: list[Rollout] = []
-        self._solved: Counter[str] = Counter()
+        self.clear()
 
-    def add(self, rollouts: Sequence[Rollout]) -> None:
-        """Add a finished group."""
-        self._rollouts.extend(rollouts)
-        judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
-        correct = sum(rollout.reward.correct for rollout in judged)
+    def clear(self) -> None:
+        """Begin a new interval."""
+        self._rewards: list[Reward] = []
+        self._tokens: list[int] = []
+        self._finishes: list[str] = []
+        self._solved: Counter[str] = Counter()
+        self._dropped = 0
+
+    def add(
+        self, rewards: Sequence[Reward], tokens: Sequence[int], finishes: Sequence[str], *, is_dropped: bool
+    ) -> None:
+        """Add a finished group's rollouts; ``is_dropped``: the objective learns nothing from it."""
+        self._rewards += rewards
+        self._tokens += tokens
+        self._finishes += finishes
+        judged = [reward for reward in rewards if not reward.excluded]
+        correct = sum(reward.correct for reward in judged)
         if judged:
             self._solved["none" if correct == 0 else "all" if correct == len(judged) else "some"] += 1
+            self._dropped += is_dropped
 
     def numbers(self) -> dict[str, float]:
         """Return the metrics; empty if no rollout could be judged."""
-        judged = [rollout for rollout in self._rollouts if not rollout.reward.excluded]
-        groups = sum(self._solved.values())
+        judged = [reward for reward in self._rewards if not reward.excluded]
+        groups, count = sum(self._solved.values()), len(self._rewards)
         if not judged:
             return {}
-        lengths = [rollout.tokens for rollout in self._rollouts]
+        are_cut = [finish == "length" for finish in self._finishes]
+        are_limited = [reward.length < 0 or cut for reward, cut in zip(self._rewards, are_cut, strict=True)]
         return {
-            "sampled/attempts": float(len(self._rollouts)),
+            "sampled/attempts": float(count),
             "sampled/groups": float(groups),
-            "sampled/excluded": float(len(self._rollouts) - len(judged)),
-            "sampled/pass_rate": sum(rollout.reward.correct for rollout in judged) / len(judged),
-            "sampled/reward": sum(rollout.reward.total for rollout in judged) / len(judged),
+            "sampled/excluded": float(count - len(judged)),
+            "sampled/pass_rate": sum(reward.correct for reward in judged) / len(judged),
+            "sampled/reward": sum(reward.total for reward in judged) / len(judged),
             **{f"sampled/{name}": self._solved[name] / groups for name in ("none", "some", "all")},
-            "length/sampled_mean": sum(lengths) / len(lengths),
-            "length/sampled_max": float(max(lengths)),
-            "length/limited_share": sum(map(is_limited, self._rollouts)) / len(lengths),
-            "length/cut_share": sum(rollout.completion.finish == "length" for rollout in self._rollouts) / len(lengths),
+            "sampled/dropped": self._dropped / groups,
+            "length/sampled_mean": sum(self._tokens) / count,
+            "length/sampled_max": float(max(self._tokens)),
+            "length/limited_share": sum(are_limited) / count,  # reached the length penalty, or were cut
+            "length/cut_share": sum(are_cut) / count,
         }
 
     @property
     def tokens(self) -> int:
         """Return the tokens of the groups' rollouts."""
-        return sum(rollout.tokens for rollout in self._rollouts)
-
-    def clear(self) -> None:
-        """Begin a new interval."""
-        self._rollouts.clear()
-        self._solved.clear()
-
-
-def is_limited(rollout: Rollout) -> bool:
-    """Return whether a rollout reached the length penalty, or was cut."""
-    return rollout.reward.length < 0 or rollout.completion.finish == "length"
+        return sum(self._tokens)
 
 
 class MetricsLogger:

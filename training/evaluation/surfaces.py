@@ -80,57 +80,45 @@ def draw_surfaces(
         explained: each direction's share of the states' variance.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    surfaces = (("reward", "reward without length penalty", "viridis"), ("tokens", "mean length, tokens", "cividis"))
-    paths = [
-        _draw_surface(points, way, labels, explained, folder / f"{'length' if field == 'tokens' else field}.png", *rest)
-        for field, *rest in ((field, field, title, colours) for field, title, colours in surfaces)
+    rewards, tokens = [point.reward for point in points], [point.tokens for point in points]
+    return [
+        _draw_surface(points, rewards, way, labels, explained, folder / "reward.png", "reward without length penalty"),
+        _draw_surface(points, tokens, way, labels, explained, folder / "length.png", "mean length, tokens"),
+        _draw_fit(points, folder / "reward_by_length.png"),
     ]
-    return [*paths, _draw_fit(points, folder / "reward_by_length.png")]
 
 
 def _draw_surface(
     points: Sequence[Point],
+    heights: Sequence[float],
     way: Sequence[tuple[float, float]],
     labels: Sequence[str],
     explained: tuple[float, float],
     path: Path,
-    field: str,
     title: str,
-    colours: str,
 ) -> Path:
     figure, axes = _canvas(7.2, 5.4)
     firsts, seconds = sorted({point.first for point in points}), sorted({point.second for point in points})
-    value = {(point.first, point.second): getattr(point, field) for point in points}
-    table = [[value[first, second] for first in firsts] for second in seconds]
-    filled = axes.contourf(firsts, seconds, table, levels=18, cmap=colours)
-    lines = axes.contour(firsts, seconds, table, levels=9, colors="white", linewidths=0.5, alpha=0.6)
-    axes.clabel(lines, fontsize=7, fmt="%.2f" if field == "reward" else "%.0f")
+    value = {(point.first, point.second): height for point, height in zip(points, heights, strict=True)}
+    filled = axes.contourf(
+        firsts, seconds, [[value[first, second] for first in firsts] for second in seconds], levels=18
+    )
     axes.plot([first for first, _ in way], [second for _, second in way], "-o", color="#d1495b", ms=3.5, lw=1.6)
-    for place, ((first, second), label) in enumerate(zip(way, labels, strict=True)):
-        at_the_end = math.dist((first, second), way[-1]) < 0.05 * math.dist(way[0], way[-1])
-        if place == len(way) - 1 or (place % max(1, len(way) // 5) == 0 and not at_the_end):
-            axes.annotate(
-                label,
-                (first, second),
-                textcoords="offset points",
-                xytext=(6, 6),
-                fontsize=8,
-                bbox={"boxstyle": "round,pad=.15", "fc": "white", "ec": "none", "alpha": 0.75},
-            )
+    for place, (at, label) in enumerate(zip(way, labels, strict=True)):
+        if place == len(way) - 1 or place % max(1, len(way) // 5) == 0:
+            axes.annotate(label, at, textcoords="offset points", xytext=(6, 6), fontsize=8, color="white")
     axes.plot(*way[0], "o", color="white", mec="#222222", ms=8, label="start")
     axes.plot(*way[-1], "*", color="white", mec="#222222", ms=14, label="trained")
     axes.set_xlabel(f"first direction ({explained[0]:.0%} of the variance)")
     axes.set_ylabel(f"second direction ({explained[1]:.0%})")
     axes.set_title(title)
-    axes.legend(fontsize=8, loc="best", framealpha=0.8)
+    axes.legend(fontsize=8)
     figure.colorbar(filled, ax=axes)
     figure.savefig(path, dpi=130)
     return path
 
 
 def _draw_fit(points: Sequence[Point], path: Path) -> Path:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     figure, axes = _canvas(6.4, 4.4)
     axes.scatter(
         [point.tokens for point in points], [point.reward for point in points], s=22, color="#3b76b5", alpha=0.8
@@ -146,9 +134,6 @@ def _draw_fit(points: Sequence[Point], path: Path) -> Path:
             fontsize=10,
         )
     axes.set_xscale("log")
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel("mean length, tokens (log)")
     axes.set_ylabel("reward without length penalty")
     axes.grid(alpha=0.3)

@@ -14,16 +14,16 @@ _HEADER_LIMIT = 100_000_000
 """Max bytes of a file's header."""
 
 
-def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
-    """Return a folder's tensor shapes by name; None if it is not safetensors.
+def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Return a folder's tensor shapes by name; none if it is not safetensors.
 
     Raises:
         PolicyError: a file is invalid.
     """
+    shapes: dict[str, tuple[int, ...]] = {}
     files = weight_files(folder)
     if any(path.suffix != ".safetensors" for path in files):
-        return None
-    shapes: dict[str, tuple[int, ...]] = {}
+        return shapes
     for path in files:
         try:
             with path.open("rb") as handle:
@@ -37,6 +37,19 @@ def tensor_shapes(folder: Path) -> dict[str, tuple[int, ...]] | None:
     return shapes
 
 
+def safetensors_files(folder: Path) -> list[Path]:
+    """Return a checkpoint's files of weights.
+
+    Raises:
+        PolicyError: one is in another format.
+    """
+    files = weight_files(folder)
+    for path in files:
+        if path.suffix != ".safetensors":
+            raise PolicyError(f"{folder}: {path.name} is no safetensors file, which is needed here; convert the model")
+    return files
+
+
 def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return these tensors without tied duplicates and ``meta`` tensors.
 
@@ -44,7 +57,7 @@ def fitting(folder: Path, weights: Mapping[str, Any]) -> Mapping[str, Any]:
         PolicyError: they do not fit the model in ``folder``.
     """
     ours = tensor_shapes(folder)
-    if ours is None:
+    if not ours:
         return {name: value for name, value in weights.items() if not value.is_meta}
     fitting_weights = {name: value for name, value in weights.items() if name in ours}
     extra = {name: value for name, value in weights.items() if name not in ours}
@@ -81,17 +94,3 @@ def write_weights(weights: Mapping[str, Any], folder: Path) -> None:
         names.setdefault((value.data_ptr(), value.numel()), name)
     tensors = {name: weights[name].detach().contiguous() for name in names.values()}
     save_file(tensors, folder / "model.safetensors")
-
-
-def require_same_shape(running: Path, other: Path) -> None:
-    """Raise `PolicyError` if tensors differ in name or shape from the running checkpoint's."""
-    ours, theirs = tensor_shapes(running), tensor_shapes(other)
-    if ours is None or theirs is None:
-        return
-    differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
-    if differing:
-        name = differing[0]
-        raise PolicyError(
-            f"weights {other}: not of the shape of the model that runs, {running}: {len(differing)} tensors differ, "
-            f"first {name} ({theirs.get(name, 'absent')}, not {ours.get(name, 'absent')})."
-        )

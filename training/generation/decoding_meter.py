@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -14,12 +13,6 @@ class DecodingTotals:
 
     decoding: float = 0.0
     held: float = 0.0
-
-
-def added_up(totals: Iterable[DecodingTotals]) -> DecodingTotals:
-    """Return the sum of several generators' totals."""
-    every = list(totals)
-    return DecodingTotals(sum(one.decoding for one in every), sum(one.held for one in every))
 
 
 class RequestMeter:

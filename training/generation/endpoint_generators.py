@@ -1,4 +1,4 @@
-"""Generate on vLLM servers, which get new weights from a folder, over HTTP or from GPU to GPU."""
+"""Generate on vLLM servers, which get new weights from a folder or by a broadcast."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ import torch
 from curation.config import EndpointModel
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
-from curation.policies.vllm.engine import vllm_version
+from curation.policies.vllm.engine import require_vllm, vllm_version
 from curation.records import PolicyError, RequestRefused
 from curation.storage.scratch import memory_folder, sweep
 from training.generation.decoding_meter import DecodingTotals, RequestMeter
 from training.generation.generators import Weights
 from training.generation.vllm_client import TrainingVllmClient
 from training.generation.weight_broadcast import WeightBroadcast
-from training.generation.weight_server import WeightServer, address_towards
-from training.generation.weight_transfer import Way, fastest_way, folder_way
+from training.generation.weight_transfer import Way, address_towards, weights_way
 from training.generation.weight_versions import WeightVersion, version_name
 from training.optimisation.model import load_tokenizer, require_model
 
@@ -42,7 +41,7 @@ class EndpointGenerator:
     Args:
         temperature: with top_p = 1, as training needs.
         lasting: whether an update's tensors stay unchanged after it; a folder is then written on demand.
-        way: the fastest if missing.
+        way: `weights_way` if missing.
 
     Raises:
         PolicyError: the folder is missing; on entering: no server answers, or one was not started as needed.
@@ -78,7 +77,7 @@ class EndpointGenerator:
         self._tokenizer = load_tokenizer(self._model)
         self._ends = folder_stop_tokens(self._model, self._tokenizer).ids
         urls = self._settings.urls
-        way = self._way or fastest_way(urls, self._device, vllm_version())
+        way = self._way or weights_way(urls, self._device, vllm_version())
         async with AsyncExitStack() as stack:
             self._shared = await asyncio.to_thread(self._make_shared)
             stack.callback(shutil.rmtree, self._shared, ignore_errors=True)
@@ -86,18 +85,13 @@ class EndpointGenerator:
             stack.callback(os.close, lock_fd)
             fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # so that no other run sweeps it away
             initial = WeightVersion(self._model, self._model, 0, self._shared)
-            address = address_towards(urls[0])
-            handed_out = broadcast = None
-            if "http" in (way, folder_way(urls)):
-                handed_out = WeightServer(self._shared, address)
-                stack.callback(handed_out.close)
-            if way in ("nccl", "gloo"):
-                broadcast = WeightBroadcast(way, address, self._sending_device(way), _say)
+            broadcast = None
+            if way != "folder":
+                require_vllm()
+                broadcast = WeightBroadcast(way, address_towards(urls[0]), self._sending_device(way), _say)
                 stack.callback(broadcast.close)
             self._servers = await stack.enter_async_context(
-                TrainingVllmClient(
-                    self._settings, initial, meter=self._meter, handed_out=handed_out, broadcast=broadcast
-                )
+                TrainingVllmClient(self._settings, initial, meter=self._meter, broadcast=broadcast)
             )
             self._stack = stack.pop_all()
         return self

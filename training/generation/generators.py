@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -28,7 +27,7 @@ from curation.policies.chat_templates import folder_stop_tokens
 from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError, RequestRefused
 from training.generation.batched_decoding import DecodingEngine, DecodingRequest
-from training.generation.decoding_meter import DecodingTotals, added_up
+from training.generation.decoding_meter import DecodingTotals
 from training.optimisation.model import Dtype, load_model, load_tokenizer
 
 if TYPE_CHECKING:
@@ -82,11 +81,7 @@ class _PendingRequest:
 
 
 class TorchGenerator:
-    """A model folder sampled with torch on a thread.
-
-    Args:
-        temperature: with top_p = 1, as training needs.
-    """
+    """A model folder sampled with torch on a thread; training needs top_p = 1."""
 
     def __init__(
         self,
@@ -94,10 +89,11 @@ class TorchGenerator:
         *,
         capacity: int = 128,
         temperature: float = 1.0,
+        top_p: float = 1.0,
         dtype: Dtype = "float32",
         device: str = "cpu",
     ) -> None:
-        self._folder, self._capacity, self._temperature = folder, capacity, temperature
+        self._folder, self._capacity, self._temperature, self._top_p = folder, capacity, temperature, top_p
         self._dtype: Dtype = dtype
         self._device = device
         self._condition = threading.Condition()
@@ -109,7 +105,7 @@ class TorchGenerator:
         self._failed: str | None = None
         self._engine: DecodingEngine | None = None
         self._tokenizer: PreTrainedTokenizerBase | None = None
-        self.busy_s = self._decoding_s = self._held_s = 0.0
+        self._decoding_s = self._held_s = 0.0
 
     @property
     def capacity(self) -> int:
@@ -197,7 +193,7 @@ class TorchGenerator:
             folder_stop_tokens(self._folder, tokenizer).ids,
             slots=self._capacity,
             temperature=self._temperature,
-            top_p=1.0,
+            top_p=self._top_p,
         )
 
     def _run(self, engine: DecodingEngine) -> None:
@@ -236,7 +232,6 @@ class TorchGenerator:
             except RuntimeError as error:  # torch's errors, out of memory among them
                 return self._fail_all(opened, f"{self._folder.name}: torch failed while sampling: {error}")
             seconds = time.perf_counter() - started_at
-            self.busy_s += seconds
             self._decoding_s += seconds * len(opened)
             if finished:
                 self._loop.call_soon_threadsafe(_settle, [(opened.pop(request), request) for request in finished])
@@ -268,55 +263,6 @@ class TorchGenerator:
         if self._engine is None or self._closing or self._failed is not None:
             raise PolicyError(self._failed or f"{self._folder.name}: the generator is not running; use `async with`")
         return self._engine
-
-
-class GeneratorPool:
-    """Several generators as one; requests go to the least loaded."""
-
-    def __init__(self, members: Sequence[Generator]) -> None:
-        self.members = tuple(members)
-        self._load = [0] * len(self.members)
-
-    @property
-    def capacity(self) -> int:
-        """Return how many requests all members decode together."""
-        return sum(member.capacity for member in self.members)
-
-    @property
-    def decoding(self) -> DecodingTotals:
-        """Return the slot-seconds of all members."""
-        return added_up(member.decoding for member in self.members)
-
-    @property
-    def in_flight(self) -> int:
-        """Return the number of running requests."""
-        return sum(self._load)
-
-    async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
-            for member in self.members:
-                await stack.enter_async_context(member)
-            self._stack = stack.pop_all()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.__aexit__(kind, error, trace)
-
-    async def generate(self, prompt_ids: Sequence[int], *, seed: int, max_tokens: int) -> TokenCompletion:
-        """Generate one response, see `Generator.generate`."""
-        loads = [load / member.capacity for load, member in zip(self._load, self.members, strict=True)]
-        index = loads.index(min(loads))
-        self._load[index] += 1
-        try:
-            return await self.members[index].generate(prompt_ids, seed=seed, max_tokens=max_tokens)
-        finally:
-            self._load[index] -= 1
-
-    async def update_weights(self, weights: Weights, version: int) -> float:
-        """Update all members at once and return the slowest one's seconds."""
-        return max(await asyncio.gather(*(member.update_weights(weights, version) for member in self.members)))
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:

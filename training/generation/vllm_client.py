@@ -23,7 +23,6 @@ from curation.records import PolicyError
 from training.generation.decoding_meter import RequestMeter
 from training.generation.token_answers import read_answer
 from training.generation.weight_broadcast import WeightBroadcast
-from training.generation.weight_server import WeightServer
 from training.generation.weight_versions import WeightVersion
 
 _MIXED = "mixed"
@@ -40,7 +39,6 @@ class TrainingVllmClient(ServerClient):
 
     Args:
         folder, version: the servers' first weights.
-        handed_out: serves folders to servers that fetch them.
         broadcast: sends tensors to servers that can join it.
 
     Raises:
@@ -53,13 +51,12 @@ class TrainingVllmClient(ServerClient):
         folder: Path | WeightVersion,
         version: int = 0,
         meter: RequestMeter | None = None,
-        handed_out: WeightServer | None = None,
         broadcast: WeightBroadcast | None = None,
     ) -> None:
         urls = [url.rstrip("/").removesuffix("/v1") for url in settings.urls]
         super().__init__(settings, None, welcome=self._welcome, urls=urls, models="/v1/models")
         self.settings = settings
-        self._meter, self._handed_out, self._broadcast = meter or RequestMeter(1), handed_out, broadcast
+        self._meter, self._broadcast = meter or RequestMeter(1), broadcast
         self._run = secrets.token_hex(4)
         self._newest = (version, folder)
         self._locks = {server.url: asyncio.Lock() for server in self.servers.all}
@@ -198,13 +195,7 @@ class TrainingVllmClient(ServerClient):
         if broadcast is not None and isinstance(weights, WeightVersion) and await broadcast.join(url, workers, command):
             return lambda: broadcast.send(url, weights, command)
         folder = weights if isinstance(weights, Path) else await asyncio.to_thread(weights.folder)
-        return lambda: command("update_weights", {"update_info": self._found_at(folder)})
-
-    def _found_at(self, folder: Path) -> dict[str, str]:
-        """Return where a server finds the weights, for `training.generation.vllm_worker`."""
-        if self._handed_out is None:
-            return {"folder": str(folder)}
-        return {"folder": "", "url": self._handed_out.url_of(folder)}
+        return lambda: command("update_weights", {"update_info": {"folder": str(folder)}})
 
     async def _command(self, url: str, path: str, body: Mapping[str, Any]) -> None:
         """Make one call of the weight update.

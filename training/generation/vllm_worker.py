@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from curation.policies.vllm.worker import Worker
-from training.generation.weight_transfer import FOLDER_TRANSFER, Backend, Group, open_group, weights_folder
+from training.generation.weight_transfer import FOLDER_TRANSFER, Backend, Group, open_group
 
 __all__ = ["Worker"]
 
@@ -150,10 +150,9 @@ def _messages() -> tuple[type[Any], type[Any]]:
 
     @dataclass
     class WeightsInfo(WeightTransferUpdateInfo):  # type: ignore[misc]
-        """A folder of weights, with a ``url`` to fetch it; or broadcast tensors."""
+        """A folder of weights, or broadcast tensors."""
 
         folder: str = ""
-        url: str = ""
         names: list[str] = field(default_factory=list)
         dtypes: list[str] = field(default_factory=list)
         shapes: list[list[int]] = field(default_factory=list)
@@ -208,8 +207,7 @@ def _folder_transfer() -> type[Any]:
                     if group is not None:
                         group.close()  # so that the trainer does not wait for this end
                 return
-            with weights_folder(update_info.folder, update_info.url) as folder:
-                receive(self.model, folder)
+            receive(self.model, Path(update_info.folder))
 
         def finish_weight_update(self) -> None:
             finish(self.model, self.model_config)

@@ -1,22 +1,17 @@
-"""Bring new weights to vLLM's workers: in a folder, over HTTP, or by broadcast through a group.
+"""Bring new weights to vLLM's workers: in a folder, or by broadcast through a group.
 
 A group has no key: any process that reaches its port while it opens may join, so use a private network.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import socket
+from collections.abc import Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
-from urllib.request import urlopen
 
-from curation.storage.scratch import memory_folder
+from curation.records import PolicyError
 
 FOLDER_TRANSFER = "goldilocks_folder"
 """vLLM's name for weights that come as a folder; registered by `training.generation.vllm_worker`."""
@@ -26,16 +21,13 @@ WORKER = "training.generation.vllm_worker.Worker"
 
 Backend = Literal["nccl", "gloo"]
 
-Way = Literal["folder", "http", "nccl", "gloo"]
-"""``folder``: servers read it; ``http``: they fetch it; ``nccl``: from GPU to GPU; ``gloo``: between CPUs, in tests."""
+Way = Literal["folder", "nccl", "gloo"]
+"""``folder``: servers read it; ``nccl``: a broadcast between GPUs; ``gloo``: a broadcast between CPUs."""
 
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 SILENCE_S = 600.0
 """Seconds that gloo waits for another end; NCCL waits until its group is closed."""
-
-_FETCH_SILENCE_S = 120.0
-"""Seconds without a byte after which a trainer that serves weights counts as gone."""
 
 
 class Group:
@@ -78,36 +70,23 @@ def open_group(backend: Backend, address: str, port: int, rank: int, world_size:
     return Group("nccl", stateless_init_process_group(address, port, rank, world_size, device))
 
 
-@contextmanager
-def weights_folder(folder: str, url: str) -> Iterator[Path]:
-    """Yield ``folder`` if it is seen here, else one fetched from ``url`` for the block.
+def weights_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
+    """Return ``nccl`` for GPUs, else ``folder`` for servers of this machine, and ``gloo`` for others."""
+    if device.startswith("cuda") and vllm is not None and "cpu" not in vllm:
+        return "nccl"
+    return "folder" if all(urlsplit(url).hostname in _THIS_MACHINE for url in urls) else "gloo"
+
+
+def address_towards(url: str) -> str:
+    """Return this machine's address towards a server; nothing is sent.
 
     Raises:
-        OSError: the weights cannot be fetched.
+        PolicyError: there is no route.
     """
-    if not url or (folder and any(Path(folder).glob("*.safetensors"))):
-        yield Path(folder)
-        return
-    with tempfile.TemporaryDirectory(prefix="goldilocks-fetched-", dir=memory_folder()) as place:
-        with urlopen(f"{url}/", timeout=_FETCH_SILENCE_S) as answer:
-            names = [str(name) for name in json.load(answer)]
-        for name in names:
-            with (
-                urlopen(f"{url}/{name}", timeout=_FETCH_SILENCE_S) as answer,
-                (Path(place) / Path(name).name).open("wb") as kept,
-            ):
-                shutil.copyfileobj(answer, kept, 2**20)
-                if kept.tell() != int(answer.headers["Content-Length"]):
-                    raise OSError(f"{url}/{name} ended after {kept.tell()} bytes")
-        yield Path(place)
-
-
-def folder_way(urls: Sequence[str]) -> Literal["folder", "http"]:
-    """Return ``folder`` if all servers are on this machine, else ``http``."""
-    return "folder" if all(urlsplit(url).hostname in _THIS_MACHINE for url in urls) else "http"
-
-
-def fastest_way(urls: Sequence[str], device: str, vllm: str | None) -> Way:
-    """Return ``nccl`` for GPUs of this machine, else as `folder_way`."""
-    on_gpus = device.startswith("cuda") and vllm is not None and "cpu" not in vllm
-    return "nccl" if on_gpus and folder_way(urls) == "folder" else folder_way(urls)
+    parts = urlsplit(url)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
+            towards.connect((parts.hostname or "", parts.port or 80))
+            return str(towards.getsockname()[0])
+    except OSError as error:
+        raise PolicyError(f"urls: no way from this machine to {url} ({error.strerror or error}).") from error

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from curation.policies.checkpoints import weight_files
 from curation.records import PolicyError
-from training.generation.checkpoint_tensors import fitting, require_same_shape, write_weights
+from training.generation.checkpoint_tensors import fitting, safetensors_files, tensor_shapes, write_weights
 from training.generation.generators import Weights
 
 
@@ -30,10 +29,10 @@ class WeightVersion:
         self._lock = threading.Lock()
         self._written = False
         self._weights: Weights = weights
-        if isinstance(weights, Path):
-            require_same_shape(model, weights)
-        else:
+        if not isinstance(weights, Path):
             self._weights = fitting(model, weights)
+        elif weights != model and tensor_shapes(weights) != tensor_shapes(model):
+            raise PolicyError(f"weights {weights}: not of the shape of the model that runs, {model}.")
 
     def folder(self) -> Path:
         """Return the version's folder, written at the first call; call it on a thread."""
@@ -59,7 +58,7 @@ class WeightVersion:
         if isinstance(self._weights, Mapping):
             yield from self._weights.items()
             return
-        for path in _safetensors(self._weights):
+        for path in safetensors_files(self._weights):
             with safe_open(path, framework="pt") as file:
                 for name in file.keys():  # noqa: SIM118 - no mapping, whatever it looks like
                     yield name, file.get_tensor(name)
@@ -70,7 +69,7 @@ class WeightVersion:
             shutil.rmtree(place, ignore_errors=True)
         if isinstance(self._weights, Path):
             aside.mkdir()
-            for path in _safetensors(self._weights):
+            for path in safetensors_files(self._weights):
                 shutil.copyfile(path, aside / path.name)
         else:
             write_weights(self._weights, aside)
@@ -80,10 +79,3 @@ class WeightVersion:
 def version_name(version: int) -> str:
     """Return the name of a version's folder."""
     return f"v{version:08}"
-
-
-def _safetensors(folder: Path) -> Iterator[Path]:
-    for path in weight_files(folder):
-        if path.suffix != ".safetensors":
-            raise PolicyError(f"{folder}: {path.name} is no safetensors file, which servers need; convert the model")
-        yield path

@@ -47,7 +47,7 @@ def remember_source(
     prefixes: tuple[tuple[str, str], ...] = (),
 ) -> None:
     """Record where the model was loaded from."""
-    setattr(model, _ATTRIBUTE, CheckpointSource(folder, tensor_shapes(folder) or {}, whole, prefixes))
+    setattr(model, _ATTRIBUTE, CheckpointSource(folder, tensor_shapes(folder), whole, prefixes))
 
 
 def checkpoint_source(model: PreTrainedModel) -> CheckpointSource | None:

@@ -2,8 +2,6 @@
 
 Invariants:
   - log-probabilities are those after temperature and top-p;
-  - each token has the version of its weights;
-  - after a partial load of weights all requests fail;
   - processes end with this one;
   - on a CPU prompts are not chunked: vLLM 0.32.0 crashes on those with a seed.
 """
@@ -66,15 +64,12 @@ class Launch:
     Attributes:
         name: the model's, for errors.
         in_flight: requests at once per copy.
-        transfer: vLLM's name for the weight transfer.
     """
 
     model: str
     name: str
     in_flight: int
     revision: str | None = None
-    transfer: str | None = None
-    worker: str = WORKER
     data_parallel: int = 1
 
 
@@ -87,11 +82,8 @@ class VllmEngine:
 
     def __init__(self, launch: Launch, settings: EngineSettings) -> None:
         self.launch, self.settings = launch, settings
-        self.broken = ""
-        """Why the engine generates no more tokens; empty while all is well."""
         self._engine: Any = None
         self._numbers = itertools.count()
-        self._in_flight: set[str] = set()
 
     async def __aenter__(self) -> Self:
         self._engine = start_engine(self.launch, self.settings)
@@ -100,8 +92,6 @@ class VllmEngine:
             coordinator = self._engine.engine_core.resources.coordinator  # of several copies
             also = [coordinator.proc.pid] if coordinator is not None else []
             await self._engine.collective_rpc("follow_process", args=(os.getpid(), also))
-            if self.launch.transfer is not None:
-                await self._engine.update_weight_version("0")
             entered = True
         finally:
             if not entered:
@@ -134,19 +124,12 @@ class VllmEngine:
         return int(self.vllm.model_config.max_model_len)
 
     def require_running(self) -> None:
-        """Raise `PolicyError` unless the engine runs with complete weights."""
+        """Raise `PolicyError` unless the engine runs."""
         if self._engine is None:
             raise PolicyError(f"vLLM, model {self.launch.name}: is not running; use `async with`.")
-        if self.broken:
-            raise PolicyError(f"vLLM, model {self.launch.name}: {self.broken}.")
 
-    async def generate(
-        self, prompt_ids: Sequence[int], sampling: Any, label: str, cache_salt: str = ""
-    ) -> TokenCompletion:
+    async def generate(self, prompt_ids: Sequence[int], sampling: Any, label: str) -> TokenCompletion:
         """Return one response; cancelling aborts it.
-
-        Args:
-            cache_salt: shared by requests that may share cached prompts.
 
         Raises:
             RequestRefused: the engine refuses it.
@@ -155,38 +138,28 @@ class VllmEngine:
         from vllm.exceptions import VLLMClientError, VLLMError
 
         engine = self.vllm
-        prompt: dict[str, Any] = {"type": "token", "prompt_token_ids": list(prompt_ids)}
-        if cache_salt:
-            prompt["cache_salt"] = cache_salt
+        prompt = {"type": "token", "prompt_token_ids": list(prompt_ids)}
         request = f"{label}-{next(self._numbers)}"
         final: Any = None
-        self._in_flight.add(request)
         try:
             async for output in engine.generate(prompt, sampling, request):
                 final = output
         except VLLMClientError as error:
             raise RequestRefused("400", f"vLLM, model {self.launch.name}, {label}: {first_line(error)}") from error
         except VLLMError as error:
-            raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {self.broken or first_line(error)}") from error
-        finally:
-            self._in_flight.discard(request)
+            raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {first_line(error)}") from error
         response = final.outputs[0]
         if response.finish_reason not in FINISHED:
-            why = self.broken or f"the request ended as {response.finish_reason!r}"
+            why = f"the request ended as {response.finish_reason!r}"
             raise PolicyError(f"vLLM, model {self.launch.name}, {label}: {why}.")
         return TokenCompletion(
             tuple(prompt_ids),
             tuple(response.token_ids),
             _logprobs(response),
-            _versions(response) if self.launch.transfer is not None else (),
+            (),
             response.text,
             response.finish_reason,
         )
-
-    async def abandon(self, why: str) -> None:
-        """Abort all requests, and refuse new ones."""
-        self.broken = why
-        await self._engine.abort(sorted(self._in_flight))
 
     async def stop(self) -> None:
         """End the engine, once."""
@@ -227,12 +200,6 @@ def _logprobs(output: Any) -> tuple[float, ...]:
     if output.logprobs is None:
         return ()
     return tuple(float(at[token].logprob) for token, at in zip(output.token_ids, output.logprobs, strict=True))
-
-
-def _versions(output: Any) -> tuple[int, ...]:
-    """Return each token's weights version."""
-    spans: Sequence[Any] = output.weight_versions
-    return tuple(int(span.version) for span in spans for _ in range(span.start, span.end))
 
 
 def start_engine(launch: Launch, settings: EngineSettings) -> Any:
@@ -296,17 +263,13 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "enable_prefix_caching": not (on_cpu and folder_carries_state(Path(launch.model))),
         "enable_chunked_prefill": False if on_cpu else None,
         **DRAWING,
-        "worker_extension_cls": launch.worker,
+        "worker_extension_cls": WORKER,
         "use_tqdm_on_load": False,
         "disable_log_stats": True,
         "seed": 0,
     }
     if launch.data_parallel > 1:
         arguments["data_parallel_size"] = launch.data_parallel
-    if launch.transfer is not None:
-        from vllm.config import WeightTransferConfig
-
-        arguments["weight_transfer_config"] = WeightTransferConfig(backend=launch.transfer)
     return arguments
 
 

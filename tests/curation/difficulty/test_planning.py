@@ -1,4 +1,4 @@
-"""Plans: scaled means, and intervals that hold the truth."""
+"""Plans: scaled means with their intervals, hours and prices by hand."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from curation.difficulty.planning import CostRates, PilotProblem, StagePlan, plan_stage
+from curation.difficulty.planning import StagePlan, plan_stage
 
-PILOT = [PilotProblem(8, 800), PilotProblem(16, 3200)]
+PILOT = [(8, 800), (16, 3200)]
 
 
 def test_means_are_scaled_and_turned_into_hours_and_money() -> None:
-    plan = plan_stage("stage1", "m@1", 1000, PILOT, CostRates(tokens_per_s=100.0, devices=2, price_out=3.0))
+    plan = plan_stage("stage1", "m@1", 1000, PILOT, tokens_per_s=100.0, devices=2, prices=(0.0, 3.0))
     assert plan.attempts.mean == 12_000
     assert plan.tokens.mean == 2_000_000
     assert plan.hours is not None
@@ -21,9 +21,6 @@ def test_means_are_scaled_and_turned_into_hours_and_money() -> None:
     assert plan.price.mean == pytest.approx(6.0)
     assert str(plan.attempts) == "12 k (8 k to 16 k)"
     assert StagePlan.read(json.loads(json.dumps(plan.row()))) == plan
-
-
-def test_the_prompt_of_each_attempt_has_a_price() -> None:
-    plan = plan_stage("s", "m@1", 1000, PILOT, CostRates(price_out=3.0, price_in=1.0, prompt_tokens=50.0))
-    assert plan.price is not None
-    assert plan.price.mean == pytest.approx(6.0 + 12_000 * 50 / 1e6)
+    with_prompts = plan_stage("s", "m@1", 1000, PILOT, prices=(1.0, 3.0), prompt_tokens=50.0)
+    assert with_prompts.price is not None
+    assert with_prompts.price.mean == pytest.approx(6.0 + 12_000 * 50 / 1e6)

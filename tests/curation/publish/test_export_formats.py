@@ -120,21 +120,6 @@ def test_open_r1(mixed: Path, tmp_path: Path) -> None:
     }
 
 
-def test_skyrl_roll_and_nemo_gym_name_what_judges_their_rows(mixed: Path, tmp_path: Path) -> None:
-    math, _, _ = loaded(export_set(mixed, "skyrl", tmp_path / "skyrl"))
-    assert (math["prompt"], math["env_class"]) == (chat(MATH), "goldilocks")
-    assert json.loads(math["reward_spec"]["ground_truth"])["id"] == "m1"
-    math, _, _ = loaded(export_set(mixed, "roll", tmp_path / "roll"))
-    assert (json.loads(math["messages"]), math["domain"], math["tag"]) == (chat(MATH), "goldilocks", "goldilocks")
-    assert json.loads(math["ground_truth"])["id"] == "m1"
-    math, _, _ = loaded(export_set(mixed, "nemo-gym", tmp_path / "gym"))
-    assert (math["responses_create_params"]["input"], math["agent_ref"]["name"]) == (
-        chat(MATH),
-        "goldilocks_simple_agent",
-    )
-    assert json.loads(math["goldilocks"])["id"] == "m1"
-
-
 POLICY = {"kind": "endpoint", "model": "m", "revision": "1", "urls": ("http://localhost:1/v1",), "thinking": "[THINK]"}
 
 

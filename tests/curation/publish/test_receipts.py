@@ -48,13 +48,6 @@ def test_a_receipt_is_read_as_it_was_written(tmp_path: Path) -> None:
         read_receipt(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"schema": "goldilocks-receipt@1"}'])
-def test_a_damaged_receipt_is_told(text: str, tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text(text)
-    with pytest.raises(SourceError, match="damaged"):
-        read_receipt(tmp_path)
-
-
 def test_the_page_says_each_figure_once_and_what_is_not_measured() -> None:
     text = page(RECEIPT)
     assert "| Proofs | 0.900 (0.596 to 0.982): proof 8, unusable 1, stayed 1 | 10 | the run's folder |" in text

@@ -18,7 +18,6 @@ from curation.publish.review import (
     add_verdict,
     apply_verdicts,
     doubtful_verdicts,
-    exact_conflicts,
     keep_accepted_labels,
     near_conflicts,
     offer_readable,
@@ -118,20 +117,6 @@ def test_accepted_rows_go_on_with_their_reference_and_rejected_ones_leave() -> N
         ("e", "5", None),
     ]
     assert dropped.select("id", "answer", "reason").rows() == [("b", "2", DropReason.REJECTED)]
-
-
-def test_copies_with_different_references_are_one_dispute() -> None:
-    conflict = {"reason": DropReason.CONFLICTING_ANSWERS, "stage": "exact_dedup", "evidence": "references: 1 | 2"}
-    rows = frame(
-        DROPPED,
-        problem("a", "1") | conflict,
-        problem("a", "2", 5) | conflict,
-        problem("b", "3", 6) | {"reason": DropReason.DUPLICATE},
-    )
-    (row,) = exact_conflicts(rows).iter_rows(named=True)
-    assert (row["id"], row["kind"], row["references"], row["rows"]) == (
-        "a", "conflicting_references", ["1", "2"], ["s:0", "s:5"],
-    )  # fmt: skip
 
 
 def test_a_near_duplicate_in_conflict_names_the_row_that_stays() -> None:

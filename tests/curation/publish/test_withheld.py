@@ -1,4 +1,4 @@
-"""Withheld texts: nothing of the source is written down, and what is put together again is the text."""
+"""Withheld texts: nothing of the source is written down, and what is restored is the text."""
 
 from __future__ import annotations
 
@@ -7,29 +7,35 @@ from typing import Any
 
 import polars as pl
 
-from curation.publish.withheld import (
-    JUDGING,
-    TESTS,
-    WITHHELD,
-    is_withheld,
-    restore_beside,
-    restore_texts,
-    sources_of_variants,
-    with_own_meta,
-    withhold_judging,
-    withhold_tests,
-    withhold_texts,
-)
-from curation.records import JUDGING as JUDGING_SCHEMA
-from curation.records import PROBLEM, TEST
+from curation.filters.statements import StatementSettings
+from curation.publish.withheld import is_withheld, restore_texts, source_texts, withhold_texts
+from curation.records import JUDGING, PROBLEM, TEST
 
-SOURCE = {"statement": "7. What is 2 + 2?  (A) 3 (B) 4", "answer": "B", "choices": ["3", "4"], "meta": '{"level": 5}'}
+TEXT = "What is the sum of all positive integers that divide 12?"
+SOURCE = {
+    "statement": f"7. {TEXT}",
+    "answer": "28 apples",
+    "meta": '{"level": 5}',
+    "solution": "1 + 2 + 3 + 4 + 6 + 12",
+}
 KEPT = {"row": 4, "id": "q", "license": "MIT"}
 
 
 def rows(*overrides: dict[str, object]) -> pl.DataFrame:
-    plain = {**dict.fromkeys(PROBLEM), "source": "web", "row": 3, "id": "p", "license": "unknown", **SOURCE}
+    plain = {
+        **dict.fromkeys(PROBLEM),
+        "source": "web",
+        "row": 3,
+        "id": "p",
+        "license": "unknown",
+        "lang": "en",
+        **SOURCE,
+    }
     return pl.DataFrame([{**plain, **changed} for changed in overrides], schema=PROBLEM)
+
+
+def texts(*overrides: dict[str, object]) -> pl.DataFrame:
+    return source_texts(rows(*overrides or ({},)), StatementSettings(), [])
 
 
 def test_a_text_is_withheld_by_its_own_licence_and_by_that_of_a_copy() -> None:
@@ -43,120 +49,90 @@ def test_a_text_is_withheld_by_its_own_licence_and_by_that_of_a_copy() -> None:
     assert is_withheld(frame.drop("also_from"), ["unknown"]).to_list() == [False, True, False, False]
 
 
-def test_what_was_changed_is_told_by_places_in_the_source_and_comes_back() -> None:
-    changed = {"statement": "What is 2 + 2?", "answer": "4", "raw_statement": SOURCE["statement"], "raw_answer": "B"}
-    table, source = rows(changed, KEPT), rows({})
-    split = withhold_texts("data", table, is_withheld(table, ["unknown"]), source)
+def test_a_cleaned_text_comes_back_and_a_changed_source_is_named() -> None:
+    table = rows({"statement": TEXT, "raw_statement": SOURCE["statement"]}, KEPT)
+    split = withhold_texts("data", table, is_withheld(table, ["unknown"]), texts())
     assert split.left_out == 0
     assert split.rows["statement"].to_list() == [None, SOURCE["statement"]]
-    told = {note["column"]: (note["base"], note["begin"], note["end"]) for note in split.withheld.to_dicts()}
-    assert told["statement"] == ("statement", 3, 17)
-    assert told["raw_statement"] == ("statement", 0, len(str(SOURCE["statement"])))
-    assert set(split.withheld["before"]) == set(split.withheld["after"]) == {""}
-    filled, missing = restore_texts("data", split.rows, split.withheld, source)
+    assert "positive" not in split.withheld.write_ndjson()
+    filled, missing = restore_texts("data", split.rows, split.withheld, texts())
     assert missing.is_empty()
     assert filled.equals(table)
-
-
-def test_a_source_that_says_something_else_now_is_named_and_nothing_is_filled_in() -> None:
-    table = rows({})
-    split = withhold_texts("data", table, is_withheld(table, ["unknown"]), table)
-    filled, missing = restore_texts("data", split.rows, split.withheld, rows({"answer": "A"}))
+    filled, missing = restore_texts("data", split.rows, split.withheld, texts({"answer": "27 apples"}))
     assert missing["column"].to_list() == ["answer"]
-    assert filled["answer"].to_list() == [None]
-    filled, missing = restore_texts("data", split.rows, split.withheld, rows({"id": "other"}))
+    assert filled["answer"].to_list() == [None, "28 apples"]
+    filled, missing = restore_texts("data", split.rows, split.withheld, texts({"row": 9}))
     assert missing.height == split.withheld.height
     assert filled.equals(split.rows)
 
 
 def test_a_row_whose_statement_or_answer_is_not_its_sources_leaves_and_is_counted() -> None:
-    source = rows({"answer": "12 345 apples"})
-    for changed in ({"statement": "Combien font deux et deux ?"}, {"answer": "12,345 apples"}):
-        table = rows({"answer": "12 345 apples", **changed}, KEPT)
-        split = withhold_texts("data", table, is_withheld(table, ["unknown"]), source)
+    for changed in ({"statement": "Combien font deux et deux ?"}, {"answer": "28"}):
+        table = rows(changed, KEPT)
+        split = withhold_texts("data", table, is_withheld(table, ["unknown"]), texts())
         assert (split.left_out, split.rows["id"].to_list()) == (1, ["q"]), changed
-        assert split.withheld.equals(WITHHELD.to_frame())
-    lost = rows({"answer": "12 345 apples", "solution": "in our words"})  # a row is of use without it
-    split = withhold_texts("data", lost, is_withheld(lost, ["unknown"]), source)
+        assert split.withheld.is_empty()
+    lost = rows({"solution": "in our words"})  # a row is of use without it
+    split = withhold_texts("data", lost, is_withheld(lost, ["unknown"]), texts())
     assert (split.left_out, "solution" in split.withheld["column"]) == (0, False)
+    assert split.rows["solution"].to_list() == [None]
 
 
-HIDDEN = pl.DataFrame({"source": ["s"], "row": [3], "id": ["py"], "group": ["orig"]})
-GIVEN = pl.DataFrame(
-    [
-        ("orig", 0, "1 2\n", "3\n", "public"),
-        ("orig", 1, "5 5\n", "11\n", "private"),
-        ("orig", 2, "7 8\n", "1 5\n", "private"),
-    ],
-    schema=TEST,
-    orient="row",
-)
-PUBLISHED = pl.DataFrame(
-    [
-        ("py", 0, "1 2", "3", "public"),
-        ("py", 1, "5 5\n", "10\n", "private"),  # the solutions say 10: ours
-        ("py", 2, "9 9\n", "18\n", "mutation"),
-        ("py", 3, "7 8\n", "1  5\n", "private"),  # the source's words in another form: neither
-        ("py", 4, "4 4\n", "8\n", "private"),  # nowhere in the source
-        ("free", 0, "1 2\n", "3\n", "public"),
-    ],
-    schema=TEST,
-    orient="row",
-)
+PROGRAM = {"source": "s", "row": 3, "id": "orig", "group": "orig", "statement": "Add two numbers.", "meta": None}
+
+
+def program_texts(**tables: Any) -> pl.DataFrame:
+    return source_texts(rows({"answer": None, "solution": None, **PROGRAM}), None, list(tables.values()))
 
 
 def test_given_tests_leave_and_come_back_and_what_is_ours_stays() -> None:
-    split = withhold_tests(PUBLISHED, HIDDEN, GIVEN)
-    assert split.rows.select("problem", "index", "input", "output").rows() == [
-        ("py", 0, None, None),
-        ("py", 1, None, "10\n"),
-        ("py", 2, "9 9\n", "18\n"),
-        ("free", 0, "1 2\n", "3\n"),
+    def table(name: str, *tests: tuple[str, str, str]) -> pl.DataFrame:
+        return pl.DataFrame([(name, at, *test) for at, test in enumerate(tests)], schema=TEST, orient="row")
+
+    given = table("orig", ("1 2\n", "3\n", "public"), ("5 5\n", "11\n", "private"), ("7 8\n", "1 5\n", "private"))
+    published = table(
+        "py",
+        ("1 2", "3", "public"),
+        ("5 5\n", "10\n", "private"),  # the solutions say 10: ours
+        ("9 9\n", "18\n", "mutation"),
+        ("7 8\n", "1  5\n", "private"),  # the source's words in another form: neither
+        ("4 4\n", "8\n", "private"),  # nowhere in the source
+    )
+    own = published.rename({"problem": "id"}).with_columns(source=pl.lit("s"), row=pl.lit(3, pl.Int64))
+    split = withhold_texts("tests", own, own["origin"] != "mutation", program_texts(tests=given))
+    assert split.rows.select("index", "input", "output").rows() == [
+        (0, None, None),
+        (1, None, "10\n"),
+        (2, "9 9\n", "18\n"),
     ]
     assert split.left_out == 2
-    assert split.withheld["column"].to_list() == ["input 0", "output 0", "input 1"]
     assert "1 2" not in split.withheld.write_ndjson()
-    restored, missing = restore_beside(TESTS, split.rows, split.withheld, HIDDEN, GIVEN)
+    public = split.rows.drop("source", "row")
+    restored, missing = restore_texts("tests", public, split.withheld, program_texts(tests=given))
     assert missing.is_empty()
-    assert restored.equals(PUBLISHED.filter(~pl.col("index").is_in([3, 4])))
-    changed = GIVEN.with_columns(pl.col("input").str.replace("5 5", "5 6"))
-    restored, missing = restore_beside(TESTS, split.rows, split.withheld, HIDDEN, changed)
-    assert missing["column"].to_list() == ["input 1"]
-    assert restored.filter(problem="py", index=1)["input"].to_list() == [None]
+    assert restored.equals(own.drop("source", "row").head(3))
+    changed = given.with_columns(pl.col("input").str.replace("5 5", "5 6"))
+    restored, missing = restore_texts("tests", public, split.withheld, program_texts(tests=changed))
+    assert missing.select("index", "column").rows() == [(1, "input")]
 
 
 def test_a_checker_of_the_source_leaves_and_one_that_is_ours_stays() -> None:
-    empty = dict.fromkeys(JUDGING_SCHEMA)
-    given = pl.DataFrame([{**empty, "problem": "orig", "checker": "int main() {}"}], schema=JUDGING_SCHEMA)
-    lines = [
-        {**empty, "problem": "py", "checker": "int main() {}", "validator": "made here", "time_limit_s": 2.0},
-        {**empty, "problem": "free", "checker": "int main() {}"},
-    ]
-    judging = pl.DataFrame(lines, schema=JUDGING_SCHEMA)
-    split = withhold_judging(judging, HIDDEN, given)
-    assert split.rows["checker"].to_list() == [None, "int main() {}"]
-    assert split.rows["validator"].to_list() == ["made here", None]
-    restored, missing = restore_beside(JUDGING, split.rows, split.withheld, HIDDEN, given)
+    empty = dict.fromkeys(JUDGING)
+    given = pl.DataFrame([{**empty, "problem": "orig", "checker": "int main() {}"}], schema=JUDGING)
+    line = {**empty, "problem": "py", "checker": "int main() {}", "validator": "made here", "time_limit_s": 2.0}
+    judging = pl.DataFrame([line], schema=JUDGING).rename({"problem": "id"})
+    own = judging.with_columns(source=pl.lit("s"), row=pl.lit(3, pl.Int64))
+    split = withhold_texts("judging", own, pl.Series([True]), program_texts(judging=given))
+    assert split.rows.select("checker", "validator").rows() == [(None, "made here")]
+    restored, missing = restore_texts("judging", split.rows, split.withheld, program_texts(judging=given))
     assert missing.is_empty()
-    assert restored.equals(judging)
+    assert restored.equals(own)
 
 
-def test_a_variants_statement_is_its_originals_and_its_language_stays() -> None:
-    def problem(**values: Any) -> pl.DataFrame:
-        return pl.DataFrame([{name: values.get(name) for name in PROBLEM}], schema=PROBLEM)
-
-    text = "Add the two numbers that stand on the only line of the input, and print their sum."
-    original = problem(id="orig", group="orig", statement=text, source="s", row=3, meta='{"name": "sum"}')
-    meta = json.dumps({"name": "sum", "language": "python", "solved_in_it": True})
-    asked = f"{text}\n\nWrite the program in Python 3."
-    row = problem(id="py", group="orig", statement=asked, raw_statement=text, source="s", row=3, meta=meta)
-    sources = sources_of_variants(row, original)
-    assert sources.select("id", "statement", "meta").rows() == [("py", text, meta)]
-    split = withhold_texts("data", row, pl.Series([True]), sources)
-    public = with_own_meta(split.rows, row)
-    assert public.select("statement", "raw_statement").rows() == [(None, None)]
-    assert json.loads(public["meta"][0]) == {"language": "python", "solved_in_it": True}
-    assert text[:30] not in split.withheld.write_ndjson()
-    restored, missing = restore_texts("data", public, split.withheld, sources_of_variants(public, original))
-    assert missing.is_empty()
-    assert restored.equals(row)
+def test_a_variants_statement_and_its_meta_are_its_originals() -> None:
+    meta = json.dumps({"language": "python", "solved_in_it": True})
+    asked = f"{PROGRAM['statement']}\n\nWrite the program in Python 3."
+    row = rows({**PROGRAM, "id": "py", "statement": asked, "meta": meta, "answer": None, "solution": None})
+    split = withhold_texts("data", row, pl.Series([True]), program_texts())
+    assert split.rows.select("statement", "meta").rows() == [(None, None)]
+    assert restore_texts("data", split.rows, split.withheld, program_texts())[0].equals(row)

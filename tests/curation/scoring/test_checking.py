@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import datasets
-import pytest
 
 from curation.publish.export_formats import FORMATS
-from curation.scoring.checking import near_misses
 from tests.curation.publish.test_export_formats import MATH, OTHER, PROGRAM, curated
 from tests.flows.conftest import goldilocks
 
@@ -38,8 +36,3 @@ def test_a_folder_of_areal_opens_as_a_whole(tmp_path: Path) -> None:
     folder = curated(tmp_path / "curated", MATH, OTHER, PROGRAM)
     assert goldilocks("export", folder, "--format", "areal", "--out", tmp_path / "out").status == 0
     assert datasets.load_from_disk(str(tmp_path / "out"))["train"].num_rows == 3
-
-
-@pytest.mark.parametrize("answer", ["5", "1/1", "2/1", "-0.5", "x", "\\pi", "\\{1, 2\\}", "x_1 = 3"])
-def test_near_misses_differ(answer: str) -> None:
-    assert len({answer, *near_misses(answer)}) == 3

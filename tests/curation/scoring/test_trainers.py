@@ -14,11 +14,9 @@ from typing import Any
 
 import pytest
 
-from curation.publish.export_formats import export_set
 from curation.records import SourceError
 from curation.scoring.record import read_record, record_of
-from curation.scoring.trainers import areal_reward, art_reward, slime_reward, trl_reward, verifiers_reward, verl_score
-from tests.curation.publish.test_export_formats import MATH, PROGRAM, curated, loaded
+from curation.scoring.trainers import art_reward, trl_reward, verifiers_reward
 from tests.places import ROOT
 
 WORKERS = {"workers": 2}
@@ -27,27 +25,6 @@ WORKERS = {"workers": 2}
 def math_record(answer: str = "42", **others: str) -> dict[str, Any]:
     told = {"goldilocks": 1, "id": "m", "domain": "math", "lang": "en", "statement": "What is 6 times 7?"}
     return {**told, "answer": answer, **others}
-
-
-def test_every_trainer_finds_the_record_in_its_row(tmp_path: Path) -> None:
-    mixed = curated(tmp_path / "curated", MATH, PROGRAM)
-    right = ["<think>easy</think> It is \\boxed{1}.", "<think>easy</think>\n```python\nprint(input())\n```"]
-    wrong = ["<think>easy</think> It is \\boxed{3}.", "<think>easy</think>\n```python\nprint(7)\n```"]
-    for texts, worth in ((right, 1.0), (wrong, 0.0)):
-        for row, text in zip(loaded(export_set(mixed, "verl", tmp_path / "verl")), texts, strict=True):
-            info = row["extra_info"]
-            told = verl_score(row["data_source"], text, row["reward_model"]["ground_truth"], info, **WORKERS)
-            assert (told["score"], told["acc"], told["excluded"]) == (worth, worth, 0.0)
-        rows = loaded(export_set(mixed, "trl", tmp_path / "trl"))
-        chats = [[{"role": "assistant", "content": text}] for text in texts]
-        assert trl_reward(chats, prompts=[], goldilocks=[row["goldilocks"] for row in rows], **WORKERS) == [worth] * 2
-        for row, text in zip(loaded(export_set(mixed, "areal", tmp_path / "areal")), texts, strict=True):
-            assert areal_reward("", text, [], [], **row, **WORKERS) == worth
-        for row, text in zip(loaded(export_set(mixed, "slime", tmp_path / "slime")), texts, strict=True):
-            assert asyncio.run(slime_reward(None, SimpleNamespace(metadata=row["metadata"], response=text))) == worth
-        for row, text in zip(loaded(export_set(mixed, "verifiers", tmp_path / "v")), texts, strict=True):
-            reasoned = [{"role": "assistant", "content": text.partition("</think>")[2], "reasoning_content": "easy"}]
-            assert asyncio.run(verifiers_reward(reasoned, json.loads(row["info"]))) == worth
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 
 from curation.records import ConfigError
 from curation.storage.stages import read_manifest
-from flows.cli.commands import run_recipe
 from flows.cli.plan import plan_recipe, show_plan, stated_plan, training_plan
 from flows.launch.training import is_training_recipe
 from flows.pipelines.planned_costs import compare_with_plan, stored_plan
@@ -19,7 +18,7 @@ from flows.run.run_folder import open_run
 from flows.run.training import load_train_recipe
 from flows.stages.attempts import attempts_of
 from flows.stages.judging import verifier_version
-from tests.flows.conftest import DEMO, goldilocks, refusal
+from tests.flows.conftest import DEMO, Tiny, goldilocks, refusal
 from training.engines.placement import model_shape, stated_gpus, trainer_memory
 
 RECIPES = DEMO.parent
@@ -31,14 +30,12 @@ def stated(path: Path, capsys: pytest.CaptureFixture[str], *overrides: str) -> s
     return capsys.readouterr().out
 
 
-def test_a_plan_in_the_runs_folder_and_what_the_run_took(tiny_recipe: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    plans = plan_recipe(tiny_recipe, folder, pilot=64)
-    assert [plan.stage for plan in plans] == ["stage1", "stage2"]
-    run = open_run(folder)
-    assert list(stored_plan(run).values()) == plans
+def test_a_plan_in_the_runs_folder_and_what_the_run_took(tiny_copy: Tiny, tmp_path: Path) -> None:
+    """The pilot uses the attempts of the finished run."""
+    run = open_run(tiny_copy.folder)
     assert compare_with_plan(run, verifier_version(run)) == []
-    run_recipe(tiny_recipe, [], folder)
+    plans = plan_recipe(tiny_copy.recipe, tiny_copy.folder, pilot=64)
+    assert [plan.stage for plan in plans] == ["stage1", "stage2"]
     assert list(stored_plan(run).values()) == plans
     lines = compare_with_plan(run, verifier_version(run))
     for plan, line in zip(plans, lines, strict=True):
@@ -71,7 +68,7 @@ def test_the_plan_of_the_large_recipe_by_its_stated_figures(capsys: pytest.Captu
     assert "1,708 GPU hours: 213 hours on 8 GPUs" in stated(MAGISTRAL, capsys)
     asked = ["costs.tokens_per_s=[100]", "stage1.sampling.early_stopping=false"]  # of the grader's stage 2 too
     first, second = stated_plan(MAGISTRAL, asked)
-    assert (first.rates.tokens_per_s, second.rates.tokens_per_s) == (800, 800)
+    assert (first.tokens_per_s, second.tokens_per_s) == (800, 800)
     assert second.attempts.mean == 545_000 * 16
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 import yaml
 
-from curation.config import EndpointModel, VllmModel
+from curation.config import VllmModel
 from curation.policies.vllm import placement
 from curation.records import ConfigError
 from flows.cli import gpus
@@ -20,7 +20,7 @@ from flows.launch.layout import copies_overrides
 from flows.run.recipe import load_recipe
 from flows.run.training import load_train_recipe, train_apart
 from tests.places import ROOT
-from training.engines.embedded.servers import asking, server_command
+from training.engines.embedded.servers import server_command
 from training.engines.placement import EmbeddedPlacement
 
 MATH = ROOT / "flows" / "recipes" / "magistral_math.toml"
@@ -45,16 +45,6 @@ def test_every_engine_of_a_recipe_gets_all_gpus_unless_the_recipe_says_otherwise
     assert copies_overrides(copies, 8) == ["models.student.data_parallel=8"]
     with pytest.raises(ConfigError, match=r"tensor_parallel = 2 times data_parallel = 2 is more than the 2 GPUs"):
         copies_overrides(copies, 2)
-
-
-def test_a_training_run_asks_its_servers_and_its_recipe_stays_as_it_was() -> None:
-    recipe = load_train_recipe(TRAIN, [VLLM])
-    model = asking(recipe, ["http://127.0.0.1:1", "http://127.0.0.1:2"]).trained
-    assert isinstance(model, EndpointModel)
-    assert model.urls == ("http://127.0.0.1:1", "http://127.0.0.1:2")
-    assert model.in_flight == -(-recipe.collector.n_async // 2)
-    assert isinstance(recipe.trained, VllmModel)
-    assert asking(recipe, ()) is recipe
 
 
 def test_a_generator_server_gets_what_the_recipe_says_of_its_engine() -> None:

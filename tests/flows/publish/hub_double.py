@@ -146,5 +146,6 @@ def _reply(request: BaseHTTPRequestHandler, status: int, told: Any) -> None:
     request.send_response(status)
     request.send_header("Content-Type", "application/json")
     request.send_header("Content-Length", str(len(body)))
+    request.send_header("Connection", "close")  # the next request has a connection of its own
     request.end_headers()
     request.wfile.write(body)

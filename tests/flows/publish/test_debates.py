@@ -169,9 +169,6 @@ def test_scores_settle_from_a_probability_on_and_people_count_more(finished: Tin
     (verdict,) = spoken[problem_id(TINY["wrong label"][0])]
     assert (verdict.answer, verdict.reviewer) == ("90", "debate")
     assert "probability 0.00" in (verdict.note or "")
-    assert debated_run.run().status == 0
-    mended = debated_run.table("data").filter(id=problem_id(TINY["wrong label"][0]))
-    assert mended["answer"].to_list() == ["90"]
 
 
 def test_what_cannot_be_meant_is_refused(finished: Tiny, tmp_path: Path) -> None:

@@ -91,25 +91,6 @@ def test_a_verdict_that_cannot_be_meant_is_refused(tiny_copy: Tiny) -> None:
     assert not (tiny_copy.folder / "review.jsonl").exists()
 
 
-STORY = "A baker fills 14 trays with 12 rolls each in the morning and sells 95 of them before {}. How many are left?"
-
-
-def test_near_duplicates_in_conflict_wait_for_a_person(tiny_copy: Tiny) -> None:
-    problems = [(STORY.format("noon"), "73"), (STORY.format("lunch"), "83"), (STORY.format("four"), "73")]
-    rows = [*problems, ("What is 17 + 25?", "42")]  # the last one is kept
-    write_jsonl(
-        tiny_copy.recipe.parent / "problems.jsonl", [{"question": text, "final": answer} for text, answer in rows]
-    )
-    assert tiny_copy.run().status == 0
-    queue = published(tiny_copy.folder, "disputed").filter(pl.col("kind") == "near_conflict")
-    assert queue.select("references", "rows").rows() == [(["83", "73"], ["school:1", "school:0"])]
-    review(tiny_copy, "--accept", problem_id(problems[1][0]), "--answer", "73")
-    assert tiny_copy.run().status == 0
-    dropped = tiny_copy.table("dropped").filter(pl.col("stage") == "near_dedup")
-    assert dropped.select("row", "reason").rows() == [(0, "near_duplicate")]  # the accepted row stays in its place
-    assert published(tiny_copy.folder, "disputed").filter(pl.col("kind") == "near_conflict").is_empty()
-
-
 BENCHMARKED = (
     TINY_RECIPE
     + """
@@ -139,6 +120,3 @@ def test_overlap_with_a_benchmark_is_dropped_with_its_row(tiny_copy: Tiny) -> No
     card = (tiny_copy.folder / "curated" / "README.md").read_text()
     assert "| exam | CC0-1.0 | 1 | 1 | 1 | 0 |" in card
     assert tiny_copy.table("data").height + tiny_copy.table("dropped").height == len(TINY)
-    (inputs / "exam.jsonl").write_text('{"task": "What is the tallest tree?"}\n')
-    assert tiny_copy.run().status == 0
-    assert "contaminated" not in set(tiny_copy.table("dropped")["reason"])

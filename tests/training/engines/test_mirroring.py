@@ -31,21 +31,21 @@ def own(folder: Path) -> dict[str, bytes]:
 def test_checkpoints_model_and_logs_are_copied_and_completed(tmp_path: Path) -> None:
     out, there = tmp_path / "run", tmp_path / "there"
     table = small(
-        steps=3,
+        steps=2,
         checks=False,
         evaluation={"data": None},
-        checkpoints={"every": 1, "keep": 2},
+        checkpoints={"every": 1, "keep": 1},
         storage={"mirror": str(there)},
     )
     train(table, Path(), out)
     kept = {folder.name: own(folder) for folder in (out / "checkpoints").glob("step-*")}
     assert marked(there, "checkpoints") == kept
-    assert len(kept) == 2
-    assert newest(str(there), "checkpoints") == "step-00000003"
+    assert len(kept) == 1
+    assert newest(str(there), "checkpoints") == "step-00000002"
     assert marked(there, "model") == {"last": own(out / "model")}
     assert (there / "metrics.jsonl").read_bytes() == (out / "metrics.jsonl").read_bytes()
-    (there / "checkpoints" / "step-00000003.json").unlink()
-    (there / "checkpoints" / "step-00000003" / "state.json").write_text("half")
+    (there / "checkpoints" / "step-00000002.json").unlink()
+    (there / "checkpoints" / "step-00000002" / "state.json").write_text("half")
     said: list[str] = []
     with RunMirror(str(there), table.name, out, said.append):
         pass

@@ -1,4 +1,4 @@
-"""The numbers of a run: shares of time and of groups, batches by hand, plots."""
+"""The numbers of a run: shares of time and of groups, batches by hand."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ def test_batch_numbers_by_hand() -> None:
 
 
 def test_what_was_sampled_counts_groups_that_are_dropped_too() -> None:
-    count = SampledGroupStats()
-    count.add([rollout(True, 2), rollout(True, 2)])
-    count.add([rollout(False, 4), rollout(True, 4), rollout(True, 4, excluded="timeout")])
+    count, right, wrong = SampledGroupStats(), Reward(0.1, 0.9, correct=True), Reward(0.1)
+    count.add([right, right], [2, 2], ["stop", "stop"], is_dropped=True)
+    count.add([wrong, right, Reward(excluded_by="timeout")], [4, 4, 4], ["stop", "length", "stop"], is_dropped=False)
     numbers = count.numbers()
     assert (numbers["sampled/all"], numbers["sampled/some"], numbers["sampled/none"]) == (0.5, 0.5, 0)
+    assert (numbers["sampled/dropped"], numbers["length/cut_share"]) == (0.5, 0.2)
     assert numbers["sampled/pass_rate"] == pytest.approx(0.75)
     assert numbers["sampled/excluded"] == 1
     assert numbers["length/sampled_mean"] == pytest.approx(16 / 5)

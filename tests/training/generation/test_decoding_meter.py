@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from training.generation.decoding_meter import DecodingTotals, RequestMeter, added_up
+from training.generation.decoding_meter import DecodingTotals, RequestMeter
 
 
 def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,4 +30,3 @@ def test_requests_count_while_they_decode(monkeypatch: pytest.MonkeyPatch) -> No
     meter.end()
     now = 25.0
     assert meter.totals == DecodingTotals(decoding=34.0, held=6.0)
-    assert added_up([meter.totals, DecodingTotals(1.0, 2.0)]) == DecodingTotals(35.0, 8.0)

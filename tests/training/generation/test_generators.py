@@ -1,4 +1,4 @@
-"""Generators: weights exchanged in mid-generation, pools, aborts, and errors that say what happened."""
+"""Generators: weights exchanged in mid-generation, aborts, and errors that say what happened."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from curation.policies.completions import TokenCompletion
 from curation.records import PolicyError
 from tests.embedded_model.make import make_tokenizer
 from tests.waiting import until
-from training.generation.decoding_meter import DecodingTotals
-from training.generation.generators import GeneratorPool, TorchGenerator
+from training.generation.generators import TorchGenerator
 from training.optimisation.model import load_model, save_model
 
 A, B = 301, 402
@@ -85,25 +84,6 @@ def test_weights_change_in_the_middle_of_an_attempt(sayers: dict[int, Path]) -> 
     assert made.logprobs[change:] == pytest.approx([logprob(B)] * (LONG - change), abs=1e-5)  # float32 near 15 and 16
     assert logprob(B) != pytest.approx(logprob(A), rel=0.5)
     assert made.finish == "length"
-
-
-def test_a_pool_shares_the_work_and_updates_all(sayers: dict[int, Path]) -> None:
-    async def run() -> tuple[list[TokenCompletion], list[TokenCompletion], list[float], DecodingTotals]:
-        members = [TorchGenerator(sayers[A], capacity=2) for _ in range(2)]
-        async with GeneratorPool(members) as pool:
-            assert pool.capacity == 4
-            first = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
-            assert pool.in_flight == 0
-            await pool.update_weights(sayers[B], 1)
-            later = await asyncio.gather(*(pool.generate([1, 2], seed=n, max_tokens=4) for n in range(6)))
-            return list(first), list(later), [member.busy_s for member in members], pool.decoding
-
-    first, later, busy, totals = asyncio.run(run())
-    assert {one.token_ids for one in first} == {(A,) * 4}
-    assert {one.token_ids for one in later} == {(B,) * 4}
-    assert all(seconds > 0 for seconds in busy)
-    assert sum(busy) < totals.decoding <= 2 * sum(busy)  # of 6 requests on 4 slots, no more than 2 in an engine decode
-    assert totals.held > 0
 
 
 def test_what_does_not_fit_is_refused_and_generation_goes_on_until_it_is_closed(sayers: dict[int, Path]) -> None:

@@ -11,7 +11,7 @@ import torch
 from curation.records import PolicyError
 from tests.curation.policies.tiny_llama import make_tiny_llama
 from training.embedded_model import WEIGHTS
-from training.generation.checkpoint_tensors import require_same_shape, tensor_shapes, write_weights
+from training.generation.checkpoint_tensors import safetensors_files, tensor_shapes, write_weights
 from training.generation.generators import read_weights
 from training.optimisation.model import load_model
 
@@ -26,14 +26,14 @@ def test_tied_weights_are_written_once(tmp_path: Path) -> None:
 
 def test_shapes_are_read_from_headers(tmp_path: Path) -> None:
     first, second = (make_tiny_llama(tmp_path / name, seed) for name, seed in (("first", 1), ("second", 2)))
-    shapes = tensor_shapes(first)
-    assert shapes is not None
-    assert shapes["lm_head.weight"] == (258, 64)
-    require_same_shape(first, second)
+    assert tensor_shapes(first)["lm_head.weight"] == (258, 64)
+    assert tensor_shapes(first) == tensor_shapes(second)
     cut = shutil.copytree(first, tmp_path / "cut")
     (cut / "model.safetensors").write_bytes((cut / "model.safetensors").read_bytes()[:50])
     with pytest.raises(PolicyError, match=r"model\.safetensors is no whole safetensors file"):
-        require_same_shape(first, cut)
+        tensor_shapes(cut)
     (cut / "model.safetensors").unlink()
     (cut / "pytorch_model.bin").write_bytes(b"pickle")
-    assert tensor_shapes(cut) is None
+    assert tensor_shapes(cut) == {}
+    with pytest.raises(PolicyError, match=r"pytorch_model\.bin is no safetensors file"):
+        safetensors_files(cut)

@@ -11,9 +11,11 @@ import torch.distributed as dist
 
 from curation.config import EndpointModel, VllmModel
 from training.engines.embedded.heartbeat import Heartbeat
+from training.engines.embedded.servers import served
 from training.engines.mirroring import RunMirror
 from training.evaluation.metrics import MetricsLogger
-from training.generation.generators import Generator, GeneratorPool, TorchGenerator
+from training.generation.generators import Generator, TorchGenerator
+from training.generation.weight_transfer import Way
 from training.objectives.registry import objective_of
 from training.objectives.soft_values import ProblemValues
 from training.optimisation.checkpoint import Checkpoint, JsonlLog
@@ -41,7 +43,7 @@ class LoopComponents:
     held_out_tasks: Sequence[TrainingTask]
     trainer: Trainer
     tokenizer: PreTrainedTokenizerBase
-    generators: GeneratorPool
+    generator: Generator | None
     rollouts: RolloutRunner
     curriculum: CurriculumController
     logs: Mapping[str, JsonlLog]
@@ -54,21 +56,22 @@ class LoopComponents:
     teacher_prompt: TeacherPrompt = student_prompt
 
 
-def build_generators(recipe: TrainRecipe, folder: Path) -> list[Generator]:
-    """Build the recipe's generators without starting them."""
+def build_generator(recipe: TrainRecipe, folder: Path, urls: Sequence[str] = (), way: Way | None = None) -> Generator:
+    """Build the recipe's generator without starting it.
+
+    Args:
+        urls: addresses of the run's own vLLM servers.
+        way: of the weights to the servers; chosen if missing.
+    """
     model, n_async, temperature, compute = recipe.trained, recipe.collector.n_async, recipe.temperature, recipe.compute
     if isinstance(model, VllmModel):
-        from training.generation.vllm_generators import VllmGenerator
-
-        return [VllmGenerator(folder, model, temperature=temperature, capacity=n_async)]
+        model = served(recipe, urls)
     if isinstance(model, EndpointModel):
         from training.generation.endpoint_generators import EndpointGenerator
 
         copies = compute.dtype != "float32" or (dist.is_initialized() and dist.get_world_size() > 1)
-        return [EndpointGenerator(folder, model, temperature=temperature, device=compute.device, lasting=copies)]
-    return [
-        TorchGenerator(folder, capacity=n_async, temperature=temperature, dtype=compute.dtype, device=compute.device)
-    ]
+        return EndpointGenerator(folder, model, temperature=temperature, device=compute.device, lasting=copies, way=way)
+    return TorchGenerator(folder, capacity=n_async, temperature=temperature, dtype=compute.dtype, device=compute.device)
 
 
 def problem_values(

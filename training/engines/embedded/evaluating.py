@@ -129,6 +129,7 @@ class Evaluations:
             TrainingError: other weights made some tokens.
         """
         components, versions = self._components, set[int]()
+        assert components.generator is not None  # what is evaluated is generated
 
         def record(task: TrainingTask, rollout: Rollout, group: int, index: int) -> None:
             versions.update(rollout.completion.versions)
@@ -137,7 +138,7 @@ class Evaluations:
 
         asked = await ask_held_out(
             components.rollouts,
-            components.generators,
+            components.generator,
             components.held_out_tasks,
             self._settings.attempts,
             row.max_tokens,

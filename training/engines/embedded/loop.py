@@ -23,6 +23,7 @@ from training.engines.embedded.evaluating import EvaluatedRow, Evaluations
 from training.engines.embedded.heartbeat import COLLECTING, SAVING, TRAINING, UPDATING
 from training.engines.embedded.saving import CheckpointSaver, save_to_trajectory
 from training.evaluation.metrics import SampledGroupStats, Timer
+from training.generation.decoding_meter import DecodingTotals
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import Checkpoint, restore_trainer
 from training.optimisation.packing import TrainingSample
@@ -75,7 +76,8 @@ class TrainingLoop:
         self._refused = RefusedProblems(tasks, draw, logger.log_message)
         self.scheduler: RolloutScheduler[Rollout] = RolloutScheduler(collector, self._decide_group, self._refused.draw)
         self._groups = SampledGroupStats()
-        self._timer = Timer(lambda: components.generators.decoding)
+        generator = components.generator
+        self._timer = Timer(lambda: generator.decoding if generator is not None else DecodingTotals())
         self._stored, self._values = components.stored, components.values
         self._stall_monitor = StallMonitor(stall_thresholds(collector), logger.log_message)
         self._heartbeat = components.heartbeat
@@ -152,7 +154,8 @@ class TrainingLoop:
         self.scheduler.mark_updated()
         self._start_rollouts()
         last = self.step == self._stored.steps
-        capacity, wanted = self._components.generators.capacity, self.scheduler.settings.n_async
+        generator, wanted = self._components.generator, self.scheduler.settings.n_async
+        capacity = generator.capacity if generator is not None else 0
         speeds = speed_metrics(results, self._timer, self._groups.tokens, capacity, wanted)
         speeds |= trainer.throughput(results)
         metrics |= {**speeds, **policy_metrics(results), **self._groups.numbers()}
@@ -288,9 +291,10 @@ class TrainingLoop:
         Raises:
             PolicyError: more than n_async generations failed in a row, or too many were refused.
         """
+        assert self._components.generator is not None  # else every step is offline
         try:
             completion = await self._rollouts.generate(
-                self._components.generators, self._task(request), request.group, request.index, self._max_tokens
+                self._components.generator, self._task(request), request.group, request.index, self._max_tokens
             )
         except RequestRefused as refusal:
             self._stall_monitor.record_failure(request.problem, str(refusal))
@@ -319,8 +323,10 @@ class TrainingLoop:
         correct = sum(rollout.reward.correct for rollout in judged)
         self._curriculum.record_group(rollouts[0].problem, self.step, correct, len(judged))
         objective = self._recipe.objective
-        decision = objective_of(objective).decide([rollout.reward for rollout in rollouts], objective)
-        self._groups.add(rollouts)
+        rewards = [rollout.reward for rollout in rollouts]
+        decision = objective_of(objective).decide(rewards, objective)
+        tokens, finishes = [one.tokens for one in rollouts], [one.completion.finish for one in rollouts]
+        self._groups.add(rewards, tokens, finishes, is_dropped=decision.drop_reason is not None)
         self._stall_monitor.record_group(rollouts, decision)
         return decision
 
@@ -335,8 +341,8 @@ class TrainingLoop:
         self._heartbeat.begin(self.step, UPDATING)
         version = self.scheduler.batches_taken
         state = await self._on_thread(self._components.trainer.full_state_dict)
-        generators, every = self._components.generators, self._recipe.checkpoints.trajectory
-        seconds = await generators.update_weights(state, version) if generators.members else 0.0
+        generator, every = self._components.generator, self._recipe.checkpoints.trajectory
+        seconds = await generator.update_weights(state, version) if generator is not None else 0.0
         if every is not None and version % every == 0:
             await self._on_thread(save_to_trajectory, self._components, version, state)
         return seconds

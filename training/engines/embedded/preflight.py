@@ -15,7 +15,8 @@ from training.checks.generator_logprobs import GeneratorChecks
 from training.checks.packed_logprobs import check_packing, probe_samples
 from training.checks.prompts import ROOM, TEMPLATE, check_prompts, check_room, short_tasks
 from training.checks.results import ENGINES, EXACT, ROUTED, CheckResult
-from training.generation.generators import GeneratorPool
+from training.engines.placement import EXPERT_COUNTS
+from training.generation.generators import Generator
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.rollouts import render_prompt
@@ -23,10 +24,6 @@ from training.rollouts.tasks import TrainingTask
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-
-_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-"""Names under which configurations keep how many experts there are."""
 
 
 _SAID = (TEMPLATE, ROOM)
@@ -67,11 +64,11 @@ class Preflight:
             found = [*found, self._room(), *self._packing()]
         return self._keep(found, begun)
 
-    async def of_generators(self, pool: GeneratorPool) -> Sequence[CheckResult]:
-        """Check the running generators."""
+    async def of_generator(self, generator: Generator) -> Sequence[CheckResult]:
+        """Check the running generator."""
         begun = time.perf_counter()
         checks = GeneratorChecks(
-            pool,
+            generator,
             self._trainer.scorer,
             self._trainer.full_state_dict,
             self._prompts(),
@@ -123,8 +120,7 @@ class Preflight:
         # servers do not say their type, and vLLM's `auto` is a half one for weights in fp32 too
         if not self._rounded and getattr(self._recipe.trained, "dtype", "auto") == "float32":
             return EXACT
-        has_experts = any(getattr(self._config, name, 0) for name in _EXPERTS)
-        return ROUTED if has_experts else ENGINES
+        return ROUTED if any(getattr(self._config, name, 0) for name in EXPERT_COUNTS) else ENGINES
 
     @property
     def _rounded(self) -> bool:

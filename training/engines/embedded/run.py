@@ -13,7 +13,7 @@
     OUT/adapter/           with [lora], the trained adapters
     OUT/best/              with `evaluation.keep_best`, the best evaluation's model
     OUT/traces/            a cold start's training data
-    OUT/plots/, summary.json
+    OUT/summary.json
     OUT/stalled.json       why a stalled run ended
 
 Under torchrun every process calls `train`; the other ranks only share rank 0's gradient steps.
@@ -48,19 +48,18 @@ from training.checks.results import CheckResult, require_passed
 from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
-from training.engines.embedded.components import LoopComponents, build_generators, problem_values
+from training.engines.embedded.components import LoopComponents, build_generator, problem_values
 from training.engines.embedded.evaluating import first_row
 from training.engines.embedded.heartbeat import CHECKING, PROGRESS_S, Heartbeat
 from training.engines.embedded.loop import TrainingLoop
 from training.engines.embedded.preflight import Preflight, context_of
-from training.engines.embedded.servers import asking
+from training.engines.embedded.servers import generator_servers
 from training.engines.mirroring import RunMirror
 from training.engines.processes import PATIENCE_S
-from training.evaluation.metrics import MetricsLogger, read_metrics
+from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
-from training.evaluation.plots import draw_plots
-from training.generation.generators import Generator, GeneratorPool
-from training.generation.weight_transfer import fastest_way
+from training.generation.generators import Generator
+from training.generation.weight_transfer import Way, weights_way
 from training.objectives.registry import needs_of
 from training.optimisation.checkpoint import Checkpoint, JsonlLog, last_checkpoint
 from training.optimisation.distributed import DistributedContext
@@ -96,7 +95,7 @@ def train(
     Args:
         out: new, or with ``resume`` a run of this recipe's name.
         resume: go on from the last checkpoint, if any; a killed start's processes are waited for.
-        servers: vLLM's URLs, instead of the recipe's own engine.
+        servers: vLLM's URLs; if none are given, the run starts its own.
 
     Raises:
         GoldilocksError: the recipe, the folder or an engine has a fault.
@@ -128,7 +127,6 @@ def _train(
     """Train the model in ``folder``, with the run's folder locked."""
     if context.is_rank_zero:
         claim_folder(recipe, recipe_folder, out, resume=resume)
-    recipe = asking(recipe, servers)
     trainer = Trainer(folder, recipe, context)
     needs = needs_of(recipe.objective)
     if needs.uses_reference:
@@ -144,7 +142,7 @@ def _train(
         trainer.follow()
         return out / "model"
     with RunMirror(recipe.storage.mirror, recipe.name, out, _say) as mirror:
-        return _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror)
+        return _run_rank_zero(recipe, recipe_folder, out, folder, trainer, mirror, servers)
 
 
 def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
@@ -167,15 +165,32 @@ def check(recipe: TrainRecipe, recipe_folder: Path) -> list[CheckResult]:
             _say(f"{len(found):,} problems would be left out, for their prompts fill the context")
         preflight = Preflight(recipe, folder, trainer, tokenizer, tasks)
         if all(result.passed for result in preflight.before_generation()):
-            asyncio.run(_check_generators(preflight, build_generators(recipe, folder)))
+            with _servers(recipe, recipe_folder, ()) as (urls, way):
+                asyncio.run(_check_generator(preflight, build_generator(recipe, folder, urls, way)))
         return preflight.results
     finally:
         context.close()
 
 
-async def _check_generators(preflight: Preflight, generators: Sequence[Generator]) -> None:
-    async with GeneratorPool(generators) as pool:
-        await preflight.of_generators(pool)
+@contextmanager
+def _servers(
+    recipe: TrainRecipe, recipe_folder: Path, given: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], Way | None]]:
+    """Yield the addresses of the run's vLLM servers, and how they get weights.
+
+    A server that is started here shares the trainer's GPU, between whose processes NCCL cannot broadcast.
+    """
+    if given or not isinstance(recipe.trained, VllmModel) or not recipe.generates:
+        yield tuple(given), None
+        return
+    _say("vLLM's server is starting")
+    with generator_servers(recipe, recipe_folder, [()], _say) as urls:
+        yield urls, "folder"
+
+
+async def _check_generator(preflight: Preflight, generator: Generator) -> None:
+    async with generator:
+        await preflight.of_generator(generator)
 
 
 def model_folder(recipe: TrainRecipe, recipe_folder: Path) -> Path:
@@ -194,15 +209,18 @@ def _say(text: str) -> None:
 
 
 def _run_rank_zero(
-    recipe: TrainRecipe, recipe_folder: Path, out: Path, folder: Path, trainer: Trainer, mirror: RunMirror
+    recipe: TrainRecipe,
+    recipe_folder: Path,
+    out: Path,
+    folder: Path,
+    trainer: Trainer,
+    mirror: RunMirror,
+    servers: Sequence[str],
 ) -> Path:
     """Train as rank 0 and return the trained model's folder."""
     started_at, cpu_started_at = time.monotonic(), time.process_time()
     tasks = load_tasks(recipe.data, Split.TRAIN, recipe_folder)
-    held_out: list[TrainingTask] = []
-    if recipe.evaluation.data is not None:
-        held_out_problems = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
-        held_out = list(islice(held_out_problems.values(), recipe.evaluation.problems))
+    held_out = _held_out(recipe, recipe_folder)
     checkpoint = last_checkpoint(out)
     tokenizer = load_tokenizer(folder)
     too_long = _leave_out_long(recipe, out, trainer, tokenizer, tasks, held_out)
@@ -233,7 +251,8 @@ def _run_rank_zero(
             open_monitors(recipe.monitor, recipe.name, out, recipe.model_dump(mode="json")),
         )
         stack.callback(metrics_logger.close)
-        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer)):
+        urls, way = stack.enter_context(_servers(recipe, recipe_folder, servers))
+        for remark in (*too_long, *_remarks(recipe, stops, tokenizer, trainer, urls, way)):
             metrics_logger.log_message(remark)
         writer = TokenWriter(tokenizer, stops, recipe.tags)
         stored = asyncio.run(
@@ -242,7 +261,6 @@ def _run_rank_zero(
         metrics_logger.total = stored.steps
         shown = asyncio.run(open_shown(recipe, recipe_folder, tasks, rollouts, writer, metrics_logger.log_message))
         attempt_log = stack.enter_context(_attempt_log(recipe, out, folder, verifiers, checkpoint))
-        pool = GeneratorPool(build_generators(recipe, folder) if recipe.generates else [])
         components = LoopComponents(
             recipe,
             out,
@@ -250,7 +268,7 @@ def _run_rank_zero(
             held_out,
             trainer,
             tokenizer,
-            pool,
+            build_generator(recipe, folder, urls, way) if recipe.generates else None,
             rollouts,
             curriculum,
             logs,
@@ -268,8 +286,15 @@ def _run_rank_zero(
         trainer.write_adapters(out / "adapter")
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    draw_plots(read_metrics(out), out / "plots")
     return out / "model"
+
+
+def _held_out(recipe: TrainRecipe, recipe_folder: Path) -> list[TrainingTask]:
+    """Return the problems to evaluate on, if any."""
+    if recipe.evaluation.data is None:
+        return []
+    problems = load_tasks(recipe.evaluation.data, Split.HELD_OUT, recipe_folder)
+    return list(islice(problems.values(), recipe.evaluation.problems))
 
 
 def _too_long(
@@ -313,17 +338,19 @@ def _leave_out_long(
 
 
 def _remarks(
-    recipe: TrainRecipe, stops: StopTokens, tokenizer: PreTrainedTokenizerBase, trainer: Trainer
+    recipe: TrainRecipe,
+    stops: StopTokens,
+    tokenizer: PreTrainedTokenizerBase,
+    trainer: Trainer,
+    urls: Sequence[str],
+    way: Way | None,
 ) -> Iterator[str]:
     """Yield what a run prints before its first step."""
     yield from (f"warning: {warning}" for warning in recipe.warnings())
     if stops.added:
         yield stops.phrase(tokenizer)
-    model = recipe.trained
-    if isinstance(model, EndpointModel):
-        yield f"new weights reach the servers by {fastest_way(model.urls, recipe.compute.device, vllm_version())}"
-    elif isinstance(model, VllmModel):
-        yield "new weights reach the engine by folder"
+    if reached := recipe.trained.urls if isinstance(recipe.trained, EndpointModel) else urls:
+        yield f"new weights reach the servers by {way or weights_way(reached, recipe.compute.device, vllm_version())}"
     if trainer.packing_note is not None:
         yield trainer.packing_note
 
@@ -337,7 +364,8 @@ async def _run(
 ) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
         heartbeat = await stack.enter_async_context(components.heartbeat)
-        await stack.enter_async_context(components.generators)
+        if components.generator is not None:
+            await stack.enter_async_context(components.generator)
         verify = components.recipe.verify
         if verify.model is not None:
             settings = components.recipe.models[verify.model]
@@ -346,8 +374,8 @@ async def _run(
             verifiers.questions = DoubtfulVerdicts(policy, MAX_QUESTIONS, components.out)
         if preflight is not None:
             heartbeat.begin(0, CHECKING)
-            if components.generators.members:
-                require_passed(await preflight.of_generators(components.generators), components.recipe.trained.model)
+            if components.generator is not None:
+                require_passed(await preflight.of_generator(components.generator), components.recipe.trained.model)
             for line in preflight.lines():
                 components.metrics_logger.log_message(line)
         loop = TrainingLoop(components, checkpoint)

@@ -1,11 +1,14 @@
 """Run vLLM servers on this machine for a training run.
 
-Invariants: servers end with this process and with their block; a restarted server gets the newest weights.
+Invariants: servers end with this process and with their block; a restarted server gets the newest weights; servers
+answer only requests with the run's key, which is in the environment of the block.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -48,6 +51,9 @@ def generator_servers(
         lost=say,
         command=lambda port: server_command(recipe, settings, model, port),
     )
+    has_own_key = not os.environ.get(serving.KEY)
+    if has_own_key:
+        os.environ[serving.KEY] = secrets.token_urlsafe(16)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="generator servers", daemon=True)
     thread.start()
@@ -59,17 +65,22 @@ def generator_servers(
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+        if has_own_key:
+            del os.environ[serving.KEY]
 
 
-def asking(recipe: TrainRecipe, urls: Sequence[str]) -> TrainRecipe:
-    """Return the recipe with its trained model on these servers, if any."""
-    own = recipe.trained
-    if not urls or not isinstance(own, VllmModel):
-        return recipe
-    shared = {name: getattr(own, name) for name in LiveModel.model_fields}
+def served(recipe: TrainRecipe, urls: Sequence[str]) -> EndpointModel:
+    """Return the trained model as these servers have it."""
+    shared = {name: getattr(recipe.trained, name) for name in LiveModel.model_fields}
     each = -(-recipe.collector.n_async // len(urls))
-    model = EndpointModel(kind="endpoint", revision="training", urls=tuple(urls), in_flight=each, **shared)
-    return recipe.model_copy(update={"models": {**recipe.models, recipe.model: model}})
+    return EndpointModel(
+        kind="endpoint",
+        revision="training",
+        urls=tuple(urls),
+        in_flight=each,
+        api_key_env=serving.KEY,
+        **shared,
+    )
 
 
 def server_command(recipe: TrainRecipe, settings: VllmModel, model: Path, port: int) -> list[str]:

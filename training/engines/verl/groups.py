@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from training.evaluation.metrics import SampledGroupStats
 from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import JsonlLog
 from training.recipe import TrainRecipe
@@ -52,15 +54,6 @@ def told_of(reward: Reward, told: Mapping[str, Any]) -> dict[str, Any]:
     return {**known, "acc": float(reward.correct), "excluded": float(reward.excluded)}
 
 
-@dataclass(slots=True)
-class _Sampled:
-    """What was sampled since the last step."""
-
-    rollouts: list[JudgedRollout] = field(default_factory=list)
-    solved: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
-
-
 class GroupLedger:
     """Decide and count the groups of one run; ``tasks`` has the training set's order."""
 
@@ -70,7 +63,7 @@ class GroupLedger:
         self._places = {problem: place for place, problem in enumerate(tasks)}
         self._logs = {name: JsonlLog(out / f"{name}.jsonl") for name in ("attempts", "changes")}
         self._decided: dict[str, GroupDecision] = {}
-        self._sampled = _Sampled()
+        self._sampled, self._dropped, self._rewards = SampledGroupStats(), Counter[str](), list[Reward]()
         self._closed: dict[str, float] = {}
         self._groups = self._step = 0
 
@@ -88,11 +81,11 @@ class GroupLedger:
         judged = [rollout for rollout in rollouts if not rollout.reward.excluded]
         correct = sum(rollout.reward.correct for rollout in judged)
         self.curriculum.record_group(problem, step, correct, len(judged))
-        self._sampled.rollouts += rollouts
-        if judged:
-            self._sampled.solved["none" if not correct else "all" if correct == len(judged) else "some"] += 1
+        tokens, finishes = [int(one.told["tokens"]) for one in rollouts], [one.told["finish"] for one in rollouts]
+        self._sampled.add(rewards, tokens, finishes, is_dropped=decision.drop_reason is not None)
+        self._rewards += [one.reward for one in judged]
         if decision.drop_reason is not None:
-            self._sampled.dropped[decision.drop_reason] += len(rollouts)
+            self._dropped[decision.drop_reason] += len(rollouts)
         self._log(problem, rollouts, step)
         return decision
 
@@ -131,7 +124,6 @@ class GroupLedger:
             )
             for row in (*map(asdict, moves), *map(asdict, changes)):
                 self._logs["changes"].append({"step": step, **row})
-        self._sampled = _Sampled()
         self._closed = metrics
 
     def state(self) -> dict[str, Any]:
@@ -159,31 +151,13 @@ class GroupLedger:
             log.close()
 
     def _metrics(self) -> dict[str, float]:
-        sampled, judged = self._sampled, [one for one in self._sampled.rollouts if not one.reward.excluded]
-        if not judged:
+        """Return the metrics since the last step, and begin anew."""
+        numbers, rewards, dropped = self._sampled.numbers(), self._rewards, self._dropped
+        self._sampled, self._dropped, self._rewards = SampledGroupStats(), Counter[str](), list[Reward]()
+        if not rewards:
             return {}
-        lengths = [int(rollout.told["tokens"]) for rollout in sampled.rollouts]
-        groups = sum(sampled.solved.values())
-        components = {
-            f"reward/{name}": sum(one.reward.components()[name] for one in judged) / len(judged) for name in COMPONENTS
-        }
-        return {
-            **components,
-            "sampled/attempts": float(len(sampled.rollouts)),
-            "sampled/groups": float(groups),
-            "sampled/excluded": float(len(sampled.rollouts) - len(judged)),
-            "sampled/pass_rate": sum(rollout.reward.correct for rollout in judged) / len(judged),
-            "sampled/reward": sum(rollout.reward.total for rollout in judged) / len(judged),
-            **{f"sampled/{name}": sampled.solved[name] / groups for name in ("none", "some", "all")},
-            "length/sampled_mean": sum(lengths) / len(lengths),
-            "length/sampled_max": float(max(lengths)),
-            "length/limited_share": sum(
-                one.reward.length < 0 or one.told["finish"] == "length" for one in sampled.rollouts
-            )
-            / len(lengths),
-            "length/cut_share": sum(one.told["finish"] == "length" for one in sampled.rollouts) / len(lengths),
-            **{f"dropped/{reason}": float(count) for reason, count in sampled.dropped.items()},
-        }
+        components = {f"reward/{name}": fmean(one.components()[name] for one in rewards) for name in COMPONENTS}
+        return {**components, **numbers, **{f"dropped/{reason}": float(count) for reason, count in dropped.items()}}
 
     def _log(self, problem: str, rollouts: Sequence[JudgedRollout], step: int) -> None:
         for index, rollout in enumerate(rollouts):

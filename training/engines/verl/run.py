@@ -1,6 +1,6 @@
 """Run a training recipe with verl, and write the trained model and its records.
 
-    OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, summary.json, plots/
+    OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, summary.json
                               as in `training.engines.embedded.run`
     OUT/model/                the trained model in Hugging Face format
     OUT/verl/train.parquet    the problems; held_out.parquet too
@@ -34,7 +34,7 @@ from training.embedded_model import resolve_model
 from training.embedded_model.problems import Split
 from training.engines.claim import claim_folder
 from training.engines.mirroring import RunMirror
-from training.engines.placement import VerlPlacement, model_shape, place_verl
+from training.engines.placement import EXPERT_COUNTS, VerlPlacement, model_shape, place_verl
 from training.engines.processes import EngineError, failure, run_processes, said_since
 from training.engines.verl.configuration import VerlConfiguration, VerlFiles, compile_recipe, earlier_steps, steps_file
 from training.engines.verl.data import write_verl_set
@@ -44,9 +44,7 @@ from training.engines.verl.following import MetricsFollower
 from training.engines.verl.leftovers import await_leftovers
 from training.engines.verl.ray_access import refusal, token_variables
 from training.engines.verl.stages import VerlStage, last_step, present_stage
-from training.evaluation.metrics import read_metrics
 from training.evaluation.monitors import open_monitors
-from training.evaluation.plots import draw_plots
 from training.optimisation.model import MARK, require_model
 from training.recipe import TrainRecipe
 from training.rollouts.tasks import load_tasks
@@ -54,8 +52,6 @@ from training.rollouts.tasks import load_tasks
 INSIDE = "training.engines.verl.inside"
 
 TRAIN, HELD_OUT = "train.parquet", "held_out.parquet"
-
-_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
 def train(recipe: TrainRecipe, recipe_folder: Path, out: Path, *, resume: bool = False) -> Path:
@@ -91,7 +87,6 @@ def _train(
     model = publish_model(recipe, out)
     summary = {"name": recipe.name, "steps": last_step(out), "wall_s": time.monotonic() - started, "engine": "verl"}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    draw_plots(read_metrics(out), out / "plots")
     return model
 
 
@@ -242,7 +237,7 @@ def gpus_per_node(recipe: TrainRecipe) -> int:
 def has_experts(model: Path) -> bool:
     """Return whether a model's folder holds a mixture of experts."""
     table: Any = json.loads((model / "config.json").read_text(encoding="utf-8"))
-    return any((part or {}).get(name) for part in (table, table.get("text_config")) for name in _EXPERTS)
+    return any((part or {}).get(name) for part in (table, table.get("text_config")) for name in EXPERT_COUNTS)
 
 
 def _say(line: str) -> None:

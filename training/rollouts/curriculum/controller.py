@@ -98,7 +98,7 @@ class CurriculumController:
             reward: mean total reward of what was sampled since the last step.
             length: its mean length in tokens.
             pass_rate: its share of correct rollouts.
-            limited: its share of `is_limited` rollouts.
+            limited: its share of rollouts that reached the length penalty or were cut.
             may_end_stage: False if sizes change at checkpoints only.
         """
         settings = self._settings

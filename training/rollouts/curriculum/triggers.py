@@ -73,7 +73,7 @@ def trend(values: Sequence[float], window: int) -> Trend | None:
 
 @dataclass(slots=True)
 class TrainingCurves:
-    """Means of what each step sampled; ``limited`` is the share of `is_limited` responses."""
+    """Means of what each step sampled; ``limited`` is the share that reached the length penalty or was cut."""
 
     reward: list[float] = field(default_factory=list)
     length: list[float] = field(default_factory=list)

@@ -32,17 +32,17 @@ class Failing(TorchGenerator):
 
 
 def with_generator(monkeypatch: pytest.MonkeyPatch, every: int, dies: int) -> None:
-    def build(recipe: object, folder: Path) -> list[Generator]:
+    def build(recipe: object, folder: Path, *_: object) -> Generator:
         generator = Failing(folder, capacity=16)
         generator.every, generator.dies = every, dies
-        return [generator]
+        return generator
 
-    monkeypatch.setattr(run, "build_generators", build)
+    monkeypatch.setattr(run, "build_generator", build)
 
 
 def test_single_failures_are_counted_and_the_run_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with_generator(monkeypatch, every=7, dies=10**9)
-    run.train(small(steps=2, evaluation={"data": None}), Path(), tmp_path / "run")
+    run.train(small(steps=2, evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
     ledger = json.loads((tmp_path / "run/summary.json").read_text())["ledger"]
     assert ledger["dropped"]["generation_failed"] >= 3
     assert ledger["admitted"] == ledger["trained"] + sum(ledger["dropped"].values())
@@ -61,7 +61,7 @@ def test_a_verifier_that_cannot_work_ends_the_run(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Verifiers, "verify", judge)
     with pytest.raises(VerifierError, match="keeps dying"):
-        run.train(small(evaluation={"data": None}), Path(), tmp_path / "run")
+        run.train(small(evaluation={"data": None}, checks=False), Path(), tmp_path / "run")
     rows = lines(tmp_path / "run/attempts.jsonl")
     assert all(row["outcome"] is None for row in rows)  # only those whose form was broken were settled
 
@@ -79,8 +79,8 @@ class Poisoned(TorchGenerator):
 
 
 def test_a_refused_problem_is_left_out_with_its_group(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(run, "build_generators", lambda _, folder: [Poisoned(folder, capacity=16)])
-    made = small(steps=2, collector={"max_staleness": 1}, evaluation={"data": None}, checks=False)
+    monkeypatch.setattr(run, "build_generator", lambda _, folder, *__: Poisoned(folder, capacity=16))
+    made = small(steps=1, collector={"max_staleness": 1}, evaluation={"data": None}, checks=False)
     run.train(made, Path(), tmp_path / "run")
     ledger = json.loads((tmp_path / "run/summary.json").read_text())["ledger"]
     assert 0 < ledger["dropped"]["refused"] <= 2 * made.collector.group_size  # once drawn, perhaps twice at a time

@@ -99,13 +99,11 @@ def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
     assert b"versions" in said
 
 
-def test_the_model_was_trained_and_plots_are_drawn(done: Path) -> None:
+def test_the_model_was_trained(done: Path) -> None:
     assert published_revision(done / "model")
     before = load_model(WEIGHTS).state_dict()
     after = load_model(done / "model").state_dict()
     assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])
-    drawn = {path.name for path in (done / "plots").iterdir()}
-    assert {"pass_rate.png", "reward.png", "length.png", "idle.png"} <= drawn
 
 
 def test_a_finished_run_can_be_taken_further_but_not_started_again(done: Path, tmp_path: Path) -> None:
@@ -115,10 +113,12 @@ def test_a_finished_run_can_be_taken_further_but_not_started_again(done: Path, t
         train(small(name="other"), Path(), done, resume=True)
     with pytest.raises(StoreError, match=r"no run\.json"):
         train(small(), Path(), tmp_path / "new", resume=True)
-    train(small(steps=STEPS + 1), Path(), done, resume=True)
+    train(small(steps=STEPS + 1, collector={"n_minibatch": 8}, evaluation={"data": None}), Path(), done, resume=True)
     assert [row["step"] for row in read_metrics(done)] == list(range(STEPS + 2))
     trained = [tuple(one) for row in lines(done / "batches.jsonl") for one in row["attempts"]]
     assert len(trained) == len(set(trained)) == 16 * (STEPS + 1)
+    state = json.loads((done / f"checkpoints/step-{STEPS + 1:08}/state.json").read_text())
+    assert state["optimiser_steps"] == STEPS + 2  # two minibatches in the last step
 
 
 def test_a_second_trainer_in_one_folder_is_refused_and_a_resume_waits_for_the_first(
@@ -139,19 +139,6 @@ def test_a_second_trainer_in_one_folder_is_refused_and_a_resume_waits_for_the_fi
         with pytest.raises(StoreError, match="no run to resume"):
             train(small(), tmp_path, tmp_path, resume=True)
     assert said == [f"{tmp_path} is in use by another process; waiting for it, 25 s at most."]
-
-
-def test_two_minibatches(tmp_path: Path) -> None:
-    made = small(
-        steps=1,
-        collector={"n_minibatch": 8},
-        evaluation={"data": None},
-    )
-    train(made, Path(), tmp_path / "run")
-    (row,) = read_metrics(tmp_path / "run")
-    assert row["queue/trained"] == 16
-    state = json.loads((tmp_path / "run/checkpoints/step-00000001/state.json").read_text())
-    assert state["optimiser_steps"] == 2
 
 
 def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:

@@ -1,21 +1,27 @@
-"""The form spans prompt and response: the shipped model with its tags moved, renamed or taken away trains as before."""
+"""The form spans prompt and response: the shipped model with its tags moved, renamed or removed is as good as ever."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from curation.config import Decoding, TorchModel
 from curation.records import Domain, Policy, PromptRequest
-from tests.training.engines.embedded.test_run import lines, small
+from tests.training.engines.embedded.test_run import small
 from tests.training.students import student
 from training.embedded_model import WEIGHTS
-from training.engines.embedded import run
+from training.embedded_model.problems import Split
+from training.generation.generators import TorchGenerator
 from training.generation.torch_policy import TorchPolicy
 from training.optimisation.model import load_tokenizer
+from training.rollouts.rollouts import Rollout, RolloutRunner
+from training.rollouts.tasks import TrainingTask, load_tasks
+from training.rollouts.verifiers import Verifiers
 
 
 def model(folder: Path, *, template: str = "", tags: str = "") -> Path:
@@ -35,35 +41,61 @@ def model(folder: Path, *, template: str = "", tags: str = "") -> Path:
     return folder
 
 
-def train(out: Path, **changes: Any) -> list[Any]:
-    """Train in waves, so that the same draws are made; return the rows of attempts.jsonl."""
-    changes = {"steps": 1, "collector": {"max_staleness": 0}, "evaluation": {"data": None}, **changes}
-    run.train(small(**changes), Path(), out)
-    return lines(out / "attempts.jsonl")
+@pytest.fixture(scope="module")
+def tasks() -> list[TrainingTask]:
+    return list(load_tasks(small().data, Split.TRAIN, Path()).values())[:32]
 
 
-def test_a_model_whose_template_opens_the_tag_trains(tmp_path: Path) -> None:
-    folder = model(tmp_path / "moved", template="<think>")
-    rows = train(tmp_path / "run", **student(str(folder)))
-    assert sum(row["reward"]["format"] > 0 for row in rows) > len(rows) / 2
-    assert any(row["reward"]["correctness"] for row in rows)
+@pytest.fixture(scope="module")
+def verifiers(tasks: list[TrainingTask]) -> Iterator[Verifiers]:
+    with Verifiers(tasks, 1, small().rewards) as made:
+        yield made
 
 
-def test_tags_that_are_special_tokens_train_token_by_token_alike(tmp_path: Path) -> None:
+def rolled_out(
+    folder: Path, tasks: list[TrainingTask], verifiers: Verifiers, thinking: str = "<think>"
+) -> list[Rollout]:
+    """Roll out one attempt at each task as a run does."""
+    made = small(**student(str(folder), thinking=thinking))
+    tokenizer, prompt = load_tokenizer(folder), made.solving_prompt
+    runner = RolloutRunner(tokenizer, prompt, verifiers, made.rewards, None, made.seed, made.tags)
+
+    async def run() -> list[Rollout]:
+        async with TorchGenerator(folder, capacity=32) as generator:
+            asked = (runner.generate(generator, task, number, 0, 60) for number, task in enumerate(tasks))
+            completions = await asyncio.gather(*asked)
+        pairs = zip(tasks, completions, strict=True)
+        return await asyncio.gather(*(runner.verify(task, one, number) for number, (task, one) in enumerate(pairs)))
+
+    return asyncio.run(run())
+
+
+def test_a_model_whose_template_opens_the_tag_is_rewarded(
+    tmp_path: Path, tasks: list[TrainingTask], verifiers: Verifiers
+) -> None:
+    made = rolled_out(model(tmp_path / "moved", template="<think>"), tasks, verifiers)
+    assert sum(one.reward.format > 0 for one in made) > len(made) / 2
+    assert any(one.reward.correctness for one in made)
+
+
+def test_tags_that_are_special_tokens_are_rewarded_token_by_token_alike(
+    tmp_path: Path, tasks: list[TrainingTask], verifiers: Verifiers
+) -> None:
     folder = model(tmp_path / "mistral", tags="THINK")
     tokenizer = load_tokenizer(folder)
     assert tokenizer.decode(tokenizer("[THINK]1[/THINK]2")["input_ids"], skip_special_tokens=True) == "12"
-    before = train(tmp_path / "before")
-    after = train(tmp_path / "after", **student(str(folder), thinking="[THINK]"))
-    as_written = [{**row, "method": row["method"].replace("THINK]", "think>").replace("[", "<")} for row in after]
-    assert as_written == before  # but for the tags that a broken form names
-    assert any(row["reward"]["correctness"] for row in after)
+    before = rolled_out(WEIGHTS, tasks, verifiers)
+    after = rolled_out(folder, tasks, verifiers, "[THINK]")
+    assert [one.completion.token_ids for one in after] == [one.completion.token_ids for one in before]
+    methods = [one.method.replace("THINK]", "think>").replace("[", "<") for one in after]
+    assert methods == [one.method for one in before]  # but for the tags that a broken form names
+    assert [one.reward.components() for one in after] == [one.reward.components() for one in before]
+    assert any(one.reward.correctness for one in after)
 
 
-def test_a_model_without_thinking_trains(tmp_path: Path) -> None:
-    folder = model(tmp_path / "direct", template="<think></think>")
-    rows = train(tmp_path / "run", **student(str(folder), thinking="none"))
-    assert any(row["reward"]["format"] for row in rows)
+def test_a_model_without_thinking_is_rewarded(tmp_path: Path, tasks: list[TrainingTask], verifiers: Verifiers) -> None:
+    made = rolled_out(model(tmp_path / "direct", template="<think></think>"), tasks, verifiers, "none")
+    assert any(one.reward.format for one in made)
 
 
 ASKED = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in range(4)]
