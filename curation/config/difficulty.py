@@ -13,6 +13,10 @@ ATTEMPTS = 32
 """Attempts of a band that names no number."""
 
 
+CHANGES_PER_ERROR = 4
+"""Without an anchor no share of errors can be forecast: a problem is judged again if the probability of another
+decision is this many times the `error_rate`."""
+
 QUEUE_ABOVE = 0.2
 """Probability that a reference is wrong from which it is queued for review."""
 
@@ -161,10 +165,8 @@ class RefreshSettings(Settings):
         le=0.2,
         description="Share of decisions that may differ from those of judging every problem again.",
     )
-    change_probability: float = Field(
-        0.1,
-        gt=0,
-        le=1,
-        description="In sets too small for an anchor: judge a problem again if its decision would change with "
-        "this probability.",
-    )
+
+    @property
+    def change_probability(self) -> float:
+        """Return the chance of another decision from which a problem is judged again, in sets without an anchor."""
+        return CHANGES_PER_ERROR * self.error_rate

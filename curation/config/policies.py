@@ -125,11 +125,6 @@ class Decoding(Settings):
         description="Nucleus sampling. Paper: 1.0 for math, 0.95 for code.",
     )
     max_tokens: int = Field(16384, ge=1, description="Max tokens of one attempt. Paper: 32k to 40k in evaluations.")
-    seed: int = Field(
-        0,
-        ge=0,
-        description="Seed of all attempts.",
-    )
 
 
 class LiveModel(Settings):

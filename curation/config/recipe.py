@@ -39,10 +39,9 @@ class ExportSettings(Settings):
     size: int | None = Field(
         None, ge=1, description="Max problems, divided among the sources by weight; all if missing."
     )
-    license: License = Field(OTHER, description="Licence in the card's header: an SPDX expression, or `other`.")
-    mixed_licenses: bool = Field(
-        False,
-        description="Permit rows whose licence conflicts with the card's.",
+    license: License = Field(
+        OTHER,
+        description="Licence in the card's header: an SPDX expression, or `other`, which rows of any licence suit.",
     )
     withhold: tuple[License, ...] = Field(
         (),

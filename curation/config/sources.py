@@ -62,34 +62,15 @@ class PriorAttempts(Settings):
     """A pass rate that came with the rows: attempts of another policy, a share of a number or two counts."""
 
     policy: str = Field(min_length=1, description="Name of the policy, the same in all sources.")
-    rate: str | None = Field(None, description="Path of the correct share, from 0 to 1.")
-    attempts: int = Field(8, ge=1, description="Number of attempts of `rate`.")
-    correct: str | None = Field(None, description="Path of the number of correct attempts, instead of `rate`.")
-    total: str | None = Field(None, description="Path of the number of attempts, with `correct`.")
-
-    @model_validator(mode="after")
-    def _counted(self) -> Self:
-        if (self.rate is None) == (self.correct is None) or (self.correct is None) != (self.total is None):
-            raise ValueError("prior attempts are given by `rate`, or by `correct` and `total`")
-        return self
+    rate: str = Field(description="Path of the correct share, from 0 to 1, or of the number of correct attempts.")
+    attempts: Annotated[int, Field(ge=1)] | str = Field(
+        8, description="Number of attempts of a share, or path of the number of attempts, of which `rate` are correct."
+    )
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Return the paths that are read."""
-        return tuple(path for path in (self.rate, self.correct, self.total) if path is not None)
-
-
-class Quota(Settings):
-    """Which rows of a source are drawn, at random by their positions; the same ones in every run."""
-
-    share: float | None = Field(None, gt=0, le=1, description="Share of the rows to draw.")
-    rows: int | None = Field(None, ge=1, description="Max rows to draw.")
-
-    @model_validator(mode="after")
-    def _something_is_drawn(self) -> Self:
-        if self.share is None and self.rows is None:
-            raise ValueError("give `share`, `rows` or both")
-        return self
+        return (self.rate, self.attempts) if isinstance(self.attempts, str) else (self.rate,)
 
 
 FileKind = Literal["jsonl", "parquet", "csv", "dataset"]
@@ -130,6 +111,8 @@ class Join(Settings):
         _require_files(self.kind, self.path)
         return self
 
+
+_GENERATOR = re.compile(r".+:[A-Za-z_][A-Za-z0-9_]*")
 
 REASONING_GYM = "reasoning_gym"
 """Package whose tasks are generators."""
@@ -173,19 +156,13 @@ class Source(Settings):
         "dataset",
         description="`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a "
         "Hugging Face name or folder; `kattis`: a folder of problem packages; "
-        "`procedural`: rows of `generator`; `python`: rows of your own function, which "
-        "runs with your rights. By the ending of `path` if missing.",
+        "`procedural`: rows of a generator (docs/how-to/sources.md); `python`: rows of your own function. Both run "
+        "with your rights. By the ending of `path` if missing.",
     )
     path: Url = Field(
         description="File, glob or folder relative to the recipe's, URL as "
-        "`s3://bucket/rows-*.jsonl`, or hub name; for `procedural` the `generator`; for "
-        "`python` the function, as `rows.py:rows`."
-    )
-    generator: str | None = Field(
-        None,
-        pattern=r"^.+:[A-Za-z_][A-Za-z0-9_]*$",
-        description="Generator of a procedural source, which runs with your rights: "
-        "`reasoning_gym:TASK`, or `my_file.py:make` (docs/how-to/sources.md).",
+        "`s3://bucket/rows-*.jsonl`, or hub name; for `procedural` the generator, `reasoning_gym:TASK` or "
+        "`my_file.py:make`; for `python` the function, as `rows.py:rows`."
     )
     levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] | None = Field(
         None,
@@ -215,7 +192,11 @@ class Source(Settings):
         None,
         description="SQL condition on the source's columns, as `problem_is_valid = 'Yes'`.",
     )
-    quota: Quota | None = Field(None, description="Which of these rows to draw; all if missing.")
+    quota: Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None,
+        description="Draw rows at random, the same in every run: at most this number, or as 0.1 this share; all if "
+        "missing.",
+    )
     join: Join | None = Field(
         None,
         description="A second table to join.",
@@ -246,17 +227,15 @@ class Source(Settings):
     @classmethod
     def _of_path(cls, table: Any) -> Any:
         """Give a source that has no name or kind those of its path."""
-        if isinstance(table, Mapping) and isinstance(generator := table.get("generator"), str):
+        if not isinstance(table, Mapping) or not isinstance(path := table.get("path"), str):
+            return table
+        if table.get("kind") == "procedural":
             columns = table.get("columns", {})
             if isinstance(columns, Mapping):
                 columns = {"statement": "statement", "answer": "answer", **columns}
-            module, _, task = generator.rpartition(":")
+            module, _, task = path.rpartition(":")
             named = {"name": task} if module == REASONING_GYM else {}
-            table = {"path": generator, **named, **table, "columns": columns}
-        elif isinstance(table, Mapping) and table.get("kind") == "procedural":
-            table = {"path": "", **table}
-        if not isinstance(table, Mapping) or not isinstance(path := table.get("path"), str):
-            return table
+            table = {**named, **table, "columns": columns}
         table = {"kind": kind_of(path), **table}
         if "name" in table:
             return table
@@ -266,12 +245,12 @@ class Source(Settings):
     @property
     def made(self) -> Made | None:
         """Return what makes the rows of a procedural source; None of other kinds."""
-        if self.generator is None:
+        if self.kind != "procedural":
             return None
         levels = 1 if self.levels is None else self.levels
         parameters = ({},) * levels if isinstance(levels, int) else levels
         sizes = (self.rows_per_level or ROWS_PER_LEVEL, self.reserve_per_level or 0, self.first_seed or 0)
-        return Made(self.generator, parameters, *sizes)
+        return Made(self.path, parameters, *sizes)
 
     @property
     def domain(self) -> Literal["math", "code"]:
@@ -293,7 +272,7 @@ class Source(Settings):
             raise ValueError("only a source of programs may set `processes`")
         if self.kind == "kattis" and (self.where or self.quota or self.join):
             raise ValueError("a source of kind `kattis` has no rows for `where`, `quota` or `join`")
-        self._require_generator()
+        self._require_levels()
         if self.files is not None and (self.kind != "dataset" or self.subset is not None):
             raise ValueError("`files` belongs to the kind `dataset`, without a `subset`; elsewhere `path` names them")
         _require_files(self.kind, self.path)
@@ -304,21 +283,19 @@ class Source(Settings):
             self.__dict__["columns"] = self.columns.model_copy(update={"meta": tuple(paths)})
         return self
 
-    def _require_generator(self) -> None:
-        """Refuse a procedural source without a generator, and settings of one elsewhere."""
+    def _require_levels(self) -> None:
+        """Refuse a procedural source that cannot be meant, and settings of one elsewhere."""
         if self.kind != "procedural":
-            names = ("generator", "levels", "rows_per_level", "reserve_per_level", "first_seed")
+            names = ("levels", "rows_per_level", "reserve_per_level", "first_seed")
             own = next((name for name in names if getattr(self, name) is not None), None)
             if own is not None:
                 raise ValueError(f'`{own}` belongs to a source of `kind = "procedural"`')
             return
-        if self.generator is None:
-            raise ValueError("a source of kind `procedural` names its `generator`, as in `my_file.py:make`")
-        if self.path != self.generator:
-            raise ValueError("a source of kind `procedural` has a `generator` and no `path`")
+        if not _GENERATOR.fullmatch(self.path):
+            raise ValueError("`path` of a source of kind `procedural` is its generator, as in `my_file.py:make`")
         if self.code is not None:
             raise ValueError("a source of kind `procedural` makes problems with an answer; it has no `code` table")
         if self.levels == ():
             raise ValueError("`levels` is empty; give at least one level")
-        if isinstance(self.levels, int) and self.generator.startswith(f"{REASONING_GYM}:") and self.levels > 1:
+        if isinstance(self.levels, int) and self.path.startswith(f"{REASONING_GYM}:") and self.levels > 1:
             raise ValueError("a task of reasoning_gym has its levels as parameters: `levels = [{ min_terms = 2 }]`")

@@ -198,9 +198,9 @@ def prior_counts(problems: pl.DataFrame, stated: Mapping[str, Sequence[PriorAtte
             try:
                 first, *rest = (float(value) for value in values)
             except (TypeError, ValueError):
-                first, rest = -1.0, []
-            total = int(rest[0]) if rest else prior.attempts
-            correct = round(first if rest else first * prior.attempts)
+                first, rest = -1.0, [0.0]
+            total = int(rest[0] if rest else prior.attempts)
+            correct = round(first if rest else first * total)
             if not 0 <= correct <= total:
                 raise GoldilocksError(
                     f"source {source}, problem {problem}: `{'`, `'.join(prior.paths)}` is {values!r:.80}, which is no "

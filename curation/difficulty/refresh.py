@@ -14,7 +14,7 @@ from math import ceil
 import numpy as np
 import polars as pl
 
-from curation.config import Band, RefreshSettings
+from curation.config import Band
 from curation.difficulty.priors import SIDES, beta_sides
 from curation.records import DropReason
 
@@ -130,7 +130,7 @@ def uncertain_of_part(
     decisions: pl.DataFrame,
     trained: Mapping[str, tuple[float, float]],
     band: Band,
-    settings: RefreshSettings,
+    threshold: float,
     version: int,
     policy: str,
     sides: pl.DataFrame | None = None,
@@ -140,6 +140,7 @@ def uncertain_of_part(
     Args:
         decisions: columns `READ` of the last version.
         trained: `trained_counts` of the whole set.
+        threshold: the probability of another decision from which a problem is judged again.
         version: the new one, which determines the shares that are probed and retried.
         policy: the new judge; its own pass rates are not measured again.
         sides: `SIDES` rows by the anchor.
@@ -155,7 +156,7 @@ def uncertain_of_part(
         old = float(correct), float(judged)
         chance = chances[1 + expected_side(reason)]
         change = None if chance is None else 1 - chance
-        cause = _refresh_cause(problem, keep, reason, old, rollouts, change, band, settings, version)
+        cause = _refresh_cause(problem, keep, reason, old, rollouts, change, band, threshold, version)
         if cause is not None:
             rows.append((problem, cause.value))
     return pl.DataFrame(rows, schema=REFRESH_CHOICE, orient="row")
@@ -169,7 +170,7 @@ def _refresh_cause(
     rollouts: tuple[float, float],
     change: float | None,
     band: Band,
-    settings: RefreshSettings,
+    threshold: float,
     version: int,
 ) -> RefreshCause | None:
     """Return the first cause to judge a problem again, or None."""
@@ -178,16 +179,15 @@ def _refresh_cause(
     if reason in _UNDECIDED:
         return RefreshCause.UNSETTLED
     if change is not None:  # rollouts of training have their part in it
-        return RefreshCause.SHIFTED if change >= settings.change_probability else None
+        return RefreshCause.SHIFTED if change >= threshold else None
     is_trained = rollouts[1] >= MIN_ATTEMPTS
     if is_trained and reason in (None, DropReason.TOO_EASY, DropReason.NEVER_SOLVED):
-        if change_probability(*rollouts, band_side(reason), band) >= settings.change_probability:
+        if change_probability(*rollouts, band_side(reason), band) >= threshold:
             return RefreshCause.MOVED
         if keep:
             return None
     if not is_trained and (
-        reason in (None, DropReason.TOO_EASY)
-        and change_probability(*old, band_side(reason), band) >= settings.change_probability
+        reason in (None, DropReason.TOO_EASY) and change_probability(*old, band_side(reason), band) >= threshold
     ):
         return RefreshCause.EDGE
     if reason == DropReason.TOO_EASY and is_due(problem, PROBE_SHARE, version):

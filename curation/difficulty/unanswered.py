@@ -24,15 +24,17 @@ class ResponseTally:
     examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     problems: set[str] = field(default_factory=set)  # the first of them, up to MIN_PROBLEMS
 
-    def add(self, problem: str, index: int, *, has_answer: bool, is_cut_off: bool) -> None:
-        """Count one response."""
+    def add(self, problem: str, index: int, *, has_answer: bool, is_cut_off: bool) -> str | None:
+        """Count one response; return how it is useless, or None."""
         self.judged += 1
         if len(self.problems) < MIN_PROBLEMS:
             self.problems.add(problem)
-        if is_cut_off or not has_answer:
-            kind = CUT_OFF if is_cut_off else NO_ANSWER
-            self.useless[kind] += 1
-            self.examples[kind] = problem, index
+        if has_answer and not is_cut_off:
+            return None
+        kind = CUT_OFF if is_cut_off else NO_ANSWER
+        self.useless[kind] += 1
+        self.examples[kind] = problem, index
+        return kind
 
     @property
     def share(self) -> float:

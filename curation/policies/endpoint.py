@@ -126,7 +126,7 @@ class Endpoint:
             "temperature": decoding.temperature,
             "top_p": decoding.top_p,
             "max_tokens": decoding.max_tokens,
-            "seed": seed_of(decoding.seed, problem.id, index),
+            "seed": seed_of(problem.id, index),
             "messages": self._prompt.messages(problem),
         }
         if self._tags.are_used and self._tags != THINK:

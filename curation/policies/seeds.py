@@ -1,6 +1,6 @@
 """Keys and seeds of live policies' attempts.
 
-Invariants: (seed, problem, index) determines the attempt's seed; whatever else changes a draw changes the key.
+Invariants: (problem, index) determines the attempt's seed; whatever else changes a draw changes the key.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from curation.records import AttemptKey
 from curation.thinking import THINK, ThinkingTags
 
 
-def seed_of(seed: int, problem: str, index: int) -> int:
+def seed_of(problem: str, index: int) -> int:
     """Return an attempt's 31-bit seed."""
-    digest = hashlib.blake2b(f"{seed}|{problem}|{index}".encode(), digest_size=4).digest()
+    digest = hashlib.blake2b(f"0|{problem}|{index}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1
 
 

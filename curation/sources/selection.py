@@ -18,7 +18,7 @@ from polars.exceptions import ColumnNotFoundError, PolarsError
 
 from curation.config import Source
 from curation.config.base import names
-from curation.config.sources import Join, Quota
+from curation.config.sources import Join
 from curation.records import SourceError
 from curation.sources.places import joined_place, place_of
 from curation.sources.rows import RawRow, Row, require_path, value_at
@@ -60,7 +60,7 @@ def selected_rows(source: Source, folder: Path, batch_rows: int, counts: Selecti
         SourceError: a step does not fit the rows, or the joined table has a bad row.
     """
     quota, drawn = source.quota, None
-    if quota is not None and quota.rows is not None:
+    if isinstance(quota, int):
         drawn = draw(source.name, quota, _positions(source, folder, batch_rows))
     rows = _counted(_placed(source, folder, batch_rows), counts, "rows")
     rows = _counted(_of_where(source, rows, batch_rows), counts, "where")
@@ -178,24 +178,19 @@ def _positions(source: Source, folder: Path, batch_rows: int) -> Iterator[int]:
 
 
 def _drawn(
-    source: str, quota: Quota, rows: Iterable[PlacedRow], positions: frozenset[int] | None
+    source: str, share: float, rows: Iterable[PlacedRow], positions: frozenset[int] | None
 ) -> Iterator[PlacedRow]:
-    """Yield the rows at these positions, or a quota's share that needs no count."""
+    """Yield the rows at these positions, or a share, which needs no count."""
     for one in rows:
         at = one.position
-        if one.raw.row is None or (at in positions if positions is not None else _in_share(source, quota, at)):
+        if one.raw.row is None or (at in positions if positions is not None else _number(source, at) < share * SPACE):
             yield one
 
 
-def draw(source: str, quota: Quota, positions: Iterable[int]) -> frozenset[int]:
-    """Return the positions that a quota draws by hash; a larger quota draws a superset."""
-    numbered = ((_number(source, position), position) for position in positions if _in_share(source, quota, position))
-    chosen = sorted(numbered) if quota.rows is None else heapq.nsmallest(quota.rows, numbered)
-    return frozenset(position for _, position in chosen)
-
-
-def _in_share(source: str, quota: Quota, position: int) -> bool:
-    return quota.share is None or _number(source, position) < quota.share * SPACE
+def draw(source: str, rows: int, positions: Iterable[int]) -> frozenset[int]:
+    """Return the positions that a quota of rows draws by hash; a larger quota draws a superset."""
+    numbered = ((_number(source, position), position) for position in positions)
+    return frozenset(position for _, position in heapq.nsmallest(rows, numbered))
 
 
 def _number(source: str, position: int) -> int:

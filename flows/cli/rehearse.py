@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from curation.config import LiveModel, Recipe, Source
 from curation.config.loading import read_toml, set_value
 from curation.config.policies import ModelSettings
-from curation.config.sources import Quota
+from curation.licenses import OTHER
 from curation.policies.vllm.placement import visible_gpus
 from curation.public_urls import public_url
 from curation.records import ConfigError, GoldilocksError
@@ -144,7 +144,7 @@ def _small_source(source: Source, share: float, home: Path, failures: list[str])
         if "holds no rows" not in str(error):
             failures.append(str(error))
             return None
-    few = source.model_copy(update={"quota": Quota(rows=FEW)})
+    few = source.model_copy(update={"quota": FEW})
     return few if _holds(failures, "rows", partial(require_source, few, home)) else None
 
 
@@ -152,9 +152,8 @@ def _share_of(source: Source, share: float) -> Source:
     limit = None if source.limit is None else math.ceil(source.limit * share)
     if source.kind == "kattis":
         return source.model_copy(update={"limit": limit or FEW})
-    quota = source.quota or Quota(share=1.0)
-    rows = None if quota.rows is None else math.ceil(quota.rows * share)
-    scaled = quota.model_copy(update={"share": share * (quota.share or 1.0), "rows": rows})
+    quota = source.quota
+    scaled = math.ceil(quota * share) if isinstance(quota, int) else share * (quota or 1.0)
     return source.model_copy(update={"quota": scaled, "limit": limit})
 
 
@@ -214,7 +213,7 @@ def _small_recipe(
     table.update(sources=[_source_table(source, home) for source in sources])
     table["decontamination"] |= {"against": list(benchmarks), "benches": []}
     table["models"] = {SMALL: SMALL_POLICY}
-    table["export"] |= {"mixed_licenses": True}
+    table["export"] |= {"license": OTHER}
     for stage in ("stage1", "stage2"):
         if stage in table:
             table[stage] = {"model": SMALL, "band": OPEN_BAND, "sampling": {"early_stopping": False}}

@@ -204,10 +204,10 @@ def choose_problems(
     """Choose the problems to judge again, with reasons, as a stage."""
     stage, policy = difficulty_stage(run.recipe, run.parts[-1]), policy_of(run)
     number = published.newest.number + 1
-    settings, judged = run.recipe.refresh, REFRESH_CHOICE.to_frame()
+    threshold, judged = run.recipe.refresh.change_probability, REFRESH_CHOICE.to_frame()
     if anchor is not None:  # its problems are judged already
         judged = anchor_of_parts(parts.decisions, number, policy)
-        settings = anchor.settings(settings)
+        threshold = anchor.threshold(run.recipe.refresh)
     band = difficulty_stage(published.run.recipe, run.parts[-1]).band
     levels = drawn_levels(run, parts, anchor, band)
     levels.save(run.place)
@@ -217,7 +217,7 @@ def choose_problems(
     def chosen(shard: int, names: pl.Series) -> pl.DataFrame:
         sides = anchor.sides(shard, names) if anchor is not None else None
         decisions = parts.decisions_of_shard(shard)
-        uncertain = uncertain_of_part(decisions, counted, stage.band, settings, number, policy, sides)
+        uncertain = uncertain_of_part(decisions, counted, stage.band, threshold, number, policy, sides)
         drawn = levels.rows.join(names.alias("problem").to_frame(), on="problem", how="semi")
         return pl.concat([judged, uncertain.join(judged, on="problem", how="anti"), drawn])
 

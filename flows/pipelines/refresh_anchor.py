@@ -56,11 +56,9 @@ class AnchorResult:
         """Return the stopping priors of a shard's problems."""
         return self.forecast.shared.priors_of(shard, problems, self.forecast.threshold)
 
-    def settings(self, settings: RefreshSettings) -> RefreshSettings:
-        """Return the refresh settings, with the forecast's `change_probability` if priors hold."""
-        if not self.gives_priors:
-            return settings
-        return settings.model_copy(update={"change_probability": self.forecast.threshold})
+    def threshold(self, settings: RefreshSettings) -> float:
+        """Return the chance of another decision from which a problem is judged again: the forecast's if priors hold."""
+        return self.forecast.threshold if self.gives_priors else settings.change_probability
 
 
 def anchor_result(

@@ -33,12 +33,11 @@ from curation.storage.stages import atomic_write
 from flows.publish.disputes import published_queue, settle
 from flows.run.history import recorded
 from flows.run.policies import check_models
-from flows.run.policy_session import keep_open
+from flows.run.policy_session import PolicySession, keep_open
 from flows.run.progress import bar
 from flows.run.recipe import override_recipe
 from flows.run.run_folder import Run, as_written, open_run, verdicts_of_people, with_grader
 from flows.stages.judging import open_judge
-from flows.stages.question import PolicySession
 
 FILE = "debates.jsonl"
 

@@ -1,23 +1,36 @@
-"""Start each model once per run, in one event loop, within a `keep_open` block.
+"""Start each model once per run, in one event loop, within a `keep_open` block; `PolicySession` asks one prompt.
 
 Invariants: one local model runs at a time, as two may not fit on a GPU. Models end after their last stage. Equal
-tables are one model.
+tables are one model. Responses are stored under the prompt's version, so no request is repeated; refused ones are
+retried by later runs.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import polars as pl
+
 from curation.config import ModelSettings, RecordedModel, TorchModel, VllmModel
+from curation.difficulty.unanswered import ResponseTally
+from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
-from curation.records import Policy
+from curation.records import ATTEMPT, Completion, Policy, PromptRequest, RequestRefused
+from curation.storage.attempts import AttemptStore
+from curation.storage.stages import Shard, StageFolder
+from flows.run import retries
 from flows.run.offline import refuse_offline
-from flows.run.policies import open_policy
+from flows.run.policies import open_policy, response_advice
+from flows.run.progress import warn
+from flows.run.run_folder import Run
+from flows.run.stage import StageResult, StageRun
 
 Result = TypeVar("Result")
 
@@ -157,3 +170,149 @@ def model_session(settings: ModelSettings, folder: Path, prompt: Prompt | None =
     """
     with keep_open() as models:
         yield ModelSession(models, settings, folder, prompt)
+
+
+class ResponseWatch:
+    """Warns once per stage if most responses are useless.
+
+    Args:
+        model: the answering model's name.
+        is_readable: returns whether a response has the wanted answer.
+    """
+
+    def __init__(self, run: Run, stage: str, model: str, is_readable: Callable[[str], bool]) -> None:
+        self._run, self._stage, self._model = run, stage, model
+        self._kind = run.recipe.models[model].kind
+        self._is_readable = is_readable
+        self._responses = ResponseTally()
+        self._examples: dict[str, str] = {}  # by kind
+        self._has_warned = False
+
+    def add(self, problem: str, index: int, completion: Completion) -> None:
+        """Count a response; warn once most are certain to be useless."""
+        if self._has_warned:
+            return
+        text = completion.text or ""
+        has_answer = self._is_readable(text)
+        is_cut_off = completion.finish == "length" and not has_answer  # a verdict of one token is whole
+        useless = self._responses.add(problem, index, has_answer=has_answer, is_cut_off=is_cut_off)
+        if useless is not None:
+            self._examples[useless] = text
+        if self._responses.is_alarming:
+            self._warn()
+
+    def close(self) -> None:
+        """Warn if most responses were useless, unless warned before."""
+        if not self._has_warned and self._responses.most_are_useless:
+            self._warn()
+
+    def _warn(self) -> None:
+        self._has_warned = True
+        alarm = self._responses.alarm(self._examples[self._responses.main_kind])
+        advice = response_advice(alarm.kind, self._kind, self._model)
+        warn(self._run.folder, self._stage, alarm.sentence(advice))
+
+
+class PolicySession:
+    """Ask a policy one prompt and keep its responses in the run's attempt store.
+
+    The policy starts with the first request missing there.
+
+    Args:
+        work: the asking stage or command, for warnings.
+        prompt: by default the model's.
+        is_readable: returns whether a response has the wanted answer.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        work: str,
+        model: str,
+        budget: FailureBudget,
+        prompt: Prompt | None,
+        is_readable: Callable[[str], bool],
+    ) -> None:
+        self._watch = ResponseWatch(run, work, model, is_readable)
+        self._budget = budget
+        self._refused: set[str] = set()
+        self._stack = ExitStack()
+        self._session = self._stack.enter_context(model_session(run.recipe.models[model], run.recipe_folder, prompt))
+        self._store = AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
+
+    @property
+    def policy(self) -> Policy:
+        """Return what is asked."""
+        return self._session.policy
+
+    @property
+    def refused(self) -> set[str]:
+        """Return the refused requests since the caller last cleared them."""
+        return self._refused
+
+    def __enter__(self) -> PolicySession:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._watch.close()
+                self._store.compact()
+        finally:
+            self._store.close()
+            self._stack.close()
+
+    def shard_by_shard(self, job: StageRun, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
+        """Compute the stage, and shards with refused requests again in a due retry round."""
+
+        def noting(round_number: int, index: int) -> Shard:
+            self._refused.clear()
+            shard = work(index)
+            notes = retries.failure_notes(len(self._refused), round_number, retries.REFUSED)
+            return replace(shard, notes={**shard.notes, **notes})
+
+        @contextmanager
+        def again(round_number: int) -> Iterator[Callable[[int], Shard]]:
+            yield partial(noting, round_number)
+
+        return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, partial(noting, 0)), again)
+
+    def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
+        """Return `ATTEMPT` rows of indices below ``each``, by problem and index; fewer if the policy has fewer.
+
+        Args:
+            requests: with distinct ids.
+        """
+        names = [request.id for request in requests]
+        missing = self._store.missing_indices(names, each)
+        if missing:
+            questions = [(request, index) for request in requests for index in missing.get(request.id, ())]
+            self._session.open()
+            self._session.run(self._answer(questions))
+            self._store.compact(names)
+        return self._store.read(names, tuple(ATTEMPT)).filter(pl.col("index") < each)
+
+    async def _answer(self, questions: Sequence[tuple[PromptRequest, int]]) -> None:
+        waiting = iter(questions)
+
+        async def work() -> None:
+            for request, index in waiting:
+                try:
+                    completion = await self.policy.answer(request, index)
+                except RequestRefused as refused:
+                    self._refused.add(request.id)
+                    self._store.add_refusals([(request.id, index, refused)])
+                    self._budget.count_refusal(request.id, refused)
+                    continue
+                if completion is not None:
+                    self._budget.count_answer()
+                    self._store.add([(request.id, index, completion)])
+                    self._watch.add(request.id, index, completion)
+
+        workers = [asyncio.create_task(work()) for _ in range(max(1, min(self.policy.in_flight, len(questions))))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)

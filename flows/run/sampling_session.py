@@ -25,7 +25,7 @@ from curation.difficulty.sampling import (
     stored_answers,
     verdict_frame,
 )
-from curation.difficulty.unanswered import CUT_OFF, UselessResponses
+from curation.difficulty.unanswered import UselessResponses
 from curation.option_letters import option_letter
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts.solving import FENCE
@@ -34,6 +34,7 @@ from curation.storage.attempts import AttemptStore
 from curation.storage.stages import Shard, StageFolder, atomic_write, read_shard
 from curation.verify.math_judge import Judge
 from flows.run import monitoring, retries
+from flows.run.policies import response_advice
 from flows.run.policy_session import ModelSession
 from flows.run.progress import METRICS, note, warn
 from flows.run.run_folder import Run, difficulty_stage
@@ -297,15 +298,6 @@ class SamplingSession:
         name = difficulty_stage(recipe, self._stage.part).model
         advice = response_advice(responses.kind, recipe.models[name].kind, name)
         warn(self._run.folder, self._stage.name, responses.sentence(advice))
-
-
-def response_advice(response_kind: str, policy_kind: str, name: str) -> str:
-    """Return which setting to check if most responses are useless."""
-    if policy_kind == "recorded":
-        return f"look at `models.{name}.columns`, which name where the file has text and answer"
-    if response_kind == CUT_OFF:
-        return f"raise `models.{name}.decoding.max_tokens`, or ask for less by `models.{name}.prompt`"
-    return f"look at `models.{name}.prompt` and at the model's chat template: answers are not in the form asked for"
 
 
 def sampling_requests(

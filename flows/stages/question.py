@@ -1,16 +1,11 @@
-"""Ask a model one prompt (`PolicySession`), also as a stage (`question_stage`).
-
-Responses are stored under the prompt's version, so no request is repeated; refused ones are retried by later runs.
-"""
+"""Ask a model a question as a stage: what is asked, counted and kept as evidence, within a budget."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -19,172 +14,18 @@ from typing import Any
 import polars as pl
 
 from curation import questions
-from curation.difficulty.unanswered import ResponseTally
 from curation.plugins import load_plugin
 from curation.policies.failure_budget import FailureBudget
-from curation.prompts import Prompt
 from curation.questions import QUESTIONS
 from curation.questions.proposals import Proposal
 from curation.questions.votes import UNREADABLE, Request, Vote
-from curation.records import ATTEMPT, Completion, ConfigError, Domain, Policy, PromptRequest, RequestRefused
-from curation.storage import attempts
-from curation.storage.stages import Shard, StageFolder, finished_shards, read_shard
-from flows.run import retries
+from curation.records import ConfigError, Domain, PromptRequest
+from curation.storage.stages import Shard, finished_shards, read_shard
 from flows.run.lookup import rows_of
 from flows.run.policies import model_title
-from flows.run.policy_session import model_session
-from flows.run.progress import warn
+from flows.run.policy_session import PolicySession
 from flows.run.run_folder import Run
-from flows.run.sampling_session import response_advice
 from flows.run.stage import EVERY_DOMAIN, REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
-
-
-class ResponseWatch:
-    """Warns once per stage if most responses are useless.
-
-    Args:
-        model: the answering model's name.
-        is_readable: returns whether a response has the wanted answer.
-    """
-
-    def __init__(self, run: Run, stage: str, model: str, is_readable: Callable[[str], bool]) -> None:
-        self._run, self._stage, self._model = run, stage, model
-        self._kind = run.recipe.models[model].kind
-        self._is_readable = is_readable
-        self._responses = ResponseTally()
-        self._examples: dict[tuple[str, int], str] = {}
-        self._has_warned = False
-
-    def add(self, problem: str, index: int, completion: Completion) -> None:
-        """Count a response; warn once most are certain to be useless."""
-        if self._has_warned:
-            return
-        text = completion.text or ""
-        has_answer = self._is_readable(text)
-        is_cut_off = completion.finish == "length" and not has_answer  # a verdict of one token is whole
-        self._responses.add(problem, index, has_answer=has_answer, is_cut_off=is_cut_off)
-        if (problem, index) in self._responses.examples.values():
-            self._examples = {name: self._examples.get(name, text) for name in self._responses.examples.values()}
-        if self._responses.is_alarming:
-            self._warn()
-
-    def close(self) -> None:
-        """Warn if most responses were useless, unless warned before."""
-        if not self._has_warned and self._responses.most_are_useless:
-            self._warn()
-
-    def _warn(self) -> None:
-        self._has_warned = True
-        responses = self._responses
-        alarm = responses.alarm(self._examples[responses.examples[responses.main_kind]])
-        advice = response_advice(alarm.kind, self._kind, self._model)
-        warn(self._run.folder, self._stage, alarm.sentence(advice))
-
-
-class PolicySession:
-    """Ask a policy one prompt and keep its responses in the run's attempt store.
-
-    The policy starts with the first request missing there.
-
-    Args:
-        work: the asking stage or command, for warnings.
-        prompt: by default the model's.
-        is_readable: returns whether a response has the wanted answer.
-    """
-
-    def __init__(
-        self,
-        run: Run,
-        work: str,
-        model: str,
-        budget: FailureBudget,
-        prompt: Prompt | None,
-        is_readable: Callable[[str], bool],
-    ) -> None:
-        self._watch = ResponseWatch(run, work, model, is_readable)
-        self._budget = budget
-        self._refused: set[str] = set()
-        self._stack = ExitStack()
-        self._session = self._stack.enter_context(model_session(run.recipe.models[model], run.recipe_folder, prompt))
-        self._store = attempts.AttemptStore(run.folder / "attempts", self.policy.key, self.policy.about)
-
-    @property
-    def policy(self) -> Policy:
-        """Return what is asked."""
-        return self._session.policy
-
-    @property
-    def refused(self) -> set[str]:
-        """Return the refused requests since the caller last cleared them."""
-        return self._refused
-
-    def __enter__(self) -> PolicySession:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            if kind is None:
-                self._watch.close()
-                self._store.compact()
-        finally:
-            self._store.close()
-            self._stack.close()
-
-    def shard_by_shard(self, job: StageRun, folder: StageFolder, work: Callable[[int], Shard]) -> StageResult:
-        """Compute the stage, and shards with refused requests again in a due retry round."""
-
-        def noting(round_number: int, index: int) -> Shard:
-            self._refused.clear()
-            shard = work(index)
-            notes = retries.failure_notes(len(self._refused), round_number, retries.REFUSED)
-            return replace(shard, notes={**shard.notes, **notes})
-
-        @contextmanager
-        def again(round_number: int) -> Iterator[Callable[[int], Shard]]:
-            yield partial(noting, round_number)
-
-        return retries.retry_failed(job, folder, partial(job.shard_by_shard, folder, partial(noting, 0)), again)
-
-    def ask(self, requests: Sequence[PromptRequest], each: int) -> pl.DataFrame:
-        """Return `ATTEMPT` rows of indices below ``each``, by problem and index; fewer if the policy has fewer.
-
-        Args:
-            requests: with distinct ids.
-        """
-        names = [request.id for request in requests]
-        missing = self._store.missing_indices(names, each)
-        if missing:
-            questions = [(request, index) for request in requests for index in missing.get(request.id, ())]
-            self._session.open()
-            self._session.run(self._answer(questions))
-            self._store.compact(names)
-        return self._store.read(names, tuple(ATTEMPT)).filter(pl.col("index") < each)
-
-    async def _answer(self, questions: Sequence[tuple[PromptRequest, int]]) -> None:
-        waiting = iter(questions)
-
-        async def work() -> None:
-            for request, index in waiting:
-                try:
-                    completion = await self.policy.answer(request, index)
-                except RequestRefused as refused:
-                    self._refused.add(request.id)
-                    self._store.add_refusals([(request.id, index, refused)])
-                    self._budget.count_refusal(request.id, refused)
-                    continue
-                if completion is not None:
-                    self._budget.count_answer()
-                    self._store.add([(request.id, index, completion)])
-                    self._watch.add(request.id, index, completion)
-
-        workers = [asyncio.create_task(work()) for _ in range(max(1, min(self.policy.in_flight, len(questions))))]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-
 
 Question = Vote | Proposal[Any]
 

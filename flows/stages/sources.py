@@ -78,7 +78,7 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
         SourceError: there are such rows.
     """
     card = recipe.export.license
-    if recipe.export.mixed_licenses or conflict(UNKNOWN, card) is None:
+    if conflict(UNKNOWN, card) is None:
         return
     rows = read_table(folder, "kept", ["source", "row", "license"])
     if rows.is_empty():
@@ -94,7 +94,7 @@ def check_licenses(recipe: Recipe, folder: Path) -> None:
             rows_of = "row" if count == 1 else "rows"
             raise SourceError(
                 f"source {source}: {count:,} {rows_of} ({named}) under {license}, which {why}, and `export.license` is "
-                f"{card}; leave them out, name another licence, or set `export.mixed_licenses = true`."
+                f'{card}; leave them out, name another licence, or set `export.license = "other"`.'
             )
 
 

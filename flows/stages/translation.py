@@ -31,13 +31,13 @@ from curation.translation.selection import chosen
 from flows.run import retries
 from flows.run.lookup import rows_of
 from flows.run.policies import model_title
+from flows.run.policy_session import PolicySession
 from flows.run.run_folder import Run, difficulty_stage
 from flows.run.sampling_session import request_details
 from flows.run.stage import REFUSAL_RETRIES, Kind, Stage, StageResult, StageRun
 from flows.stages.attempts import judge_rows
 from flows.stages.base import JUDGING_TABLE, TESTS_TABLE
 from flows.stages.judging import open_judge
-from flows.stages.question import PolicySession
 from flows.stages.sources import SOURCES
 
 GROUP_ROWS = 40_000

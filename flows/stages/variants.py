@@ -16,12 +16,13 @@ from curation.records import Domain, PromptRequest
 from curation.sources.reading import source_digest
 from curation.storage.stages import read_table
 from flows.run.policies import model_title
+from flows.run.policy_session import PolicySession
 from flows.run.run_folder import difficulty_stage
 from flows.run.stage import MATH, Kind, StageRun
 from flows.stages.attempts import judge_rows
 from flows.stages.decontamination import DECONTAMINATION, benchmark_index, benchmarks_of, overlap_settings
 from flows.stages.judging import open_judge
-from flows.stages.question import Inputs, PolicySession, question_stage
+from flows.stages.question import Inputs, question_stage
 
 _OF_THE_SET = ["id", "source", "row", "statement", "answer", "lang"]
 

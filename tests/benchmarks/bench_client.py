@@ -107,7 +107,7 @@ async def measure(ask: Callable[[int], Awaitable[object]], requests: int, in_fli
 
 async def compare(url: str, requests: int, rounds: int, in_flight: int) -> dict[str, list[float]]:
     """Return milliseconds by kind of request, round by round."""
-    decoding = Decoding(seed=3, max_tokens=4096)
+    decoding = Decoding(max_tokens=4096)
     policy = EndpointModel(
         kind="endpoint", model="m", revision="1", urls=(f"{url}/v1",), in_flight=in_flight, decoding=decoding
     )

@@ -252,9 +252,9 @@ def refreshed(
 
     def outcome(expected: RefreshForecast | None, first: list[str]) -> Refreshed:
         sides = expected.shared.sides_of(0, ids) if expected is not None else None
-        chosen, rule = settings, exact
+        chosen, rule = settings.change_probability, exact
         if expected is not None and expected.replay.holds:
-            chosen = settings.model_copy(update={"change_probability": expected.threshold})
+            chosen = expected.threshold
             rule = exact.given(as_priors(expected.shared.priors_of(0, ids, expected.threshold)))
         asked = {*uncertain_of_part(decisions, {}, band, chosen, 2, "new", sides)["problem"], *first}
         ends = {name: (rule if name not in of_anchor else exact).of(name).ending(by_name[name]) for name in asked}

@@ -78,7 +78,7 @@ def measure_exercises(folder: Path, exercises: Sequence[Exercise], attempts: int
     settings = TorchModel(
         model=str(folder.resolve()),
         prompt="plain",
-        decoding=Decoding(temperature=1.0, max_tokens=MAX_TOKENS, seed=seed),
+        decoding=Decoding(temperature=1.0, max_tokens=MAX_TOKENS),
     )
     responses = asyncio.run(_ask(TorchPolicy(settings, folder, in_flight=256), exercises, attempts))
     tasks = [

@@ -197,7 +197,7 @@ def measure(model: Path, sums: list[Sum], attempts: int, temperature: float) -> 
             "dtype": "float32",
             "max_model_len": 512,
             "kv_cache_mb": 512,
-            "decoding": Decoding(temperature=temperature, max_tokens=MAX_TOKENS, seed=2026),
+            "decoding": Decoding(temperature=temperature, max_tokens=MAX_TOKENS),
         }
     )
     completions = asyncio.run(_sample(settings, sums, attempts))

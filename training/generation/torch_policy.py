@@ -95,7 +95,7 @@ class TorchPolicy:
             **self._tags.template_arguments,
         )
         made = await self._generator.generate(
-            chat["input_ids"], seed=seed_of(decoding.seed, problem.id, index), max_tokens=decoding.max_tokens
+            chat["input_ids"], seed=seed_of(problem.id, index), max_tokens=decoding.max_tokens
         )
         text = self._reader.text(made.prompt_ids, made.token_ids, made.text)
         return Completion(self._tags.house_form(text), made.finish, len(made.token_ids))

@@ -56,7 +56,6 @@ class Vllm:
             str(self._local or settings.model),
             settings.model,
             settings.in_flight,
-            seed=settings.decoding.seed,
             revision=None if self._local else settings.revision,
             data_parallel=copies,
         )
@@ -162,7 +161,7 @@ class Vllm:
             temperature=decoding.temperature,
             top_p=decoding.top_p,
             max_tokens=decoding.max_tokens,
-            seed=seed_of(decoding.seed, problem, index),
+            seed=seed_of(problem, index),
             logprobs=False,
             stop_token_ids=self._added_stops,
         )

@@ -69,7 +69,6 @@ class Launch:
     model: str
     name: str
     in_flight: int
-    seed: int = 0
     revision: str | None = None
     data_parallel: int = 1
 
@@ -267,7 +266,7 @@ def engine_arguments(launch: Launch, settings: EngineSettings, on_cpu: bool) -> 
         "worker_extension_cls": WORKER,
         "use_tqdm_on_load": False,
         "disable_log_stats": True,
-        "seed": launch.seed,
+        "seed": 0,
     }
     if launch.data_parallel > 1:
         arguments["data_parallel_size"] = launch.data_parallel

@@ -134,7 +134,7 @@ def test_pass_rates_that_came_with_the_rows_are_attempts_of_a_named_policy() -> 
     stated = {
         "big": (PriorAttempts(policy="llama", rate="llama8b_solve_rate", attempts=64),),
         "open": (PriorAttempts(policy="qwen", rate="pass_rate_72b_tir", attempts=32),),
-        "counted": (PriorAttempts(policy="grader", correct="pass_rate_passed", total="pass_rate_total"),),
+        "counted": (PriorAttempts(policy="grader", rate="pass_rate_passed", attempts="pass_rate_total"),),
     }
     found = prior_counts(problems, stated)
     assert found.rows() == [("a", "llama", 56, 64), ("c", "qwen", 8, 32), ("e", "grader", 3, 5)]

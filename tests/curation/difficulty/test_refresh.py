@@ -18,7 +18,7 @@ from curation.difficulty.refresh import (
 from curation.records import DECISION
 
 BAND = Band(attempts=16)
-SETTINGS = RefreshSettings()
+THRESHOLD = RefreshSettings().change_probability
 
 
 def decisions(*rows: tuple[str, str | None, int, int], policy: str = "old@1") -> pl.DataFrame:
@@ -48,7 +48,7 @@ def _without_probes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen(table: pl.DataFrame, seen: pl.DataFrame, version: int = 2) -> dict[str, str]:
-    return dict(uncertain_of_part(table, trained_counts(seen), BAND, SETTINGS, version, "new@1").iter_rows())
+    return dict(uncertain_of_part(table, trained_counts(seen), BAND, THRESHOLD, version, "new@1").iter_rows())
 
 
 def test_the_change_probability_is_the_sum_that_the_formula_says() -> None:
@@ -153,6 +153,6 @@ def test_what_the_policys_strength_says_goes_before_old_pass_rates() -> None:
     ]
     sides = pl.DataFrame(expected, schema=SIDES, orient="row")
     seen = trained(("trained", 5, 8, 16))
-    made = dict(uncertain_of_part(table, trained_counts(seen), BAND, SETTINGS, 2, "new@1", sides).iter_rows())
+    made = dict(uncertain_of_part(table, trained_counts(seen), BAND, THRESHOLD, 2, "new@1", sides).iter_rows())
     shifted = dict.fromkeys(("hard", "label", "edge", "trained"), "shifted")  # rollouts have their part in the model
     assert made == shifted | {"open": "unsettled", "unknown": "edge"}

@@ -48,7 +48,7 @@ def tiny_settings(model: str, **changes: Any) -> VllmModel:
         "max_model_len": 1024,
         "in_flight": 32,
         "kv_cache_mb": 64,
-        "decoding": Decoding(temperature=0.7, top_p=0.9, max_tokens=48, seed=5),
+        "decoding": Decoding(temperature=0.7, top_p=0.9, max_tokens=48),
     }
     return VllmModel(**{**values, **changes})
 

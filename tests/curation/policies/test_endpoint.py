@@ -92,7 +92,6 @@ def settings(*servers: StandIn | str, **changes: Any) -> EndpointModel:
         "revision": "1",
         "prompt": "plain",
         "urls": tuple(server if isinstance(server, str) else server.url for server in servers),
-        "decoding": Decoding(seed=3),
     }
     return EndpointModel(**{**values, **changes})
 
@@ -110,7 +109,7 @@ async def answer_all(policy: Endpoint, count: int) -> list[Completion]:
 
 
 def seeds(count: int) -> list[int]:
-    return [seed_of(3, asked(n).id, 0) for n in range(count)]
+    return [seed_of(asked(n).id, 0) for n in range(count)]
 
 
 def texts(answers: list[Completion]) -> list[str | None]:
@@ -199,7 +198,7 @@ def test_a_server_that_cuts_the_room_silently_is_seen_through(start: Start) -> N
     async def work(policy: Endpoint) -> list[Completion]:
         return [await policy.answer(asked(n), 0) for n in range(2)]
 
-    tight = {"decoding": Decoding(seed=3, max_tokens=98)}  # the stand-in counts 3 prompt tokens
+    tight = {"decoding": Decoding(max_tokens=98)}  # the stand-in counts 3 prompt tokens
     with pytest.raises(RequestRefused, match="a prompt of 3 tokens leaves no room"):
         inside(settings(start(model="m:100"), **tight), work)
     assert len(inside(settings(start(model="m:101"), **tight), work)) == 2

@@ -60,12 +60,12 @@ def test_a_where_of_no_row(tmp_path: Path) -> None:
 
 
 def test_a_quota_draws_the_same_rows_again_and_more_of_the_same(tmp_path: Path) -> None:
-    few = positions(tmp_path, quota={"rows": 5})
+    few = positions(tmp_path, quota=5)
     assert len(few) == 5
     assert few == sorted(few)
-    assert positions(tmp_path, quota={"rows": 5}) == few
-    assert set(few) < set(positions(tmp_path, quota={"rows": 9}))
-    assert positions(tmp_path, quota={"rows": 100}) == list(range(30))
+    assert positions(tmp_path, quota=5) == few
+    assert set(few) < set(positions(tmp_path, quota=9))
+    assert positions(tmp_path, quota=100) == list(range(30))
 
 
 def test_bad_rows_pass_a_where_and_are_set_aside_with_their_place(tmp_path: Path) -> None:

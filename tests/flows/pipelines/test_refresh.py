@@ -61,7 +61,7 @@ def refreshed_once(tiny_run: Tiny, tmp_path_factory: pytest.TempPathFactory) -> 
     """A copy of the tiny run, refreshed: training saw one problem become easy, two stay where they are."""
     home = tmp_path_factory.mktemp("refreshed")
     tiny = tiny_run.copy(home)
-    tiny.run("refresh.change_probability=0.5")  # 4 attempts are never sure
+    tiny.run("refresh.error_rate=0.125")  # 4 attempts are never sure
     return tiny, refresh_run(tiny.folder, newer_policy(home), seen_in_training(home))
 
 

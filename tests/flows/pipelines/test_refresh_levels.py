@@ -28,7 +28,7 @@ name = "levels"
 [[sources]]
 kind = "procedural"
 name = "sums"
-generator = "sums.py:make"
+path = "sums.py:make"
 levels = 4
 rows_per_level = {ROWS}
 reserve_per_level = {2 * ROWS}

@@ -37,8 +37,8 @@ REFUSED = {
     'data={kind="curated"}': "`data.folders` is missing.",
     "data={problems=4}": "`data.kind` is missing; it should be one of 'embedded', 'curated', 'latent'.",
     "data=embedded": "`data` = 'embedded': input should be a table.",
-    "models.student.decoding.seed=1": "models.student.decoding.seed is not read in training: rewards.max_length, seed "
-    "and collector take its place; leave it out.",
+    "models.student.decoding.max_tokens=1": "models.student.decoding.max_tokens is not read in training: "
+    "rewards.max_length, seed and collector take its place; leave it out.",
     "model=studnt": "model = 'studnt': there is no table [models.studnt]; did you mean `student`? defined: student.",
     "collector.group_size=7": "collector: n_batch = 128 holds no whole number of groups of 7; change one of them.",
 }

@@ -185,7 +185,7 @@ def test_a_set_that_cannot_be_meant_is_refused(path: Path, override: str, said: 
         ),
         (
             changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"heat": 1}}}),
-            "unknown key `models.student.decoding.heat`; allowed here: max_tokens, seed, temperature, top_p.",
+            "unknown key `models.student.decoding.heat`; allowed here: max_tokens, temperature, top_p.",
         ),
         (
             changed(models={"student": {"kind": "vllm", "model": "m", "decoding": {"top_p": 0}}}),

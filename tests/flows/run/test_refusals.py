@@ -112,12 +112,12 @@ def test_what_stays_refused_is_asked_by_so_many_runs_and_changes_nothing(poisone
     assert poisoned.run().status == 0
     before, journal = data_of(poisoned), tmp_path / "journal.jsonl"
     asked = []
-    for _ in range(4):
+    for _ in range(3):
         start = len(journal.read_text().splitlines())
         last = poisoned.run()
         assert last.status == 0, last.err
         asked.append(len(journal.read_text().splitlines()) - start)
-    assert [count > 0 for count in asked] == [True, True, False, False]
+    assert [count > 0 for count in asked] == [True, True, False]
     assert "no further run tries them again; another revision or decoding of the model asks anew" in last.out
     assert data_of(poisoned) == before
 

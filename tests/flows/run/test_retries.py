@@ -175,7 +175,7 @@ def test_a_round_that_was_killed_goes_on_with_the_same_limits(
 @pytest.mark.slow
 def test_a_refresh_judges_again_itself_and_takes_back_what_the_next_run_would(slow: Tiny, tmp_path: Path) -> None:
     """Its policy is not asked twice, so it has no next run; and a later run must not put the older set back."""
-    settings = ("refresh.change_probability=1",)
+    settings = ("refresh.error_rate=0.2",)
     assert slow.run(*settings).status == 0
     assert retries.pending_round(verdicts_folder(slow)) == 1
     write_jsonl(tmp_path / "newer.jsonl", [tries(SLOW, "2", f"{SUM} 9 9 7")])

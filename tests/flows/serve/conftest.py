@@ -105,7 +105,7 @@ class Service:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of the tiny recipe without a cron; no file `pwned…` may be there at its end."""
     folder = tmp_path_factory.mktemp("served")
-    recipe = scheduled(folder / "in", "\n[schedule]\n[refresh]\nchange_probability = 0.05\n")
+    recipe = scheduled(folder / "in", "\n[schedule]\n[refresh]\nerror_rate = 0.0125\n")
     port, run, log = free_port(), folder / "run", folder / "log"
     here = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     here |= {"PREFECT_HOME": str(folder / "home"), "PREFECT_RUNNER_POLL_FREQUENCY": "1", "PYTHONPATH": str(ROOT)}

@@ -126,7 +126,7 @@ def test_a_set_that_a_refresh_exhausts_is_announced(tiny_copy: Tiny, under_prefe
 
     events: list[tuple[str, dict[str, Any]]] = []
     monkeypatch.setattr(served, "emit_event", lambda event, payload, **_: events.append((event, payload)))
-    tiny_copy.run("refresh.change_probability=0.01")
+    tiny_copy.run("refresh.error_rate=0.0025")
     home = tiny_copy.recipe.parent
     policy = home / "newer.toml"
     columns = '{ problem = "question", attempts = "tries", text = "text" }'

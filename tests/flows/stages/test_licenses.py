@@ -55,13 +55,13 @@ def test_rows_that_forbid_the_cards_licence_are_named_and_published_if_the_recip
     assert said.status == 1
     assert "source school: 2 rows (1, 3) under CC-BY-NC-4.0, which allows non-commercial use only" in said.err
     assert "`export.license` is apache-2.0" in said.err
-    said = goldilocks("run", recipe, "--out", run, "--set", "export.mixed_licenses=true")
+    said = goldilocks("run", recipe, "--out", run, "--set", "export.license=other")
     assert said.status == 0, said.err
     licenses = published(run, "data").sort("row")["license"].to_list()
     assert licenses == ["MIT", "CC-BY-NC-4.0", "CC-BY-4.0", "CC-BY-NC-4.0"]
     told = (run / "curated" / "ATTRIBUTION.md").read_text()
     line = "| school | problems.jsonl | not pinned |"
-    assert f"{line} CC-BY-NC-4.0 (allows non-commercial use only) | 2 | 0 | 0 |" in told
+    assert f"{line} CC-BY-NC-4.0 | 2 | 0 | 0 |" in told
     assert f"{line} MIT | 1 | 0 | 0 |" in told
 
 
@@ -94,14 +94,14 @@ threshold = 0.6
 """
     recipe.write_text(RECIPE.replace("[stage1]", f"{more}\n[stage1]", 1))
     run = tmp_path / "run"
-    said = goldilocks("run", recipe, "--out", run, "--set", "export.mixed_licenses=true")
+    said = goldilocks("run", recipe, "--out", run, "--set", "export.license=other")
     assert said.status == 0, said.err
     rows = published(run, "data").sort("row")
     assert rows["also_from"].to_list() == [
         [{"source": "web", "row": row, "license": "CC-BY-NC-4.0"} for row in (0, 1, 2)], [], [], []
     ]  # fmt: skip
     told = (run / "curated" / "ATTRIBUTION.md").read_text()
-    named = "| web | copies.jsonl | not pinned | CC-BY-NC-4.0 (allows non-commercial use only) | 0 | 0 | 3 |"
+    named = "| web | copies.jsonl | not pinned | CC-BY-NC-4.0 | 0 | 0 | 3 |"
     assert named in told
     card = (run / "curated" / "README.md").read_text()
     assert re.search(r"\| web \| CC-BY-NC-4\.0 \| digest `\w+` \| 3 \| 0 \| 3 \|", card)

@@ -20,7 +20,7 @@ kind = "jsonl"
 path = "problems.jsonl"
 license = "MIT"
 where = "valid = 'Yes'"
-quota = { rows = 3 }
+quota = 3
 columns = { statement = "question", answer = "final" }
 
 [sources.join]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from curation.records import Completion
+from flows.run.policy_session import ResponseWatch
 from flows.run.run_folder import new_run
-from flows.stages.question import ResponseWatch
 from tests.flows.conftest import Said, goldilocks, write_jsonl, write_tiny
 
 RAMBLE = "I do not know how [bold]to[/bold] do this\x1b[31m, sorry"

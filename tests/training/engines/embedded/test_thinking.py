@@ -103,9 +103,7 @@ ASKED = [PromptRequest(f"p{n}", f"What is {n} + 7?", Domain.MATH, "en") for n in
 
 def sampled(folder: Path, thinking: str) -> list[str]:
     """What the torch policy hands over for the same draws."""
-    settings = TorchModel(
-        model=str(folder), thinking=thinking, decoding=Decoding(temperature=1.0, max_tokens=60, seed=3)
-    )
+    settings = TorchModel(model=str(folder), thinking=thinking, decoding=Decoding(temperature=1.0, max_tokens=60))
     return asyncio.run(answers(TorchPolicy(settings, folder.parent)))
 
 
