@@ -114,7 +114,6 @@ class ObjectiveNeeds:
     Attributes:
         uses_reference: the recipe's reference, or the run's first model.
         generator_logprobs: if False, attempts may lack them.
-        reference_ema: the decay of a moving reference; None: it is frozen.
         scores_answers: the second pass scores reference texts.
         second_pass: whether it runs with these settings.
         teacher: the recipe's, or the run's first model, shown a correct attempt.
@@ -123,7 +122,6 @@ class ObjectiveNeeds:
     entropy_gradient: bool = False
     uses_reference: bool = False
     generator_logprobs: bool = True
-    reference_ema: float | None = None
     scores_answers: bool = False
     second_pass: bool = True
     teacher: Literal["model", "attempts"] | None = None

@@ -278,8 +278,6 @@ class Trainer:
         if not torch.isfinite(norm):
             raise TrainingError(nonfinite_gradient(self.steps_taken, float(norm), total, measured))
         self.optimiser.step()
-        if self.reference is not None:
-            self.reference.follow(self.policy)
         self.steps_taken += 1
         return total, float(norm), measured
 
@@ -363,8 +361,6 @@ class Trainer:
             optim_state_dict=state["optimiser"],
             options=self._saved_parts(),
         )
-        if self.reference is not None and "reference" in state:
-            self.reference.policy.load_state_dict(state["reference"])
 
     def _saved_state(self) -> dict[str, Any]:
         """Return the state for a checkpoint, without frozen weights."""
@@ -373,16 +369,10 @@ class Trainer:
         model, optimiser = get_state_dict(self.policy, self.optimiser, options=self._saved_parts())
         if self.adapters is not None:
             model = {name: value for name, value in model.items() if is_adapter(name)}
-        return {"model": model, "optimiser": optimiser, **self._moving_reference()}
+        return {"model": model, "optimiser": optimiser}
 
     def _saved_parts(self) -> Any:
         from torch.distributed.checkpoint.state_dict import StateDictOptions
 
         alone = self.adapters is not None
         return StateDictOptions(ignore_frozen_params=alone, strict=not alone)
-
-    def _moving_reference(self) -> dict[str, Any]:
-        """Return the weights of a reference that follows the policy."""
-        if self.reference is None or self.reference.ema is None:
-            return {}
-        return {"reference": self.reference.policy.state_dict()}

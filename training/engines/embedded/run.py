@@ -133,9 +133,7 @@ def _train(
     needs = needs_of(recipe.objective)
     if needs.uses_reference:
         reference_folder = folder if recipe.reference is None else resolve_model(recipe.reference_model, recipe_folder)
-        trainer.reference = ReferencePolicy(
-            reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
-        )
+        trainer.reference = ReferencePolicy(reference_folder, recipe, context, trainer.model.config.vocab_size)
     if needs.teacher is not None:
         teacher_folder = folder if recipe.teacher is None else resolve_model(recipe.teacher_model, recipe_folder)
         require_same_tokens(teacher_folder, folder)
