@@ -19,6 +19,7 @@ from curation.thinking import ThinkingTags
 from training.config import (
     CollectorSettings,
     ComputeSettings,
+    CurriculumSettings,
     DoubtSettings,
     LoraSettings,
     ObjectiveSettings,
@@ -27,7 +28,6 @@ from training.config import (
     RewardSettings,
 )
 from training.engines.verl.settings import VerlSettings
-from training.rollouts.curriculum.settings import CurriculumSettings
 from training.stored.settings import StoredSettings
 
 AttemptStoring = Literal["none", "texts", "tokens"]

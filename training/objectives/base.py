@@ -72,6 +72,16 @@ class CreditInputs:
     has_text: Sequence[bool] = ()
     """[sequences] whether a reference text follows it; empty: there is none at all."""
 
+    def only(self, rows: Tensor) -> CreditInputs:
+        """Return these sequences' rewards, lengths, groups, answers and truncations."""
+        rewards, answers, truncated = (
+            [values[row] for row in rows.tolist()] if values else ()
+            for values in (self.rewards, self.answers, self.truncated)
+        )
+        return CreditInputs(
+            rewards, self.lengths[rows], self.groups[rows], answers, truncated, max_tokens=self.max_tokens
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class GroupCredit:

@@ -6,25 +6,18 @@ gradient is (n-1)/n of the mean reward's.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor
 
+from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs, GroupCredit
-from training.objectives.presets import (
-    Diversity,
-    GroupCreditSettings,
-    LossAggregation,
-    Normalisation,
-    PresetSettings,
-    SetCredit,
-)
-from training.objectives.set_credit import MAX_SUBSETS, best_of_k_credit, set_gains
+from training.objectives.presets import Diversity, LossAggregation, Normalisation, Variant
+from training.objectives.set_credit import best_of_k_credit, set_gains
 from training.rewards import COMPONENTS, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
@@ -37,40 +30,30 @@ REWARD_TOLERANCE = 1e-9
 NONE_CORRECT = "none_correct"
 
 
-class SetCreditSettings(PresetSettings):
-    """How far the rollouts of a group teach: each for itself, or for what k of them are worth together."""
+class GroupCreditSettings(ObjectiveSettings):
+    """How far the rollouts of a group teach: by default a reward minus its group's mean, as in the paper."""
 
-    credit: Literal["reward", "pass_at_k", "majority"] = Field(
-        "reward",
-        description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, "
-        "`majority`: its contribution to the best reward, or the vote, of `k` (arXiv "
-        "2503.19595, 2505.15201).",
-    )
-    k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """By the setting `preset`, if the objective has it: the values of other settings and of `variant`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "preset" not in cls.model_fields:
+            return values
+        name = values.get("preset", cls.model_fields["preset"].default)
+        preset = cls.presets.get(name, {}) if isinstance(name, str) else {}
+        return {key: value for key, value in preset.items() if key in cls.model_fields} | values
 
     @property
-    def set_credit(self) -> tuple[SetCredit, int] | None:
-        """Return `credit` and `k`; None for `reward`."""
-        return None if self.credit == "reward" else (self.credit, self.k)
+    def variant(self) -> Variant:
+        """Return the preset's `Variant`; settings of the same name take precedence."""
+        values = {**self.presets.get(getattr(self, "preset", ""), {}), **vars(self)}
+        return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})
 
-    @model_validator(mode="after")
-    def _has_meaning(self) -> Any:
-        if self.variant.advantage_normalisation in ("mean", "components") and self.credit != "reward":
-            name = self.variant.advantage_normalisation
-            raise ValueError(f"advantage_normalisation = {name} has no meaning with credit = {self.credit}; change one")
-        return self
-
-    def unsuited(self, group_size: int, /) -> str | None:
-        """Return why groups of this size do not suit the credit."""
-        if self.credit == "reward":
-            return None
-        if self.k > group_size:
-            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
-        if self.credit == "majority" and math.comb(group_size, self.k) > MAX_SUBSETS:
-            return (
-                f"objective.credit = majority goes over {math.comb(group_size, self.k)} subsets of k = {self.k} of "
-                f"collector.group_size = {group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
-            )
+    @property
+    def set_credit(self) -> tuple[Literal["pass_at_k", "majority"], int] | None:
+        """Return the credited set and its size k; None: single rollouts."""
         return None
 
 
@@ -97,7 +80,7 @@ def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> Gr
     if decision.drop_reason is not None or credit != "pass_at_k":
         return decision
     gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], k)
-    return replace(decision, drop_reason="no_credit") if abs(gains).max() <= REWARD_TOLERANCE else decision
+    return GroupDecision("no_credit", decision.exclusion_reasons) if abs(gains).max() <= REWARD_TOLERANCE else decision
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:

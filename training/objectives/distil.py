@@ -11,6 +11,7 @@ Tokens without a teacher's score count in the denominators.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -22,9 +23,12 @@ from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
 from training.objectives.credit import filter_group, token_weights
 from training.objectives.objective import Objective
-from training.objectives.teacher import teacher_term
+from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
+
+RATIO_CAP = 5.0
+"""Largest importance weight of a token, as in `aipo`."""
 
 
 class DistilSettings(ObjectiveSettings):
@@ -46,6 +50,24 @@ def distil_credit(sequences: CreditInputs, _: DistilSettings) -> GroupCredit:
     """Return advantages of 0, token weights that sum to 1, and all sequences as taught."""
     weights = token_weights(sequences.lengths, sequences.groups, "batch")
     return GroupCredit(torch.zeros_like(weights), weights, torch.ones(len(weights), dtype=torch.bool))
+
+
+def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]:
+    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and its statistics.
+
+    ``teacher_kl`` estimates that KL; ``taught_share`` is the share of tokens with a teacher's score.
+    """
+    counts, index = counted(inputs), inputs.sequence_index
+    scores = inputs.teacher_logprobs
+    if scores is None:
+        scores = torch.full_like(inputs.generator_logprobs, math.nan)
+    known = counts & ~scores.isnan()
+    policy = inputs.logprobs.detach()
+    excess = torch.where(known, policy - scores, 0.0)
+    ratio = torch.where(known, policy - inputs.generator_logprobs, 0.0).clamp(max=math.log(RATIO_CAP)).exp()
+    weight = inputs.token_weights.to(ratio.dtype)[index]
+    term = (weight * ratio * excess * torch.where(known, inputs.logprobs, 0.0)).sum()
+    return term, {"teacher_kl": mean_of(ratio * excess, known), "taught_share": mean_of(known, counts)}
 
 
 def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dict[str, Statistic]]:

@@ -34,7 +34,7 @@ from training.objectives.step_statistics import (
 from training.optimisation.balancing import waiting_share
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation, Share
+from training.optimisation.look_ahead import Arrivals, Collation
 from training.optimisation.lora import Adapters, is_adapter
 from training.optimisation.model import checkpoint_layers, load_model
 from training.optimisation.nonfinite import nonfinite_gradient
@@ -255,7 +255,7 @@ class Trainer:
         return waited
 
     def _step(
-        self, shares: Iterator[Share], value: tuple[ObjectiveSettings, int]
+        self, shares: Iterator[MicroBatch], value: tuple[ObjectiveSettings, int]
     ) -> tuple[float, float, dict[str, Measure]]:
         objective, self.steps_taken = value
         rate = self._recipe.optim.learning_rate_at(self.steps_taken)
@@ -268,7 +268,6 @@ class Trainer:
             part_loss, part_statistics = self._scored(part, objective)
             torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
             loss += part_loss.detach()
-            self.ranks.watch.moved_on()
             statistics = part_statistics if statistics is None else added(statistics, part_statistics)
         assert statistics is not None
         self._waited_s += parts.waited_s
@@ -282,7 +281,7 @@ class Trainer:
         return total, float(norm), measured
 
     @torch.no_grad()
-    def _sequence_sums(self, shares: Iterator[Share], of_answers: bool) -> dict[int, float]:
+    def _sequence_sums(self, shares: Iterator[MicroBatch], of_answers: bool) -> dict[int, float]:
         """Return on rank 0 each sample's summed log-ratios to the reference, or log-probabilities of its answer."""
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
@@ -298,7 +297,6 @@ class Trainer:
             zeros = torch.zeros(len(part.advantages), dtype=torch.float64, device=excess.device)
             own = zeros.index_add(0, part.sequence_index, excess).tolist()
             sums |= dict(zip(part.sample_indices, own, strict=True))
-            self.ranks.watch.moved_on()
         self._waited_s += parts.waited_s
         if isinstance(self.policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
             self.policy.reshard()

@@ -71,7 +71,7 @@ from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
-from training.rollouts.curriculum.controller import open_curriculum
+from training.rollouts.curriculum import open_curriculum
 from training.rollouts.doubtful import MAX_QUESTIONS, DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
