@@ -7,13 +7,13 @@ pass@k and maj@k; both are counted. What recorded attempts lack is unknown, neve
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
 
-from curation.languages.mixing import ConsistencySettings
+from curation.languages.mixing import ConsistencySettings, MixingResult
 from curation.records import COUNTED_OUTCOMES, Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
@@ -25,7 +25,7 @@ from training.evaluation.estimators import (
     paired_difference,
     pass_at_k,
 )
-from training.rewards import LanguageChecker, format_error
+from training.rewards import format_error
 
 SCORES = pl.Schema(
     {
@@ -56,7 +56,7 @@ class Format:
 
     tags: ThinkingTags = THINK
     response_format: str = BOXED
-    check_language: LanguageChecker | None = None
+    check_language: Callable[..., MixingResult] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The numbers of a run: shares of time and of groups, batches by hand, plots."""
+"""The numbers of a run: shares of time and of groups, batches by hand."""
 
 from __future__ import annotations
 

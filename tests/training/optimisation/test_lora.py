@@ -18,7 +18,7 @@ from tests.training.optimisation.test_families_ranks import WORKER, run_ranks
 from tests.training.optimisation.test_trainer import recipe, samples
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
 from training.optimisation.checkpoint_names import to_model_names
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_model, load_tokenizer
@@ -70,7 +70,7 @@ def test_the_policy_begins_as_the_model_and_its_merged_weights_say_the_same_afte
 def test_a_checkpoint_holds_adapters_alone_and_goes_on_to_the_bit(tmp_path: Path) -> None:
     trainer = adapted()
     trainer.step(samples(), STEP)
-    save_checkpoint(tmp_path, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2)
+    PendingCheckpoint(tmp_path, 1, trainer, {"logs": {}}, load_tokenizer(WEIGHTS), keep=2).finish()
     wanted = trainer.step(samples(seed=2), STEP)
     found = last_checkpoint(tmp_path)
     assert found is not None
@@ -101,7 +101,7 @@ def test_exports_are_the_merged_model_and_adapters_that_peft_loads(tmp_path: Pat
     folder = make_family(family, tmp_path / "model")
     trainer = adapted(folder)
     trainer.step(samples(), STEP)
-    whole = save_checkpoint(tmp_path, 1, trainer, {"logs": {}}, load_tokenizer(folder), keep=2)
+    whole = PendingCheckpoint(tmp_path, 1, trainer, {"logs": {}}, load_tokenizer(folder), keep=2).finish()
     wanted = logprobs(trainer)
     merged = adapted(whole / "hf", lora=None)
     assert (logprobs(merged) - wanted).abs().max() < 1e-4

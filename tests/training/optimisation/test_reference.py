@@ -12,7 +12,7 @@ from curation.records import ConfigError, StoreError
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
 from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
@@ -54,7 +54,7 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
 
 def test_a_checkpoint_of_another_reference_is_refused(tmp_path: Path, random_model: Path) -> None:
     trainer, _ = held(kl_coef=0.5)
-    save_checkpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1)
+    PendingCheckpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1).finish()
     checkpoint = last_checkpoint(tmp_path)
     assert checkpoint is not None
     with pytest.raises(StoreError, match="reference"):

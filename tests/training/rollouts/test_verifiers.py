@@ -126,7 +126,7 @@ def judges() -> Iterator[Verifiers]:
 
 def judged(judges: Verifiers, text: str) -> Rollout:
     completion = TokenCompletion((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
-    rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
+    rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, seed=1)
     return asyncio.run(rollouts.verify(TASK, completion, group=0))
 
 

@@ -13,7 +13,7 @@
     OUT/adapter/           with [lora], the trained adapters
     OUT/best/              with `evaluation.keep_best`, the best evaluation's model
     OUT/traces/            a cold start's training data
-    OUT/plots/, summary.json
+    OUT/summary.json
     OUT/stalled.json       why a stalled run ended
 
 Under torchrun every process calls `train`; the other ranks only share rank 0's gradient steps.
@@ -56,9 +56,8 @@ from training.engines.embedded.preflight import Preflight, context_of
 from training.engines.embedded.servers import asking
 from training.engines.mirroring import RunMirror
 from training.engines.processes import PATIENCE_S
-from training.evaluation.metrics import MetricsLogger, read_metrics
+from training.evaluation.metrics import MetricsLogger
 from training.evaluation.monitors import open_monitors
-from training.evaluation.plots import draw_plots
 from training.generation.generators import Generator, GeneratorPool
 from training.generation.weight_transfer import fastest_way
 from training.objectives.registry import needs_of
@@ -69,7 +68,6 @@ from training.optimisation.reference import ReferencePolicy
 from training.optimisation.teacher import require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
-from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
 from training.rollouts.curriculum import open_curriculum
 from training.rollouts.doubtful import MAX_QUESTIONS, DoubtfulVerdicts
@@ -220,9 +218,8 @@ def _run_rank_zero(
         verifiers = stack.enter_context(
             Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards, own_judges)
         )
-        check_language = _language_checker() if recipe.rewards.language else None
         prompt, rewards = recipe.solving_prompt, curriculum.rewards
-        rollouts = RolloutRunner(tokenizer, prompt, verifiers, rewards, check_language, recipe.seed, recipe.tags)
+        rollouts = RolloutRunner(tokenizer, prompt, verifiers, rewards, recipe.seed, recipe.tags)
         metrics_logger = MetricsLogger(
             out,
             logs["metrics"],
@@ -266,7 +263,6 @@ def _run_rank_zero(
         trainer.write_adapters(out / "adapter")
     summary |= {"wall_s": time.monotonic() - started_at, "cpu_s": time.process_time() - cpu_started_at}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    draw_plots(read_metrics(out), out / "plots")
     return out / "model"
 
 
@@ -392,9 +388,3 @@ def _attempt_log(
     kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
     prompt = recipe.solving_prompt.version
     return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
-
-
-def _language_checker() -> LanguageChecker:
-    from curation.languages.mixing import consistent
-
-    return consistent

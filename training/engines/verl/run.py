@@ -1,6 +1,6 @@
 """Run a training recipe with verl, and write the trained model and its records.
 
-    OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, summary.json, plots/
+    OUT/run.json, metrics.jsonl, tensorboard/, attempts.jsonl, changes.jsonl, summary.json
                               as in `training.engines.embedded.run`
     OUT/model/                the trained model in Hugging Face format
     OUT/verl/train.parquet    the problems; held_out.parquet too
@@ -44,9 +44,7 @@ from training.engines.verl.following import MetricsFollower
 from training.engines.verl.leftovers import await_leftovers
 from training.engines.verl.ray_access import refusal, token_variables
 from training.engines.verl.stages import VerlStage, last_step, present_stage
-from training.evaluation.metrics import read_metrics
 from training.evaluation.monitors import open_monitors
-from training.evaluation.plots import draw_plots
 from training.optimisation.model import MARK, require_model
 from training.recipe import TrainRecipe
 from training.rollouts.tasks import load_tasks
@@ -91,7 +89,6 @@ def _train(
     model = publish_model(recipe, out)
     summary = {"name": recipe.name, "steps": last_step(out), "wall_s": time.monotonic() - started, "engine": "verl"}
     atomic_write(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-    draw_plots(read_metrics(out), out / "plots")
     return model
 
 

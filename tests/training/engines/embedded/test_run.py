@@ -19,7 +19,7 @@ from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import STEP_METRICS, read_metrics
-from training.optimisation.model import load_model, published_revision
+from training.optimisation.model import load_model
 from training.recipe import CuratedData, TrainRecipe
 
 STEPS = 4
@@ -99,13 +99,10 @@ def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
     assert b"versions" in said
 
 
-def test_the_model_was_trained_and_plots_are_drawn(done: Path) -> None:
-    assert published_revision(done / "model")
+def test_the_model_was_trained(done: Path) -> None:
     before = load_model(WEIGHTS).state_dict()
     after = load_model(done / "model").state_dict()
     assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])
-    drawn = {path.name for path in (done / "plots").iterdir()}
-    assert {"pass_rate.png", "reward.png", "length.png", "idle.png"} <= drawn
 
 
 def test_a_finished_run_can_be_taken_further_but_not_started_again(done: Path, tmp_path: Path) -> None:
