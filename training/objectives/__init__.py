@@ -4,8 +4,8 @@ A recipe chooses one from `training.objectives.registry`, or an `Objective` of i
 """
 
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, Statistic
-from training.objectives.credit import GroupCreditSettings
 from training.objectives.objective import Objective
+from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, max_of, mean_of, sum_of
 
 __all__ = [

@@ -17,9 +17,8 @@ from pydantic import Field
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Statistic
-from training.objectives.credit import GroupCreditSettings
 from training.objectives.objective import Objective
-from training.objectives.presets import AIPO_PRESETS
+from training.objectives.presets import AIPO_PRESETS, GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
 RATIO_CAP = 5.0

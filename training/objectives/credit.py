@@ -6,18 +6,13 @@ gradient is (n-1)/n of the mean reward's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
 
 import torch
-from pydantic import model_validator
 from torch import Tensor
 
-from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs, GroupCredit
-from training.objectives.presets import Diversity, LossAggregation, Normalisation, Variant
-from training.objectives.set_credit import best_of_k_credit, set_gains
+from training.objectives.presets import Diversity, GroupCreditSettings, LossAggregation, Normalisation
 from training.rewards import COMPONENTS, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
@@ -28,33 +23,6 @@ REWARD_TOLERANCE = 1e-9
 """Rewards that differ by no more are equal: their components are added in floating point."""
 
 NONE_CORRECT = "none_correct"
-
-
-class GroupCreditSettings(ObjectiveSettings):
-    """How far the rollouts of a group teach: by default a reward minus its group's mean, as in the paper."""
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """By the setting `preset`, if the objective has it: the values of other settings and of `variant`."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _filled_in(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or "preset" not in cls.model_fields:
-            return values
-        name = values.get("preset", cls.model_fields["preset"].default)
-        preset = cls.presets.get(name, {}) if isinstance(name, str) else {}
-        return {key: value for key, value in preset.items() if key in cls.model_fields} | values
-
-    @property
-    def variant(self) -> Variant:
-        """Return the preset's `Variant`; settings of the same name take precedence."""
-        values = {**self.presets.get(getattr(self, "preset", ""), {}), **vars(self)}
-        return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})
-
-    @property
-    def set_credit(self) -> tuple[Literal["pass_at_k", "majority"], int] | None:
-        """Return the credited set and its size k; None: single rollouts."""
-        return None
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
@@ -73,14 +41,8 @@ def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: in
 
 
 def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> GroupDecision:
-    """Return whether a group is trained on, by `filter_group`; `pass_at_k` also needs credit."""
-    credit, k = settings.set_credit or ("reward", 2)
-    diversity = "correctness" if credit == "majority" else settings.variant.group_filter
-    decision = filter_group(rewards, diversity, max(2, k))
-    if decision.drop_reason is not None or credit != "pass_at_k":
-        return decision
-    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], k)
-    return GroupDecision("no_credit", decision.exclusion_reasons) if abs(gains).max() <= REWARD_TOLERANCE else decision
+    """Return whether a group is trained on, by the preset's filter."""
+    return filter_group(rewards, settings.variant.group_filter)
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
@@ -89,10 +51,9 @@ def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Grou
     names = COMPONENTS if normalisation == "components" else ("total",)
     rewards = [[float(getattr(reward, name)) for name in names] for reward in sequences.rewards]
     values = torch.tensor(rewards, dtype=torch.float64).reshape(-1, len(names))
-    credited = settings.set_credit
-    if credited is not None:
-        values = set_gains(sequences, *credited)[:, None]
-    gains = advantages(values, sequences.groups, normalisation, is_centred=credited is not None)
+    gains = settings.set_gains(sequences)
+    values = values if gains is None else gains[:, None]
+    gains = advantages(values, sequences.groups, normalisation, is_centred=gains is not None)
     return GroupCredit(gains, group_weights(sequences, settings))
 
 

@@ -19,8 +19,8 @@ from pydantic import Field
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Statistic
-from training.objectives.credit import GroupCreditSettings
 from training.objectives.objective import Objective
+from training.objectives.presets import GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
 THRESHOLDS = {"tv": 0.15, "kl": 0.05}

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
+
+from pydantic import model_validator
+from torch import Tensor
+
+from training.config import ObjectiveSettings
+from training.objectives.base import CreditInputs
 
 Normalisation = Literal["minibatch", "group", "mean", "components", "none"]
 Diversity = Literal["reward", "correctness", "none"]
@@ -66,3 +72,29 @@ AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
     # MiniMax-M1, arXiv 2506.13585: no lower bound; its upper one is not printed, so that of `llama_rl` stays
     "cispo": {"advantage_normalisation": "group"},
 }
+
+
+class GroupCreditSettings(ObjectiveSettings):
+    """How far the rollouts of a group teach: by default a reward minus its group's mean, as in the paper."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """By the setting `preset`, if the objective has it: the values of other settings and of `variant`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_in(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "preset" not in cls.model_fields:
+            return values
+        name = values.get("preset", cls.model_fields["preset"].default)
+        preset = cls.presets.get(name, {}) if isinstance(name, str) else {}
+        return {key: value for key, value in preset.items() if key in cls.model_fields} | values
+
+    @property
+    def variant(self) -> Variant:
+        """Return the preset's `Variant`; settings of the same name take precedence."""
+        values = {**self.presets.get(getattr(self, "preset", ""), {}), **vars(self)}
+        return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})
+
+    def set_gains(self, _: CreditInputs, /) -> Tensor | None:
+        """Return [sequences] gains that replace rewards and need no centring, or None."""
+        return None

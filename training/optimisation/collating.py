@@ -102,7 +102,7 @@ def _with_shared_prompts(whole: MicroBatch, samples: Sequence[TrainingSample]) -
     )
 
 
-def _joined(parts: Iterable[Sequence[Any]], dtype: Any) -> Tensor:
+def _joined(parts: Iterable[Any], dtype: Any) -> Tensor:
     with np.errstate(over="ignore"):  # impossible log-probabilities, which are masked
         return torch.from_numpy(np.concatenate([np.asarray(part, dtype) for part in parts]))
 
@@ -113,7 +113,7 @@ def _per_sample(samples: Sequence[TrainingSample], name: str) -> Tensor:
 
 def _per_token(samples: Sequence[TrainingSample], name: str, missing: float) -> Tensor:
     """Return [targets] fp32 the samples' values, ``missing`` for tokens without one."""
-    parts: list[Sequence[Any]] = []
+    parts: list[Any] = []
     for sample in samples:
         values = getattr(sample, name) or ()
         parts += [values, np.full(len(sample.response_ids) - len(values), missing)]

@@ -25,8 +25,15 @@ from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.objectives.base import CreditInputs, ObjectiveInputs
 from training.objectives.credit import group_credit
-from training.objectives.distil import RATIO_CAP, DistilSettings, distil_loss, teacher_term
-from training.objectives.grpo import GrpoSettings, grpo_credit, grpo_decision, grpo_loss
+from training.objectives.distil import (
+    RATIO_CAP,
+    DistilSettings,
+    distil_loss,
+    taught_credit,
+    taught_decision,
+    teacher_term,
+)
+from training.objectives.grpo import GrpoSettings, grpo_loss
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
 from training.optimisation.reference import ReferencePolicy
@@ -91,10 +98,10 @@ def minibatch(rewards: Sequence[Reward]) -> CreditInputs:
 def test_unsolved_groups_go_to_the_teacher_and_change_no_advantage_of_the_others() -> None:
     settings, plain = GrpoSettings(unsolved="model"), GrpoSettings()
     for group in ([WRONG, WRONG], [WRONG, FORMLESS], [RIGHT, WRONG]):
-        assert grpo_decision(group, settings).drop_reason is None
-    assert grpo_decision([RIGHT, RIGHT], settings).drop_reason == "all_correct"
-    assert grpo_decision([WRONG, WRONG], plain).drop_reason == "none_correct"
-    made = grpo_credit(minibatch([WRONG, WRONG, RIGHT, WRONG, WRONG, FORMLESS, RIGHT, FORMLESS]), settings)
+        assert taught_decision(group, settings).drop_reason is None
+    assert taught_decision([RIGHT, RIGHT], settings).drop_reason == "all_correct"
+    assert taught_decision([WRONG, WRONG], plain).drop_reason == "none_correct"
+    made = taught_credit(minibatch([WRONG, WRONG, RIGHT, WRONG, WRONG, FORMLESS, RIGHT, FORMLESS]), settings)
     alone = group_credit(minibatch([RIGHT, WRONG, RIGHT, FORMLESS]), plain)
     assert made.taught is not None
     assert made.taught.tolist() == [True, True, False, False, True, True, False, False]

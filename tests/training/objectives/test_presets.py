@@ -18,8 +18,9 @@ from tests.training.objectives.test_grpo import (
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.aipo import AipoSettings, aipo_loss
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs
-from training.objectives.credit import GroupCreditSettings, advantages, group_credit
+from training.objectives.credit import advantages, group_credit
 from training.objectives.grpo import GrpoSettings, grpo_loss
+from training.objectives.presets import GroupCreditSettings
 from training.objectives.sft import NOT_CORRECT, SFT, SftSettings, sft_credit, sft_decision, sft_loss
 from training.rewards import Reward
 

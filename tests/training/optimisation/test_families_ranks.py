@@ -18,7 +18,7 @@ from training.generation.checkpoint_tensors import tensor_shapes
 pytestmark = pytest.mark.slow
 
 FAMILIES = ("mistral3", "qwen3_moe", "gpt_oss", "qwen3_next")
-READ = (*FAMILIES, "gemma3", "deepseek_v3", "lfm2", "falcon_h1")
+READ = (*FAMILIES, "gemma3", "deepseek_v3", "llama_tied", "falcon_h1")
 
 WORKER = """
 import sys

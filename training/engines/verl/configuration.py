@@ -22,7 +22,7 @@ from curation.config import VllmModel
 from training.config import ADAM_BETAS, ADAM_EPS, MAX_GRAD_NORM
 from training.engines.placement import VerlPlacement, expert_parallel
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
-from training.objectives.credit import GroupCreditSettings
+from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
 
 PLUGIN = "training.engines.verl.plugin"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from curation.config import VllmModel
 from curation.records import ConfigError
 from training.engines.verl.settings import MAX_PROMPT_TOKENS
-from training.objectives.credit import GroupCreditSettings
 from training.objectives.grpo import GrpoSettings
+from training.objectives.presets import GroupCreditSettings
 from training.recipe import TrainRecipe
 
 KINDS = ("grpo", "aipo", "dppo")
