@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Dtype = Literal["float32", "bfloat16", "float16"]
-AttentionImplementation = Literal["sdpa", "eager", "flex_attention", "flash_attention_2"]
 
 MARK = "DONE.json"
 
@@ -43,7 +42,6 @@ def load_model(
     *,
     dtype: Dtype = "float32",
     device: str = "cpu",
-    attention: AttentionImplementation = "sdpa",
     training: bool = False,
 ) -> PreTrainedModel:
     """Return the causal language model of a local folder, or the text part of a multimodal one.
@@ -56,7 +54,7 @@ def load_model(
     disable_progress_bar()
     require_model(folder)
     try:
-        model = load_causal_model(folder, getattr(torch, dtype), attention, empty=device == "meta")
+        model = load_causal_model(folder, getattr(torch, dtype), empty=device == "meta")
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
     if training and getattr(model.config, "quantization_config", None) is not None:
