@@ -242,12 +242,8 @@ class Trainer:
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
         return self._saving
 
-    def save(self, folder: Path) -> None:
-        """Write weights and optimiser state of all ranks."""
-        self.begin_save(folder).result()
-
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Load what `save` wrote after ``steps_taken`` optimiser steps, with any number of ranks."""
+        """Load what `begin_save` wrote after ``steps_taken`` optimiser steps, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _waited_since_last_step(self) -> float:

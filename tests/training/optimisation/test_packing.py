@@ -53,7 +53,7 @@ def test_what_a_micro_batch_holds() -> None:
     assert batch.mask.tolist() == [True, True, False]
     assert batch.advantages.tolist() == [2.0, 1.0]
     assert batch.weights.tolist() == [0.5, 0.25]
-    assert (batch.sample_indices, batch.max_seqlen, batch.num_tokens) == ((4, 9), 5, 7)
+    assert (batch.sample_indices, batch.max_seqlen, len(batch.input_ids)) == ((4, 9), 5, 7)
     assert batch.to("cpu").sample_indices == (4, 9)
 
 
@@ -70,7 +70,7 @@ def test_a_prompt_is_read_once_and_every_sequence_is_unrolled_whole() -> None:
     assert batch.cu_seqlens.tolist() == [0, 4, 6, 9]
     assert batch.logit_positions.tolist() == [1, 2, 4, 1]  # the prompt's last token foretells two first tokens
     assert batch.targets.tolist() == [3, 4, 9, 5]
-    assert (batch.max_seqlen, batch.num_tokens) == (4, 7)
+    assert (batch.max_seqlen, len(batch.input_ids)) == (4, 7)
 
 
 @tried(max_examples=40)
@@ -88,7 +88,7 @@ def test_groups_are_kept_together_where_that_pays(drawn: list[tuple[int, int]], 
 
     assert cost(bins) <= cost(singly)
     batches = pack_samples(samples, settings)
-    assert [batch.num_tokens for batch in batches] == [model_tokens(samples, chosen) for chosen in bins]
+    assert [len(batch.input_ids) for batch in batches] == [model_tokens(samples, chosen) for chosen in bins]
 
 
 def test_an_oversized_sequence_is_refused() -> None:
