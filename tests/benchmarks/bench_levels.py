@@ -3,11 +3,13 @@
     .venv/bin/python -m tests.benchmarks.bench_levels FOLDER [--seeds 1 2 3 4 5 6 7 8] [--rounds 2] [--steps 5]
 
 For each seed a set of `ROWS` rows a level is curated with the embedded model, with `RESERVE` more a level in reserve.
-Three arms train ``--rounds`` + 1 stretches of ``--steps`` steps each, the first stretch one for all:
+Four arms train ``--rounds`` + 1 stretches of ``--steps`` steps each, the first stretch one for all but the last arm:
 
   - fixed: on the first version of the set;
   - refreshed: `goldilocks refresh` with the new checkpoint after each stretch but the last, level control switched off;
-  - levels: the same refresh with level control, which draws new rows of the levels in the band from the reserve.
+  - levels: the same refresh with level control, which draws new rows of the levels in the band from the reserve;
+  - variants: as levels, on a set that has variants from the start: a script rewrites each sum in another order and
+    wording, and the model's attempts at variants count among this arm's tokens.
 
 Held out are `HELD_OUT` sums a level with seeds of their own, those with a statement of the set left out; the pass rate
 is the mean over the last `LAST` models. The arms are compared after equal steps, and at equal tokens: all of training
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import statistics
 from collections.abc import Sequence
@@ -45,7 +48,7 @@ from training.embedded_model.problems import Exercise
 from training.evaluation.estimators import crossed_interval
 from training.evaluation.report import with_interval
 
-ARMS = ("fixed", "refreshed", "levels")
+ARMS = ("fixed", "refreshed", "levels", "variants")
 LEVELS = ({"terms": 2, "top": 89}, {"terms": 3, "top": 49}, {"terms": 3, "top": 69}, {"terms": 3, "top": 89})
 """The model solves .46, .28, .17 and .14 of them before training; of harder ones, as four terms, none at any time."""
 
@@ -60,6 +63,16 @@ def make(level, seed, terms, top):
     numbers = [random.randint(11, top) for _ in range(terms)]
     return {"statement": f"What is {' + '.join(map(str, numbers))}?", "answer": str(sum(numbers))}
 """
+
+PAIRS = (
+    ("levels", "refreshed"),
+    ("levels", "fixed"),
+    ("refreshed", "fixed"),
+    ("variants", "levels"),
+    ("variants", "refreshed"),
+    ("variants", "fixed"),
+)
+"""The arms whose differences are reported."""
 
 BAND = (0.125, 0.75)
 """Pass rates of the set's band, with eight attempts."""
@@ -89,6 +102,16 @@ prompt = "plain"
 decoding = {{{{ temperature = 1.0, max_tokens = 112 }}}}
 """
 
+VARIANTS = """
+[questions.variants]
+model = "script"
+[models.script]
+kind = "recorded"
+name = "script@1"
+path = "variants.jsonl"
+columns = { problem = "question", text = "text" }
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -98,7 +121,31 @@ class Plan:
     steps: int
 
 
-def curated(seed: int, folder: Path) -> Path:
+def made_sums(seeds: Sequence[int]) -> list[Exercise]:
+    """Return the sums of these seeds, of one level after the other."""
+    made: dict[str, Any] = {}
+    exec(GENERATOR, made)
+    found = []
+    for level, how in enumerate(LEVELS, 1):
+        for row in (made["make"](level, seed, **how) for seed in seeds):
+            found.append(Exercise(row["statement"], "sum", level, "en", {}, int(row["answer"]), row["statement"]))
+    return found
+
+
+def set_seeds(seed: int) -> range:
+    """Return the seeds of a set's rows, those in reserve too."""
+    return range(1000 * seed, 1000 * seed + ROWS + RESERVE)
+
+
+def scripted_variant(statement: str) -> str:
+    """Return a model's answer that asks for the same sum in another order and wording."""
+    numbers = re.findall(r"\d+", statement)
+    *first, last = numbers[1:] + numbers[:1]
+    total = sum(map(int, numbers))
+    return f"<problem>Find the sum of {', '.join(first)} and {last}.</problem> It is \\boxed{{{total}}}."
+
+
+def curated(seed: int, folder: Path, variants: bool = False) -> Path:
     """Return the run folder of the first version of the set."""
     from flows.cli.commands import run_recipe
     from flows.publish.versions import stored_versions
@@ -106,7 +153,12 @@ def curated(seed: int, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     atomic_write(folder / "sums.py", GENERATOR)
     levels = ", ".join(f"{{ terms = {one['terms']}, top = {one['top']} }}" for one in LEVELS)
-    atomic_write(folder / "recipe.toml", RECIPE.format(first_seed=1000 * seed, levels=f"[{levels}]"))
+    recipe = RECIPE.format(first_seed=1000 * seed, levels=f"[{levels}]")
+    if variants:
+        texts = [one.statement for one in made_sums(set_seeds(seed))]
+        rows = [json.dumps({"question": text, "text": scripted_variant(text)}) for text in dict.fromkeys(texts)]
+        atomic_write(folder / "variants.jsonl", "\n".join(rows) + "\n")
+    atomic_write(folder / "recipe.toml", recipe + VARIANTS * variants)
     if not stored_versions(folder / "run"):
         run_recipe(folder / "recipe.toml", [], folder / "run")
     return folder / "run"
@@ -115,16 +167,12 @@ def curated(seed: int, folder: Path) -> Path:
 @cache
 def held_out() -> list[Exercise]:
     """Return sums that are in no set of the first `SEEDS` seeds, as many of each level."""
-    made: dict[str, Any] = {}
-    exec(GENERATOR, made)
-    own = [1000 * seed + number for seed in range(1, SEEDS + 1) for number in range(ROWS + RESERVE)]
-    used = {made["make"](level, one, **how)["statement"] for level, how in enumerate(LEVELS, 1) for one in own}
-    found: list[Exercise] = []
-    for level, how in enumerate(LEVELS, 1):
-        rows = (made["make"](level, 10**6 + number, **how) for number in range(8 * HELD_OUT))
-        fresh = {row["statement"]: int(row["answer"]) for row in rows if row["statement"] not in used}
-        found += [Exercise(text, "sum", level, "en", {}, fresh[text], text) for text in list(fresh)[:HELD_OUT]]
-    return found
+    used = {one.statement for seed in range(1, SEEDS + 1) for one in made_sums(set_seeds(seed))}
+    rows = {(one.level, one.statement): one for one in made_sums(range(10**6, 10**6 + 8 * HELD_OUT))}
+    fresh = [one for one in rows.values() if one.statement not in used]
+    return [
+        one for level in range(1, len(LEVELS) + 1) for one in [row for row in fresh if row.level == level][:HELD_OUT]
+    ]
 
 
 def stretch(plan: Plan, seed: int, number: int, model: str, data: Path, out: Path) -> Path:
@@ -162,15 +210,16 @@ def no_levels(*_: object) -> DrawnLevels:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """An arm's training: its stretches, and the tokens of each refresh after them."""
+    """An arm's training: its stretches, the tokens of each refresh after them, and those of variants before them."""
 
     stretches: list[Path]
     refreshes: list[int]
+    variants: int
 
     @property
     def way(self) -> list[tuple[float, Path]]:
         """Return all tokens sampled up to each step, those of refreshes too, and the model after it."""
-        found, before = list[tuple[float, Path]](), 0.0
+        found, before = list[tuple[float, Path]](), float(self.variants)
         for number, out in enumerate(self.stretches):
             own = states([out])
             found += [(before + total, model) for total, model in own]
@@ -199,7 +248,7 @@ def trained_arm(plan: Plan, seed: int, arm: str, run: Path, folder: Path) -> Tra
     """Train an arm; its set is refreshed between the stretches unless it is fixed."""
     model, stretches = str(WEIGHTS.resolve()), list[Path]()
     for number in range(1, plan.rounds + 2):
-        name = "both-1" if number == 1 else f"{arm}-{number}"
+        name = "both-1" if number == 1 and arm != "variants" else f"{arm}-{number}"
         stretches.append(stretch(plan, seed, number, model, run / "curated", folder / f"train-{name}"))
         model = str(states(stretches)[-1][1])
         if arm == "fixed" and dry(stretches[-1]):
@@ -210,9 +259,15 @@ def trained_arm(plan: Plan, seed: int, arm: str, run: Path, folder: Path) -> Tra
                 refreshed_set(run, number, stretches[-1], Path(model))
     about = [json.loads(path.read_text()) for path in sorted((run / "versions").glob("*/about.json"))]
     costs = {one["number"]: int(one["cost"].get("tokens", 0)) for one in about}
-    return Trained(
-        stretches, [costs.get(number + 1, 0) for number in range(1, plan.rounds + 1)] if arm != "fixed" else []
-    )
+    refreshes = [costs.get(number + 1, 0) for number in range(1, plan.rounds + 1)] if arm != "fixed" else []
+    return Trained(stretches, refreshes, variant_tokens(run) if arm == "variants" else 0)
+
+
+def variant_tokens(run: Path) -> int:
+    """Return how many tokens the first policy sampled for variants."""
+    measured = pl.read_parquet(run / "stages" / "10-variants" / "decisions" / "*.parquet").select("problem", "policy")
+    attempts = pl.read_parquet(run / "attempts" / "*" / "*.parquet", columns=["problem", "policy", "tokens"])
+    return int(attempts.join(measured, on=["problem", "policy"])["tokens"].sum())
 
 
 def late_rates(way: Sequence[tuple[float, Path]], place: Path) -> list[float]:
@@ -232,13 +287,14 @@ def late_rates(way: Sequence[tuple[float, Path]], place: Path) -> list[float]:
 def run_seed(plan: Plan, seed: int, folder: Path) -> dict[str, Any]:
     """Run the arms of a seed; return their held-out pass rates, tokens and shares in the band."""
     runs = {"fixed": curated(seed, folder / "set")}
-    for arm in ARMS[1:]:
+    runs["variants"] = curated(seed, folder / "variants", variants=True)
+    for arm in ARMS[1:3]:
         runs[arm] = folder / arm
         if not (folder / arm / "run.json").exists():
             shutil.rmtree(folder / "copying", ignore_errors=True)
             shutil.copytree(runs["fixed"], folder / "copying")
             (folder / "copying").rename(folder / arm)
-    arms = {arm: trained_arm(plan, seed, arm, run, folder) for arm, run in runs.items()}
+    arms = {arm: trained_arm(plan, seed, arm, runs[arm], folder) for arm in ARMS}
     ends = {arm: one.way[-1][0] for arm, one in arms.items()}
     budget = min((ends[arm] for arm, one in arms.items() if not one.is_dry), default=max(ends.values()))
     results: dict[str, Any] = {"budget": budget}
@@ -275,7 +331,7 @@ def report(by_seed: dict[int, dict[str, Any]]) -> None:
                 f"{statistics.fmean(one['tokens']):.3f} ({one['taken'][1]}) | "
                 f"{one['sampled']:,.0f} ({one['refreshes']:,}) | {shares} |"
             )
-    for first, second in (("levels", "refreshed"), ("levels", "fixed"), ("refreshed", "fixed")):
+    for first, second in PAIRS:
         for at in ("steps", "tokens"):
             rows = [[a - b for a, b in zip(one[first][at], one[second][at], strict=True)] for one in by_seed.values()]
             gains = [statistics.fmean(row) for row in rows]
