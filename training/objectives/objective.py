@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from torch import Tensor
 
@@ -26,12 +26,9 @@ from training.objectives.base import (
     Statistic,
 )
 from training.objectives.credit import decide_group, group_credit
-from training.objectives.soft_values import ProblemValues
+from training.objectives.soft_values import MeasuredProblem, ProblemValues
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
-
-if TYPE_CHECKING:
-    from training.rollouts.tasks import TrainingTask
 
 S = TypeVar("S", bound=ObjectiveSettings)
 
@@ -55,7 +52,7 @@ class Objective(Generic[S]):
     needs: Callable[[S], ObjectiveNeeds] = needs_nothing
     second_pass: Callable[[ScoredGroups, S], GroupWeights] | None = None
     """If it is set, and needed, every step first scores its whole minibatch without gradient."""
-    values: Callable[[S, Sequence[TrainingTask], RewardSettings, str], ProblemValues | None] | None = None
+    values: Callable[[S, Sequence[MeasuredProblem], RewardSettings, str], ProblemValues | None] | None = None
     """(settings, the run's problems, rewards, the reference as model@revision) → values of the problems, or None."""
 
     @property

@@ -21,7 +21,7 @@ Invariants: a token weight is its whole sequence's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -39,13 +39,10 @@ from training.objectives.base import (
 )
 from training.objectives.credit import filter_group
 from training.objectives.objective import Objective
-from training.objectives.soft_values import ProblemValues, require_measured
+from training.objectives.soft_values import MeasuredProblem, ProblemValues, require_measured
 from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
-
-if TYPE_CHECKING:
-    from training.rollouts.tasks import TrainingTask
 
 MARGIN = 0.05
 """Q is taken as at most minus this by the cross-entropy, whose slope has no bound at 0."""
@@ -143,7 +140,7 @@ def soft_needs(settings: SoftSettings) -> ObjectiveNeeds:
 
 
 def soft_values(
-    settings: SoftSettings, tasks: Sequence[TrainingTask], rewards: RewardSettings, reference: str
+    settings: SoftSettings, tasks: Sequence[MeasuredProblem], rewards: RewardSettings, reference: str
 ) -> ProblemValues | None:
     """Return the problems' values; None for `group`.
 

@@ -16,14 +16,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from curation.records import ConfigError
 from training.config import RewardSettings
 from training.rewards import CORRECTNESS, FORMAT
 
-if TYPE_CHECKING:
-    from training.rollouts.tasks import TrainingTask
+
+class MeasuredProblem(Protocol):
+    """A problem with its measurement: ``correct`` of ``judged`` attempts of ``policy``."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def judged(self) -> int: ...
+
+    @property
+    def correct(self) -> int: ...
+
+    @property
+    def policy(self) -> str | None: ...
 
 
 def prior_value(correct: int, judged: int, tau: float, rewards: RewardSettings) -> float:
@@ -45,7 +58,9 @@ class ProblemValues:
         rate: the share of the way to an estimate that a value moves; None: values are fixed.
     """
 
-    def __init__(self, tasks: Iterable[TrainingTask], tau: float, rate: float | None, rewards: RewardSettings) -> None:
+    def __init__(
+        self, tasks: Iterable[MeasuredProblem], tau: float, rate: float | None, rewards: RewardSettings
+    ) -> None:
         self.rate = rate
         self._values = {task.id: prior_value(task.correct, task.judged, tau, rewards) for task in tasks if task.judged}
 
@@ -71,7 +86,7 @@ class ProblemValues:
         self._values |= {problem: float(value) for problem, value in state.items()}
 
 
-def require_measured(tasks: Sequence[TrainingTask], reference: str) -> None:
+def require_measured(tasks: Sequence[MeasuredProblem], reference: str) -> None:
     """Require a pass rate of the reference for every problem.
 
     Args:
