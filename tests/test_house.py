@@ -49,7 +49,6 @@ SHARED_ROOMS = {
     "languages.mixing",
     "languages.names",
     "languages.stripping",
-    "languages.switching",
     "languages.vocabulary",
     "languages.words",
     "licenses",

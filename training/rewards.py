@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from curation.languages.mixing import ConsistencySettings, consistent
+from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
@@ -24,12 +24,6 @@ FORMAT, CORRECTNESS = 0.1, 0.9
 
 COMPONENTS = ("format", "correctness", "length", "language", "own")
 """Names of the components of a `Reward`; `own` is the sum of the user's (`training.own_rewards`)."""
-
-CONSISTENCY = ConsistencySettings(undetermined="fail")
-"""When problem, thoughts and answer share a language (paper, section 2.2: all three are classified as the same one).
-
-A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that
-does not think aloud has two parts. Passages inside a part are not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +160,12 @@ def format_error(
 
 
 def _is_one_language(judged: RewardInputs) -> bool:
-    """Return whether problem, thoughts and answer are in one language, by `CONSISTENCY`."""
+    """Return whether problem, thoughts and answer are in one language (paper, section 2.2: all three must be).
+
+    A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that
+    does not think aloud has two parts. Passages inside a part are not looked at.
+    """
     parts = split_response(judged.tags.house_form(judged.text))
     answer = parts.answer or ""
     thoughts = parts.thoughts if judged.tags.are_used else answer
-    return consistent(judged.problem, thoughts, answer, CONSISTENCY).consistent
+    return consistent(judged.problem, thoughts, answer, strict=True).consistent

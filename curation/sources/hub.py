@@ -15,6 +15,7 @@ from typing import Any
 from curation.config.base import names
 from curation.records import SourceError
 from curation.sources.places import MissingSourceError, Place, TableState
+from curation.storage.remote import first_line
 from curation.storage.stages import atomic_write
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -90,7 +91,7 @@ def _pick_splits(place: Place, loaded: list[Any]) -> Any:
         return parts[0] if len(parts) == 1 else datasets.concatenate_datasets(parts)
     except ValueError as error:
         raise SourceError(
-            f"{_named(place)}: its configurations and splits differ in their columns ({_first_line(error)}); make them "
+            f"{_named(place)}: its configurations and splits differ in their columns ({first_line(error)}); make them "
             "sources of their own."
         ) from error
 
@@ -154,7 +155,7 @@ def _what_to_do(place: Place, error: BaseException) -> str:
         return f"cannot be loaded: the hub has no such data set (any more), or it is private; see {page}."
     if isinstance(error, DatasetGenerationError) and error.__cause__ is not None:
         error = error.__cause__  # the error itself only states that there was one
-    text = _first_line(error)
+    text = first_line(error)
     return f"cannot be loaded: {type(error).__name__}: {text}{'' if text.endswith('.') else '.'}"
 
 
@@ -162,10 +163,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [""])[0]
 
 
 def _named(place: Place) -> str:

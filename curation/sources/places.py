@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curation.config.base import Names
-from curation.config.sources import Join, Made, Source
+from curation.config.sources import Made, Source
 from curation.records import SourceError
 
 
@@ -48,14 +48,11 @@ class TableFile:
 
 def place_of(source: Source) -> Place:
     """Return the table of a source's own rows."""
-    return _place(source.name, source)
+    names = ("kind", "path", "subset", "split", "revision", "files", "made")
+    return Place(source.name, *(getattr(source, name) for name in names))
 
 
 def joined_place(source: Source) -> Place | None:
     """Return a source's second table, or None."""
-    return None if source.join is None else _place(source.name, source.join)
-
-
-def _place(name: str, table: Source | Join) -> Place:
-    files, made = (None, None) if isinstance(table, Join) else (table.files, table.made)
-    return Place(name, table.kind, table.path, table.subset, table.split, table.revision, files, made)
+    join = source.join
+    return None if join is None else Place(source.name, join.kind, join.path, join.subset, revision=join.revision)

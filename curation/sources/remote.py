@@ -1,7 +1,7 @@
 """Source files at URLs that fsspec knows, copied once into a cache; archives are fetched whole.
 
-Invariants: a copy is reused while the server states the same ETag, version or checksum, or else time and size; a copy
-is complete or missing; local files are never copied.
+Invariants: a copy is reused while the server states the same ETag, version or checksum, or else time, and the same
+size; a copy is complete or missing; local files are never copied.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from curation.public_urls import public_url
 from curation.sources.places import MissingSourceError, TableFile
 from curation.storage.remote import file_system, first_line, is_url, local_path, remote_errors
-from curation.storage.stages import atomic_replace, atomic_write
+from curation.storage.stages import atomic_replace
 
 CONTENT = (
     *("ETag", "etag", "version_id", "VersionId", "generation", "blob_id", "sha256", "md5Hash", "md5", "Content-MD5"),
@@ -67,40 +67,29 @@ def _copy(fs: Any, path: str, url: str, archive: str) -> TableFile:
     info: Mapping[str, Any] = fs.info(path)
     if info.get("type") == "directory":
         raise IsADirectoryError(path)
-    folder = cache_folder() / hashlib.blake2b(url.encode(), digest_size=12).hexdigest()
+    folder = cache_folder() / _hash(url)
     name = public_url(path).partition("?")[0] if is_url(path) else path
-    copy, note = folder / Path(name).name, folder / "state.json"
-    state: dict[str, Any] = {"url": url, "size": info.get("size"), "state": _state(info)}
-    if archive and not is_url(archive):
-        status = local_path(archive).stat()
-        state["archive"] = [status.st_size, status.st_mtime_ns]
-    if state["state"] and copy.is_file() and _read(note) == {**state, "bytes": copy.stat().st_size}:
+    stated = next((found for names in (CONTENT, TIMES) if (found := {n: info[n] for n in names if info.get(n)})), {})
+    size = info.get("size")
+    status = local_path(archive).stat() if archive and not is_url(archive) else None
+    state = [size, stated, status and [status.st_size, status.st_mtime_ns]]
+    copy = folder / _hash(json.dumps(state, sort_keys=True, default=str)) / Path(name).name
+    if stated and copy.is_file() and size in (None, copy.stat().st_size):
         return TableFile(copy, url)
-    note.unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
+    for older in folder.glob("*"):
+        if older != copy.parent:
+            shutil.rmtree(older, ignore_errors=True)
     with fs.open(path, "rb") as there, atomic_replace(copy) as here:
         shutil.copyfileobj(there, here, 1 << 22)
         here.flush()
         os.fsync(here.fileno())
-        if info.get("size") not in (None, here.tell()):
-            raise OSError(f"{here.tell():,} bytes came of {info['size']:,}")
-    atomic_write(note, json.dumps({**state, "bytes": copy.stat().st_size}, indent=1) + "\n")
+        if size not in (None, here.tell()):
+            raise OSError(f"{here.tell():,} bytes came of {size:,}")
     return TableFile(copy, url)
 
 
-def _state(info: Mapping[str, Any]) -> str:
-    """Return what a file system states of a file's content."""
-    for names in (CONTENT, TIMES):
-        if stated := {name: str(info[name]) for name in names if info.get(name)}:
-            return json.dumps(stated, sort_keys=True)
-    return ""
-
-
-def _read(note: Path) -> Any:
-    try:
-        return json.loads(note.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from curation.records import SourceError
 from curation.sources.places import joined_place, place_of
 from curation.sources.rows import RawRow, Row, require_path, value_at
 from curation.sources.tables import table_rows
+from curation.storage.remote import first_line
 
 FIRST_ROWS = 1000
 """Rows in which a column must appear at least once; later rows may lack it."""
@@ -105,7 +106,7 @@ class RowFilter:
             self._expression = pl.sql_expr(expression)
             self.columns = tuple(dict.fromkeys(self._expression.meta.root_names()))
         except PolarsError as error:
-            raise SourceError(f"{self.where} is no SQL expression ({_first_line(error)[:200]}).") from error
+            raise SourceError(f"{self.where} is no SQL expression ({first_line(error)[:200]}).") from error
         if not self.columns:
             raise SourceError(f"{self.where} names no column.")
         if not _asks_each_row(self._expression):
@@ -133,7 +134,7 @@ class RowFilter:
             columns = f"; its columns are: {', '.join(map(_described, frame))}"
             verdicts = frame.select(self._expression.alias("kept"))["kept"]
         except (PolarsError, TypeError, ValueError) as error:
-            raise SourceError(f"{self.where} cannot be asked of its rows ({_first_line(error)}){columns}.") from error
+            raise SourceError(f"{self.where} cannot be asked of its rows ({first_line(error)}){columns}.") from error
         if verdicts.dtype not in (pl.Boolean, pl.Null):
             raise SourceError(f"{self.where} is {verdicts.dtype}, not true or false; compare it with something.")
         return [bool(verdict) for verdict in verdicts]
@@ -156,10 +157,6 @@ def _described(series: pl.Series) -> str:
     if isinstance(series.dtype, pl.Struct):
         return ", ".join(f"{series.name}.{field.name} {field.dtype}" for field in series.dtype.fields)
     return f"{series.name} {series.dtype}"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _of_where(source: Source, rows: Iterator[PlacedRow], batch_rows: int) -> Iterator[PlacedRow]:

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from curation.languages.identification import UNDETERMINED, LanguageSettings, identify_many
+from curation.languages.identification import UNDETERMINED, identify_many
 from curation.sources.files import read_rows
 from curation.sources.rows import require_path
 from curation.storage.stages import atomic_replace, require_other_place
@@ -31,7 +31,6 @@ def detect_language_file(
         SourceError: the file is missing or unreadable, or lacks the field.
     """
     require_other_place(out, path)
-    settings = LanguageSettings(model=model)
     rows = read_rows(path)
     counts: Counter[str] = Counter()
     first = True
@@ -41,9 +40,7 @@ def detect_language_file(
                 require_path(batch, field, str(path))
                 first = False
             texts = [row.get(field) for row in batch]
-            identified = identify_many(
-                [text if isinstance(text, str) else "" for text in texts], among or None, settings
-            )
+            identified = identify_many([text if isinstance(text, str) else "" for text in texts], among or None, model)
             for row, identification in zip(batch, identified, strict=True):
                 lang = identification.lang or UNDETERMINED
                 counts[lang] += 1

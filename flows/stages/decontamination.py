@@ -86,12 +86,15 @@ def benchmarks_of(run: Run) -> list[tuple[Source, Path]]:
 
 def benchmark_statements(run: Run) -> list[str]:
     """Return the distinct statements of a run's benchmarks, in order."""
-    frames = (
-        frame["statement"]
+    return list(dict.fromkeys(filter(None, _benchmark_rows(run)["statement"])))
+
+
+def _benchmark_rows(run: Run) -> pl.DataFrame:
+    return pl.concat(
+        frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
         for benchmark, home in benchmarks_of(run)
         for frame in sources.read_source(benchmark, home, run.recipe.shard_rows)
     )
-    return list(dict.fromkeys(text for frame in frames for text in frame if text))
 
 
 def overlap_settings(recipe: Recipe) -> OverlapSettings:
@@ -102,12 +105,7 @@ def overlap_settings(recipe: Recipe) -> OverlapSettings:
 
 def benchmark_index(run: Run, statements: pl.Series) -> BenchmarkIndex:
     """Return a run's benchmark index, with word rarity from these statements."""
-    frames = [
-        frame.select("row", "statement", benchmark=pl.lit(benchmark.name))
-        for benchmark, home in benchmarks_of(run)
-        for frame in sources.read_source(benchmark, home, run.recipe.shard_rows)
-    ]
-    index = BenchmarkIndex(pl.concat(frames), overlap_settings(run.recipe), _embedder(run))
+    index = BenchmarkIndex(_benchmark_rows(run), overlap_settings(run.recipe), _embedder(run))
     index.count(statements)
     return index
 
@@ -172,11 +170,7 @@ class _Measuring:
     def _index(self) -> BenchmarkIndex:
         """Return the benchmark index, with word rarity from all problems."""
         job, problems = self._job, self._job.problems.folder
-        frames = []
-        for benchmark, home in benchmarks_of(job.run):
-            for frame in sources.read_source(benchmark, home, job.recipe.shard_rows):
-                frames.append(frame.select("row", "statement", benchmark=pl.lit(benchmark.name)))
-        benchmarks = pl.concat(frames)
+        benchmarks = _benchmark_rows(job.run)
         refusals: list[RequestRefused] = []
         share, setting = job.recipe.stage1.sampling.max_failed, "stage1.sampling.max_failed"
         budget = FailureBudget(share, benchmarks.height, setting)

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from curation.verify.programs.toolchain import STANDARDS
+from flows.run.lookup import rows_of
 from flows.stages.base import TESTS_TABLE
 
 _LETTERS = {"TLE": "T", "MLE": "M", "RTE": "R", "CE": "C", "OLE": "O", "skipped": "-"}
@@ -39,16 +40,16 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
         name: the problem's id.
     """
     is_decided = (folder / "runs").is_dir()
-    runs = _rows((folder if is_decided else matrix) / "runs", name)
+    runs = rows_of(folder if is_decided else matrix, "runs", name, "problem")
     if runs.is_empty():
         return
-    decisions = {row["test"]: row for row in _rows(folder / "decisions", name).iter_rows(named=True)}
-    origins = dict(_rows(folder / TESTS_TABLE, name).select("index", "origin").iter_rows()) if is_decided else {}
-    columns = (pl.col(name).first() for name in ("lang", "right", "^standard$"))  # the last one is new
-    solutions = runs.group_by("solution").agg(*columns).sort("solution")
+    decisions = {row["test"]: row for row in rows_of(folder, "decisions", name, "problem").iter_rows(named=True)}
+    tests = rows_of(folder, TESTS_TABLE, name, "problem")
+    origins = {row["index"]: row["origin"] for row in tests.iter_rows(named=True)}
+    solutions = runs.group_by("solution").agg(pl.col("lang", "right", "standard").first()).sort("solution")
     words = {True: "right", False: "wrong", None: "unknown"}
-    for number, (index, lang, right, *standard) in enumerate(solutions.iter_rows()):
-        older = f", compiled as {standard[0]}" if set(standard) - {None, STANDARDS[0]} else ""
+    for number, (index, lang, right, standard) in enumerate(solutions.iter_rows()):
+        older = f", compiled as {standard}" if standard not in (None, STANDARDS[0]) else ""
         yield f"solution {number % 10}: {index} of the source, {lang}{older}, labelled {words[right]}"
     yield f"{'test':>6}  {''.join(str(i % 10) for i in range(solutions.height))}"
     order = solutions["solution"].to_list()
@@ -68,7 +69,7 @@ def execution_matrix_lines(folder: Path, matrix: Path, name: str) -> Iterator[st
     if runs["test"].n_unique() > _MAX_TESTS:
         yield f"… and {runs['test'].n_unique() - _MAX_TESTS} more tests"
     yield ", ".join(f"{letter} {meaning}" for letter, meaning in _MEANINGS.items() if letter in used)
-    for row in _rows(folder / "problems", name).iter_rows(named=True):
+    for row in rows_of(folder, "problems", name, "problem").iter_rows(named=True):
         caught = f"{row['wrong_caught']} of {row['wrong_solutions']} known wrong solutions caught"
         yield f"{row['evidence']}; {row['voting']} of {row['solutions']} solutions vote; {caught}"
 
@@ -79,13 +80,3 @@ def _letter(row: dict[str, object] | None, expected: str | None) -> str:
     if not row["valid"]:
         return _LETTERS.get(str(row["ended"]), "X")
     return "=" if (row["output"] == expected if expected is not None else row["expected"]) else "."
-
-
-def _rows(folder: Path, name: str) -> pl.DataFrame:
-    files = sorted(folder.glob("*.parquet"))
-    parts = [pl.scan_parquet(file, glob=False).filter(pl.col("problem") == name).collect() for file in files]
-    return (
-        pl.concat(parts)
-        if parts
-        else pl.DataFrame(schema={"problem": pl.String, "index": pl.Int32, "origin": pl.String})
-    )

@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from curation.languages.mixing import ConsistencySettings, MixingResult
 from curation.records import COUNTED_OUTCOMES, Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
@@ -56,7 +55,7 @@ class Format:
 
     tags: ThinkingTags = THINK
     response_format: str = BOXED
-    check_language: Callable[..., MixingResult] | None = None
+    check_language: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ def _forms(group: pl.DataFrame, row: Mapping[str, Any], form: Format) -> dict[st
             parts = split_response(text)
             answer = parts.answer or ""
             thoughts = parts.thoughts if tags.are_used else answer
-            result = form.check_language(row["statement"], thoughts, answer, ConsistencySettings())
+            result = form.check_language(row["statement"], thoughts, answer, strict=False)
             counts["compared"] += 1
             counts["one_language"] += result.consistent
     return counts

@@ -11,11 +11,6 @@ class Identification:
 
     tasks: tuple[str, ...]
     """What short problems are made of, and the commonest articles, prepositions and conjunctions; not a dictionary."""
-    small_words: tuple[str, ...]
-    """Articles, pronouns, verbs of reasoning and the like: what a text in another language does not borrow; empty where
-    the script tells."""
-    common: tuple[str, ...]
-    """Further words that it writes like a word of another language: in a text of its own they are nothing foreign."""
     telling: tuple[str, ...]
     """Literals that the other languages in Latin letters do not write; empty where the script tells."""
     further: tuple[str, ...]

@@ -33,7 +33,7 @@ def unit(texts: list[str]) -> NDArray[np.float64]:
     return scaled
 
 
-@pytest.mark.parametrize("plan", ["", "503", "garbage 429", "short", "nan ok garbage"])
+@pytest.mark.parametrize("plan", ["", "503 429", "short nan garbage"])
 def test_every_text_gets_its_vector_once(plan: str) -> None:
     with embedding_server(plan) as server:
         vectors = endpoint(server).embed(TEXTS)
@@ -62,7 +62,7 @@ def test_a_long_text_is_cut_and_its_length_names_the_vectors(monkeypatch: pytest
         assert embedder.embed([]).shape == (0, 0)
 
 
-@pytest.mark.parametrize("batch", [1, 4, 64])
+@pytest.mark.parametrize("batch", [1, 64])
 def test_texts_that_are_refused_by_themselves_are_told_and_the_others_get_their_vectors(
     batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from curation.languages.identification import LanguageSettings, identify
+from curation.languages.identification import identify
 from curation.languages.stripping import strip
 from curation.records import ConfigError
 from tests.curation.languages.heavy_latex import HEAVY
@@ -47,11 +47,11 @@ def test_problems_of_mostly_latex() -> None:
 
 def test_another_model_by_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not there"):
-        identify("Bonjour", settings=LanguageSettings(model=str(tmp_path / "none.bin")))
+        identify("Bonjour", model=str(tmp_path / "none.bin"))
     broken = tmp_path / "broken.bin"
     broken.write_bytes(b"not a model")
     with pytest.raises(ConfigError, match="no fastText model"):
-        identify("Bonjour tout le monde", settings=LanguageSettings(model=str(broken)))
+        identify("Bonjour tout le monde", model=str(broken))
 
 
 def test_the_shared_sentences() -> None:

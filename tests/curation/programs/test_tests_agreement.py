@@ -1,9 +1,9 @@
 """Agreement of solutions on tests: each rule on a matrix small enough to read, and planted faults at size."""
 
+import random
+
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from curation.config import CodeSettings
 from curation.programs.tests_agreement import (
@@ -150,21 +150,20 @@ def test_a_wrong_solution_is_not_caught_by_a_discarded_test():
     assert decided["wrong_caught"] == 0
 
 
-cells = st.one_of(st.none(), st.sampled_from(["e", "x", "y"]))
-
-
-@given(
-    st.integers(1, 5).flatmap(
-        lambda width: st.lists(st.lists(cells, min_size=width, max_size=width), min_size=1, max_size=6)
-    )
-)
-def test_every_test_gets_one_decision_whatever_the_matrix_and_its_order(rows):
-    runs = matrix(rows)
+def test_every_test_gets_one_decision_whatever_the_matrix_its_order_and_the_other_problems():
+    draw = random.Random(7)
+    matrices = []
+    for number in range(500):
+        width, height = draw.randint(1, 5), draw.randint(1, 6)
+        rows = [[draw.choice([None, "e", "x", "y"]) for _ in range(width)] for _ in range(height)]
+        matrices.append(matrix(rows, problem=f"{number:03}"))
+    runs = pl.concat(matrices)
     decided = decide_tests(runs)
-    assert decided.height == len(rows[0])
+    assert decided.select("problem", "test").rows() == sorted(runs.select("problem", "test").unique().rows())
     assert decided["decision"].is_in(["keep", "correct", "discard"]).all()
     assert decided.equals(decide_tests(runs.reverse()))
+    assert decided.filter(problem="003").equals(decide_tests(matrices[3]))
     problems = decide_problems(runs, decided, SETTINGS)
-    assert problems.height == 1
-    row = problems.row(0, named=True)
-    assert row["tests"] == row["tests_kept"] + row["tests_corrected"] + row["tests_discarded"]
+    assert problems["problem"].to_list() == [f"{number:03}" for number in range(500)]
+    counted = problems.select("tests_kept", "tests_corrected", "tests_discarded").sum_horizontal()
+    assert problems["tests"].to_list() == counted.to_list()

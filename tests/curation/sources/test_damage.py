@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -151,9 +149,9 @@ def damaged_parquet() -> bytes:
 
 FILES: dict[str, tuple[str, bytes, str]] = {
     "a cut gzip": ("x.jsonl.gz", gzip.compress(CONTENT)[:-400], "damaged"),
-    "a gzip of another checksum": ("x.jsonl.gz", gzip.compress(CONTENT)[:-8] + bytes(8), "CRC check failed"),
+    "a gzip of another checksum": ("x.jsonl.gz", gzip.compress(CONTENT)[:-8] + bytes(8), "damaged"),
     "a cut zstandard": ("x.jsonl.zst", zstandard.compress(CONTENT)[:-400], "damaged"),
-    "no gzip": ("x.jsonl.gz", CONTENT[:500], "Not a gzipped file"),
+    "no gzip": ("x.jsonl.gz", CONTENT[:500], "damaged"),
     "no parquet": ("x.parquet", b"PAR1" + b"x" * 100, "not a readable parquet file"),
     "a parquet file without its footer": ("x.parquet", raw_strings(b"q")[:-40], "not a readable parquet file"),
     "a parquet file with a damaged row group": ("x.parquet", damaged_parquet(), "damaged"),
@@ -181,27 +179,3 @@ def test_a_file_that_is_a_list_is_read_item_by_item(tmp_path: Path) -> None:
         sound, bad = set_aside(sources(name, "jsonl"), tmp_path)
         assert sound == [("a", str(10**30)), ("b", "2")]
         assert bad.select("line", "raw").rows() == [(2, b"5"), (4, b'["c"]')]
-
-
-OF_200_MB = """
-import resource, sys
-from pathlib import Path
-from tests.curation.sources.test_damage import set_aside, sources
-sound, bad = set_aside(sources(sys.argv[1], sys.argv[2]), Path(sys.argv[3]))
-print(len(sound), bad.height, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-"""
-
-
-@pytest.mark.slow
-def test_a_bad_line_of_200_mb_takes_bounded_memory(tmp_path: Path) -> None:
-    row = ",".join(FIRST).encode() + b"\n"
-    with (tmp_path / "x.csv").open("wb") as file:
-        file.write(b"problem,answer\n" + row + b"a,b,")
-        for _ in range(200):
-            file.write(b"x" * 1_000_000)
-        file.write(b"\n" + row * 1000)
-    command = [sys.executable, "-c", OF_200_MB, "x.csv", "csv", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    sound, bad, megabytes = map(int, done.stdout.split())
-    assert (sound, bad) == (1001, 1)
-    assert megabytes < 1600  # the csv module holds 4 bytes a character of a field

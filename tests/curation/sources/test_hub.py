@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from tests.curation.sources.hub_of_files import HubOfFiles, HubSet
 
@@ -52,12 +51,6 @@ def a_set() -> HubSet:
     )
 
 
-def read(hub: HubOfFiles, home: Path, **settings: Any) -> dict[str, Any]:
-    """Read a source in a process of its own, whose caches are in ``home``."""
-    (found,) = read_each(hub, home, [{"path": "owner/name", **settings}])
-    return found
-
-
 def read_each(hub: HubOfFiles, home: Path, sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Read sources in a process of their own."""
     environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0"}
@@ -73,32 +66,25 @@ def read_each(hub: HubOfFiles, home: Path, sources: list[dict[str, Any]]) -> lis
 
 
 def test_a_commit_is_fetched_once_and_then_read_without_the_hub(tmp_path: Path) -> None:
+    converted = {"path": "owner/name", "revision": "refs/convert/parquet", "files": "all/train/*.parquet"}
+    pinned, branch = {"path": "owner/name", "revision": OLD}, {"path": "owner/name"}
     with HubOfFiles({"owner/name": a_set()}) as hub:
-        first = read(hub, tmp_path, revision=OLD)
-        assert (first["rows"], first["commit"]) == (["old"], OLD)
+        old, newest, _, files = first = read_each(
+            hub, tmp_path, [pinned, branch, {"path": "owner/name", "split": "test"}, converted]
+        )
+        assert [one["rows"] for one in first] == [["old"], ["new", "newer"], ["test"], ["all"]]
+        assert [one["commit"] for one in (old, newest, files)] == [OLD, NEW, CONVERTED]
         asked = len(hub.asked)
-        assert asked
-        assert read(hub, tmp_path, revision=OLD) == first
-        assert len(hub.asked) == asked  # nothing was asked, let alone fetched
+        assert read_each(hub, tmp_path, [pinned, branch]) == [old, newest]
+        assert asked > 0
+        assert all("/revision/" in one or one.endswith("/owner/name") for one in hub.asked[asked:])  # looked up only
+        assert not any(OLD in one for one in hub.asked[asked:])
         for kept in tmp_path.rglob("*.arrow"):
             kept.unlink()
-        assert read(hub, tmp_path, revision=OLD) == first  # whole or not at all
-
-
-@pytest.mark.slow
-def test_a_branch_is_looked_up_and_its_commit_told(tmp_path: Path) -> None:
-    converted = {"path": "owner/name", "revision": "refs/convert/parquet", "files": "all/train/*.parquet"}
-    with HubOfFiles({"owner/name": a_set()}) as hub:
-        wanted = [{"path": "owner/name"}, {"path": "owner/name", "split": "test"}, converted]
-        newest, test, files = read_each(hub, tmp_path, wanted)
-        assert (newest["rows"], newest["commit"]) == (["new", "newer"], NEW)
-        assert test["rows"] == ["test"]
-        assert (files["rows"], files["commit"]) == (["all"], CONVERTED)
-        fetched = sum("GET /datasets/" in one for one in hub.asked)
-        assert read(hub, tmp_path) == newest
-        assert sum("GET /datasets/" in one for one in hub.asked) == fetched  # looked up again, not fetched again
         hub.sets["owner/name"].branches["main"] = OLD
-        assert read(hub, tmp_path)["rows"] == ["old"]
+        again, moved = read_each(hub, tmp_path, [pinned, branch])
+        assert again == old  # whole or not at all
+        assert (moved["rows"], moved["commit"]) == (["old"], OLD)
 
 
 def test_what_cannot_be_had_is_one_sentence(tmp_path: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
+from curation.programs import execution_matrix
 from curation.prompts.translating import ask
 from curation.publish.export_formats import export_set
-from curation.records import JUDGING, TEST, Domain, SourceError
+from curation.records import JUDGING, TEST, Domain, SourceError, StoreError
 from curation.scoring.record import read_record
 from curation.storage.stages import read_manifest, read_table
 from curation.translation.invariants import ProblemText, broken
@@ -109,9 +111,27 @@ path = "packages"
 
 
 @pytest.fixture(scope="module")
-def finished(recipe: Path) -> Path:
-    run_recipe(recipe, [], recipe.parent / "run")
-    return recipe.parent / "run"
+def stopped(recipe: Path) -> tuple[Path, int]:
+    """A run that ended in the second shard of its matrix, and the time of the first one's table."""
+    matrix = recipe.parent / "run" / "stages" / "08-execution-matrix"
+    measure = execution_matrix.run_execution_matrix
+
+    def ends(*arguments: Any, **more: Any) -> Any:
+        if (matrix / "shards" / "00000.json").exists():
+            raise StoreError("the machine went down")
+        return measure(*arguments, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(execution_matrix, "run_execution_matrix", ends)
+        with pytest.raises(StoreError, match="the machine went down"):
+            run_recipe(recipe, [], recipe.parent / "run")
+    return recipe.parent / "run", (matrix / "runs" / "00000.parquet").stat().st_mtime_ns
+
+
+@pytest.fixture(scope="module")
+def finished(recipe: Path, stopped: tuple[Path, int]) -> Path:
+    run_recipe(recipe, [], stopped[0])
+    return stopped[0]
 
 
 def test_the_set_holds_problems_tests_and_limits(finished: Path) -> None:
@@ -249,19 +269,15 @@ def test_dropped_rows_have_their_reason_and_the_card_tells_of_tests(finished: Pa
     assert "Of 5 solutions known to be wrong" in card or "known to be wrong" in card
 
 
-def test_a_killed_matrix_goes_on_where_it_stopped(finished: Path, recipe: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "run"
-    shutil.copytree(finished, copy)
-    matrix = copy / "stages" / "08-execution-matrix"
-    (matrix / "DONE.json").unlink()
-    (matrix / "shards" / "00001.json").unlink()
-    before = (matrix / "runs" / "00000.parquet").stat().st_mtime_ns
-    run_recipe(recipe, [], copy)
-    assert (matrix / "runs" / "00000.parquet").stat().st_mtime_ns == before
+def test_a_stopped_matrix_resumes_and_a_finished_run_makes_nothing_again(
+    finished: Path, stopped: tuple[Path, int], recipe: Path
+) -> None:
+    matrix = finished / "stages" / "08-execution-matrix"
+    assert (matrix / "runs" / "00000.parquet").stat().st_mtime_ns == stopped[1]
     assert (matrix / "DONE.json").exists()
-    made = {file: file.stat().st_mtime_ns for file in (copy / "stages").rglob("*.parquet")}
-    run_recipe(recipe, [], copy)
-    assert {file: file.stat().st_mtime_ns for file in made} == made, "a finished run makes nothing again"
+    made = {file: file.stat().st_mtime_ns for file in (finished / "stages").rglob("*.parquet")}
+    run_recipe(recipe, [], finished)
+    assert {file: file.stat().st_mtime_ns for file in made} == made
 
 
 def test_a_plan_runs_the_code_pipelines_own_filters(finished: Path, recipe: Path, tmp_path: Path) -> None:

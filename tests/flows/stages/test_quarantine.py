@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import polars as pl
 import pytest
 
-from curation.storage.stages import read_table
-from tests.flows.conftest import Tiny, goldilocks, published, refusal, write_jsonl, write_tiny
+from tests.flows.conftest import Tiny, goldilocks, refusal, write_jsonl, write_tiny
 
 BROKEN = b'{"question": "What is 2?", "final": NaN}\n'
 ODD = b'{"question": "What is 3?", "final": ["3"]}\n'
@@ -33,23 +31,6 @@ def test_a_run_stops_at_a_bad_row_or_at_more_than_its_limit(tmp_path: Path) -> N
     said = refusal("run", recipe, *out, "--set", "sources.0.bad_rows=1")
     assert "more than 1 rows cannot be read" in said
     assert "line 13: `final` should be text" in said
-
-
-def test_bad_rows_are_set_aside_and_counted(tmp_path: Path, tiny_run: Tiny) -> None:
-    recipe = spoiled(tmp_path / "in", "bad_rows = 100")
-    said = goldilocks("run", recipe, "--out", tmp_path / "run")
-    assert said.status == 0, said.err
-    assert "bad_row" in said.out or "cannot be read" in said.out
-    aside = read_table(tmp_path / "run" / "stages" / "01-sources", "quarantine")
-    assert aside["raw"].to_list() == [BROKEN, ODD]
-    assert aside["file"].to_list() == ["problems.jsonl"] * 2
-    assert aside["line"].to_list() == [2, 13]
-    dropped = published(tmp_path / "run", "dropped").filter(pl.col("reason") == "bad_row")
-    assert dropped["row"].to_list() == [1, 12]
-    assert dropped["evidence"][0].startswith("problems.jsonl, line 2: not JSON (")
-    kept = published(tmp_path / "run", "data")
-    assert kept["statement"].to_list() == published(tiny_run.folder, "data")["statement"].to_list()
-    assert "bad_row" in goldilocks("status", tmp_path / "run").out
 
 
 PAIR = {"gold": "1", "pred": "1"}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from curation.storage.stages import read_table
 from tests.flows.conftest import goldilocks, published, refusal, write_jsonl
 
 RECIPE = """
@@ -45,6 +46,7 @@ name = "weak@1"
 path = "attempts.jsonl"
 columns = { problem = "question", attempts = "tries", text = "text" }
 """
+BROKEN, ODD = '{"question": "What is 2?", "final": NaN}\n', '{"question": "What is 3?", "final": ["3"]}\n'
 SUMS = {f"What is {number} plus {number} times 3?": 4 * number for number in range(11, 19)}
 
 
@@ -90,14 +92,22 @@ def test_names_that_are_no_sources_cannot_be_left_out(recipe: Path, tmp_path: Pa
     assert "nothing would be read" in said
 
 
-def test_a_source_with_a_quarantine_beside_one_without(recipe: Path, tmp_path: Path) -> None:
+def test_bad_rows_are_set_aside_and_counted_next_to_a_source_with_none(recipe: Path, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "gone.jsonl", [{"question": "What is 3 plus 3 plus 30?", "final": "36"}])
     with (tmp_path / "gone.jsonl").open("a") as handle:
-        handle.write("{broken\n")
+        handle.write(BROKEN + ODD)
     tries = [{"question": text, "tries": [{"text": str(value)}, {"text": "1"}]} for text, value in SUMS.items()]
     more = [{"question": "What is 3 plus 3 plus 30?", "tries": [{"text": "36"}, {"text": "1"}]}]
     write_jsonl(tmp_path / "attempts.jsonl", tries + more)
     done = goldilocks("run", recipe, "--out", tmp_path / "run", "--set", "sources.1.bad_rows=100")
     assert done.status == 0, done.err
-    assert "bad_row" in published(tmp_path / "run", "dropped")["reason"].to_list()
+    aside = read_table(tmp_path / "run" / "stages" / "01-sources", "quarantine")
+    assert aside.select("raw", "file", "line").rows() == [
+        (BROKEN.encode(), "gone.jsonl", 2),
+        (ODD.encode(), "gone.jsonl", 3),
+    ]
+    dropped = published(tmp_path / "run", "dropped").filter(reason="bad_row")
+    assert dropped["row"].to_list() == [1, 2]
+    assert dropped["evidence"][0].startswith("gone.jsonl, line 2: not JSON (")
+    assert "bad_row" in goldilocks("status", tmp_path / "run").out
     assert set(published(tmp_path / "run", "data")["source"]) == {"school", "gone"}

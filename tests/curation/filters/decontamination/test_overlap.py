@@ -11,8 +11,6 @@ import numpy as np
 import orjson
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from curation.embeddings.base import OnOutcome
@@ -138,10 +136,9 @@ def test_another_threshold_needs_the_scores_alone() -> None:
     assert classify_hits(scores, low).height > classify_hits(scores, high).height
 
 
-@given(st.permutations([SPRINTS, PRIMES, GLASSES, "", SPRINTS + GLASSES]), st.permutations(range(4)))
-@settings(max_examples=2, deadline=None)
-def test_order_does_not_count(texts: list[str], order: list[int]) -> None:
-    whole = find_contamination(pl.DataFrame({"statement": texts}), BENCHMARKS[order])
+def test_order_does_not_count() -> None:
+    texts = [GLASSES, SPRINTS + GLASSES, PRIMES, "", SPRINTS]
+    whole = find_contamination(pl.DataFrame({"statement": texts}), BENCHMARKS[[2, 0, 3, 1]])
     index = BenchmarkIndex(BENCHMARKS, OverlapSettings())
     for text in texts:
         index.count(pl.Series([text]))
