@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,6 +118,8 @@ def pass_rate(
         ConfigError: the table is invalid.
         PolicyError: the model cannot be asked.
     """
+    import asyncio
+
     from curation.records import Domain, Outcome, PromptRequest
 
     request = PromptRequest("problem", statement, Domain.MATH, lang)
@@ -159,6 +160,8 @@ def _open_policy(model: Mapping[str, Any]) -> Policy:
 
 
 async def _ask(policy: Policy, request: PromptRequest, attempts: int) -> list[str]:
+    import asyncio
+
     async with policy:
         answers: list[Completion | None] = await asyncio.gather(
             *(policy.answer(request, index) for index in range(attempts))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import astuple, dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from curation.plugins import PluginRef
 from curation.records import Outcome
@@ -23,6 +23,8 @@ from curation.verify.classes import answer_classes
 from curation.verify.extraction import extract_answer, read_answer
 from curation.verify.judge_worker import DOUBTFUL, best_verdict, method_of
 from curation.verify.worker_pool import JobReply, WorkerLimits, WorkerPool
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,23 +172,8 @@ class MathJudge:
 
     def judge(self, tasks: Iterable[JudgeTask]) -> Iterator[JudgeResult]:
         """Yield each task's verdicts, in order."""
-        waiting: deque[tuple[JudgeTask, list[str | None]]] = deque()
-
-        def prepared() -> Iterator[tuple[Any, Any]]:
-            for task in tasks:
-                final_answers = [self.final_answer(response) for response in task.responses]
-                waiting.append((task, final_answers))
-                distinct = list(dict.fromkeys(answer for answer in final_answers if answer is not None))
-                quick_verdicts = _quick_verdicts(task, distinct) if self._is_quick else None
-                if quick_verdicts is not None:
-                    yield quick_verdicts, None
-                else:
-                    yield None, self._judge_job(task, distinct)
-
-        for quick_verdicts, reply in self._in_order(prepared()):
-            task, final_answers = waiting.popleft()
-            verdicts = quick_verdicts if quick_verdicts is not None else _verdicts(reply, final_answers)
-            yield JudgeResult(task.problem, tuple(_verdict_on(answer, verdicts) for answer in final_answers))
+        for problem, verdicts in self._in_order((task.problem, self.submit(task)) for task in tasks):
+            yield JudgeResult(problem, verdicts)
 
     def submit(self, task: JudgeTask, final_answers: Sequence[str | None] | None = None) -> Future[tuple[Verdict, ...]]:
         """Return a task's future verdicts.
@@ -248,67 +235,50 @@ class MathJudge:
     def check(self, references: Iterable[Reference]) -> Iterator[ReferenceCheck]:
         """Yield whether each reference is usable."""
 
-        def prepared() -> Iterator[tuple[Any, Any]]:
+        def started() -> Iterator[tuple[None, Future[Any]]]:
             for reference, lang, *rest in references:
                 if self._is_quick and answers.is_plain(reference, lang=lang):
-                    yield ReferenceCheck(True, None, ""), None
+                    usable: Future[ReferenceCheck] = Future()
+                    usable.set_result(ReferenceCheck(True, None, ""))
+                    yield None, usable
                 else:
                     asked = {"reference": reference, "lang": lang, "statement": rest[0] if rest else None}
-                    yield None, {"do": "check", **asked, **self._job}
+                    yield None, self._start().submit({"do": "check", **asked, **self._job})
 
-        reply: JobReply  # named, so that the types see a field that is renamed
-        for ready, reply in self._in_order(prepared()):
-            if ready is not None:
-                yield ready
-            elif reply.failure is not None:
-                yield ReferenceCheck(False, reply.failure, reply.reason)
-            else:
-                failed = reply.value["failed"]
-                defect = reply.value["why"]
-                yield ReferenceCheck(defect is None, Outcome(failed) if failed else None, defect or "")
+        for _, found in self._in_order(started()):
+            yield found if isinstance(found, ReferenceCheck) else _reference_check(found)
 
     def compare_pairs(self, pairs: Iterable[tuple[str, str]], *, lang: str = "en") -> Iterator[Outcome]:
         """Yield the outcome of each (reference, answer)."""
+        started = ((None, self.submit(JudgeTask("", one, lang, ()), [other])) for one, other in pairs)
+        for _, (verdict,) in self._in_order(started):
+            yield verdict.outcome
 
-        def prepared() -> Iterator[tuple[Any, Any]]:
-            for reference, answer in pairs:
-                quick = answers.quick_compare(reference, answer, lang=lang) if self._is_quick else None
-                if quick is not None:
-                    yield quick.outcome, None
-                else:
-                    yield None, {"do": "judge", "reference": reference, "lang": lang, "answers": [answer], **self._job}
-
-        for ready, reply in self._in_order(prepared()):
-            yield ready if ready is not None else _outcome(reply)
-
-    def _in_order(self, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-        """Yield results and replies in order."""
-        in_flight: deque[tuple[Any, Future[JobReply] | None]] = deque()
-        busy = 0
-        capacity = 4 * self._pool.workers
+    def _in_order(self, items: Iterable[tuple[Item, Future[Any]]]) -> Iterator[tuple[Item, Any]]:
+        """Yield each item with its result; the workers get a few jobs ahead, which bounds memory."""
+        in_flight: deque[tuple[Item, Future[Any], bool]] = deque()
+        busy, capacity = 0, 4 * self._pool.workers
         try:
-            for ready, job in items:
-                if job is None:
-                    in_flight.append((ready, None))
-                else:
-                    in_flight.append((None, self._start().submit(job)))
-                    busy += 1
-                while in_flight and (
-                    in_flight[0][1] is None
-                    or in_flight[0][1].done()
-                    or busy >= capacity
-                    or len(in_flight) >= 256 * capacity
-                ):
-                    result, future = in_flight.popleft()
-                    busy -= future is not None
-                    yield result, future.result() if future is not None else None
+            for item, future in items:
+                in_flight.append((item, future, not future.done()))
+                busy += in_flight[-1][2]
+                while in_flight and (in_flight[0][1].done() or busy >= capacity or len(in_flight) >= 256 * capacity):
+                    first, future, was_busy = in_flight.popleft()
+                    busy -= was_busy
+                    yield first, future.result()
             while in_flight:
-                result, future = in_flight.popleft()
-                yield result, future.result() if future is not None else None
+                first, future, _ = in_flight.popleft()
+                yield first, future.result()
         finally:
-            for _, future in in_flight:
-                if future is not None:
-                    future.cancel()
+            for _, future, _ in in_flight:
+                future.cancel()
+
+
+def _reference_check(reply: JobReply) -> ReferenceCheck:
+    if reply.failure is not None:
+        return ReferenceCheck(False, reply.failure, reply.reason)
+    failed, defect = reply.value["failed"], reply.value["why"]
+    return ReferenceCheck(defect is None, Outcome(failed) if failed else None, defect or "")
 
 
 def final_answer(response: Response, response_format: str = ANY) -> str | None:
@@ -364,10 +334,3 @@ def _verdict_on(answer: str | None, verdicts: dict[str, _AnswerVerdict]) -> Verd
         return Verdict(Outcome.NO_ANSWER, None, None, "no final answer")
     verdict = verdicts[answer]
     return Verdict(verdict.outcome, answer, verdict.answer_class, verdict.method, milliseconds=verdict.milliseconds)
-
-
-def _outcome(reply: JobReply) -> Outcome:
-    if reply.failure is not None:
-        return reply.failure
-    ((outcome, *_),) = reply.value["verdicts"].values()
-    return Outcome(outcome)

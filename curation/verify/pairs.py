@@ -39,7 +39,7 @@ def verify_pairs(
 ) -> dict[str, int]:
     """Judge pairs into ``verdicts_path``; return rows per verdict.
 
-    ``progress`` gets the rows done. Raises `SourceError` on an invalid line.
+    ``progress`` gets 1 for each row. Raises `SourceError` on an invalid line.
     """
     counts: dict[str, int] = {outcome.value: 0 for outcome in Outcome}
     rows: deque[dict[str, Any]] = deque()
@@ -51,12 +51,12 @@ def verify_pairs(
 
     judge = MathJudge(workers, limit_s, response_format=response_format, judges=judges)
     with judge, atomic_replace(verdicts_path) as out:
-        for rows_done, result in enumerate(judge.judge(tasks()), 1):
+        for result in judge.judge(tasks()):
             row = {**rows.popleft(), **_columns(result.verdicts[0])}
             counts[row["verdict"]] += 1
             out.write(json.dumps(row, ensure_ascii=True).encode() + b"\n")
             if progress is not None:
-                progress(rows_done)
+                progress(1)
     return counts
 
 

@@ -21,11 +21,11 @@ MATH = re.compile(
 """A formula between its signs."""
 
 CHAFF_END = re.compile(
-    rf"(?:\.?\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
+    rf"(?:(?:\.|(?<!\s))\s*(?:{one_of(lambda vocab: vocab.answers.farewells)}|<\|[a-z_]+\|>(?:user|assistant)?"
     r"|</s>|<eo[a-z]>|<end_of_turn>)\.?)+\s*$",
     re.IGNORECASE,
 )
-"""What ends a response and states nothing."""
+"""What ends a response and states nothing; begins at a run of spaces, not within one, to stay linear."""
 
 SENTENCE_END = re.compile(
     r"(?<=[^\W\d_][^\W\d_])(?<!\bM[rs])(?<!\bMrs)(?<!\bDr)[.!?](?=\s|$)|(?<=[\d)}\]$*%])\.(?=\s+[A-ZÀ-ÞА-Я\u4e00-\u9fff(]|\s*$)|。|\n|<\||\.\$\$?(?=\s+[A-Z])"

@@ -1,4 +1,4 @@
-"""`goldilocks verify statements`, `decontaminate`, `verify answers`, `export`: one stage on files, without a run."""
+"""`goldilocks verify statements`, `overlap`, `answers`, `code` and `export`: one stage on files, without a run."""
 
 from __future__ import annotations
 
@@ -113,17 +113,42 @@ def verify_file(
     except ValueError as error:
         raise ConfigError(f"--format {error}.") from error
     own = [judge_at(name) for name in judges]
-    reported = 0
     with bar("verify answers", None) as advance:
+        counts = verify_pairs(path, out, workers, advance, tags=tags, response_format=response_format, judges=own)
+    _print_counts("pairs", counts, out)
 
-        def progress(rows: int) -> None:
-            nonlocal reported
-            advance(rows - reported)
-            reported = rows
 
-        counts = verify_pairs(path, out, workers, progress, tags=tags, response_format=response_format, judges=own)
+def verify_code_file(
+    problems: Path,
+    submissions: Path,
+    out: Path,
+    workers: int | None = None,
+    *,
+    thinking: str = OPEN,
+    every: bool = False,
+    rung: str | None = None,
+    allow_none: bool = False,
+) -> None:
+    """Judge a file of submissions into ``out``, and print the isolation in force, then the counts.
+
+    Args:
+        allow_none: run programs without isolation if there is none.
+    """
+    from curation.verify.programs.files import verify_programs
+    from curation.verify.programs.tools import Runner
+
+    require_other_place(out, problems, submissions)
+    tags = tags_of(thinking)
+    with Runner(workers, rung=rung, allow_none=allow_none) as runner:
+        _print_line(runner.description)
+        with bar("verify code", None) as advance:
+            counts = verify_programs(problems, submissions, out, runner, advance, every=every, tags=tags)
+    _print_counts("programs", counts, out)
+
+
+def _print_counts(what: str, counts: Mapping[str, int], out: Path) -> None:
     counts_text = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
-    _print_line(f"{sum(counts.values()):,} pairs: {counts_text}: {out}")
+    _print_line(f"{sum(counts.values()):,} {what}: {counts_text or 'none'}: {out}")
 
 
 def decontaminate_file(

@@ -109,7 +109,7 @@ def code(
     thinking: Thinking = "<think>",
 ) -> None:
     """Run programs on tests in the sandbox, and write the verdict on each."""
-    from flows.cli.code_files import verify_code_file
+    from flows.cli.files import verify_code_file
 
     verify_code_file(
         problems,

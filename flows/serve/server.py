@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from curation.extras import require_extra
 from curation.records import GoldilocksError
-from flows.serve.access import Guard, keys_of_environment
 from flows.serve.processes import TOKEN, end_with_parent
 
 if TYPE_CHECKING:
@@ -156,6 +155,8 @@ def _serve(port: int, folders: Sequence[Path]) -> None:
     import threading
 
     import uvicorn
+
+    from flows.serve.access import Guard, keys_of_environment
 
     if not sys.stdin.isatty():
         threading.Thread(target=end_with_parent, args=(os.environ.get(TOKEN),), daemon=True).start()

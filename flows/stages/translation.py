@@ -18,7 +18,7 @@ from curation.difficulty import pass_rates
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
 from curation.publish import export
-from curation.publish.cards.words import LANGUAGES, capital, count_phrase
+from curation.publish.cards.words import capital, count_phrase, language_names
 from curation.publish.pages import Section, Table, cell
 from curation.questions.votes import UNREADABLE
 from curation.records import AttemptKey, Domain, PromptRequest
@@ -215,7 +215,7 @@ def translation_section(result: StageResult, settings: TranslationSettings) -> S
         else "Their pass rates are those of the originals, which `pass_rate_of` names."
     )
     own = f"Each translation is a row with the original's `group`; `translation_of` names the original. {rates} "
-    rows = [(cell(LANGUAGES.get(code, code)), f"{count:,}") for code, count in languages.items()]
+    rows = [(cell(language_names().get(code, code)), f"{count:,}") for code, count in languages.items()]
     answers = _listed({word: notes.get(f"read {word}", 0) for word in _SAYS})
     return Section(
         "Translations",

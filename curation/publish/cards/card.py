@@ -17,11 +17,11 @@ from curation.extras import has_extra
 from curation.publish.cards.facts import CardFacts, SourceFacts, StageFacts, is_regraded, values_of
 from curation.publish.cards.words import (
     COLUMN_WORDS,
-    LANGUAGES,
     by_count,
     by_reason,
     capital,
     count_phrase,
+    language_names,
     reason_words,
     share,
 )
@@ -135,7 +135,7 @@ def _summary(facts: CardFacts, height: int) -> Table:
     counts = (
         facts.curated.group_by("lang").len().sort("len", "lang", descending=[True, False]).collect(engine="streaming")
     )
-    named = [f"{LANGUAGES.get(lang or '', lang or 'unknown')} {count:,}" for lang, count in counts.iter_rows()]
+    named = [f"{language_names().get(lang or '', lang or 'unknown')} {count:,}" for lang, count in counts.iter_rows()]
     rows += [("Languages", ", ".join(named))] if named else []
     for stage in facts.stages:
         band = f"{stage.min_correct} to {stage.max_correct} of {stage.attempts} attempts correct"
@@ -258,7 +258,7 @@ def _examples(facts: CardFacts) -> Iterator[Block]:
         yield "As they are in the set, formulas unrendered."
     for at in places:
         row = facts.curated.slice(at, 1).collect().row(0, named=True)
-        origin = [LANGUAGES.get(row["lang"], row["lang"]), f"from `{row['source']}`"]
+        origin = [language_names().get(row["lang"], row["lang"]), f"from `{row['source']}`"]
         if facts.stages and row["judged"]:
             by = code_span(facts.stages[-1].policy)
             origin.insert(0, f"{row['correct']} of {row['judged']} attempts correct by {by}")

@@ -6,6 +6,7 @@ Invariants: every `DropReason` has its words.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from curation.languages.names import NAMES
 from curation.languages.vocabulary import languages
@@ -96,7 +97,11 @@ COLUMN_WORDS: Mapping[str, str] = {
     "there are none",
 }
 
-LANGUAGES: Mapping[str, str] = {**NAMES, **{language.code: language.name for language in languages()}}
+
+@cache
+def language_names() -> Mapping[str, str]:
+    """Return the English name of every known language, by its code."""
+    return {**NAMES, **{language.code: language.name for language in languages()}}
 
 
 def count_phrase(number: int, noun: str, plural: str | None = None) -> str:

@@ -11,7 +11,6 @@ from itertools import chain, islice
 from pathlib import Path
 
 import polars as pl
-import yaml
 
 from curation.prompts.asked import Asked, read_asked
 from curation.prompts.solving import FENCE
@@ -177,6 +176,8 @@ def card_license(curated: Path) -> str:
         text = (curated / "README.md").read_text(encoding="utf-8")
     except FileNotFoundError:
         return "unknown"
+    import yaml
+
     header = text.partition("---\n")[2].partition("\n---")[0] if text.startswith("---\n") else ""
     table = yaml.safe_load(header)
     named = table.get("license") if isinstance(table, dict) else None

@@ -193,7 +193,7 @@ def _compare_by_option(
         return None
     texts = _option_text(reference, question.options), _option_text(answer, question.options)
     if (texts[0] is None) == (texts[1] is None) or parse_choice(_clean(answer if texts[1] is None else reference)):
-        return None  # two letters, none, or a letter beside a letter with its text
+        return None  # two letters, none, or a letter next to a letter with its text
     comparison = compare(texts[0] or reference, texts[1] or answer, lang, policy, question)
     if comparison.outcome is not Outcome.CORRECT:
         return None

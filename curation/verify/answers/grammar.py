@@ -121,7 +121,7 @@ class FunctionRules(Cursor):
         high = self.group()
         value = fn(name, index, low, high, self.term())
         indexed = any(index.name in _LETTERS.findall(other.partition("_")[2]) for other in ex.symbols(value))
-        return sym(ex.show(_in_order(value))) if indexed else value  # of a sequence that nobody knows: a name
+        return sym(ex.show(_in_order(value))) if indexed else value  # of an unknown sequence: a name
 
     def limit(self) -> Expr:
         """Return a term's limit as a variable approaches a number."""

@@ -198,7 +198,7 @@ class Matcher(Relations, Values):
         same = all(_same_kind(*pair) for pair in pieces) and self.match_parts(*ends)
         unlike = [left for left, right in pieces if _includes(left) != _includes(right)]
         if same and unlike:
-            # where the question says which intervals it wants, the reference's are those, and there is no doubt
+            # if the question states which intervals it wants, the reference has those, and there is no doubt
             self.doubtful |= any(self.question.includes_ends not in _includes(piece) for piece in unlike)
             return False
         self.doubtful |= same and clash

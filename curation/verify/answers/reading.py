@@ -212,7 +212,7 @@ def _parse_approximation(parts: list[list[Token]], signs: list[Token], depth: in
 def _parse_piecewise(tokens: list[Token], depth: int) -> Form:
     """Read a function by cases as a set of (value, condition) pairs."""
     if tokens[-1].kind != "endenv" or sum(token.kind == "env" for token in tokens) != 1:
-        raise AnswerParseError("cases with something behind them")
+        raise AnswerParseError("cases with something after them")
     lines, _ = split_tokens(tokens[1:-1], frozenset(("newline",)))
     pairs: list[Form] = []
     frame = [tokens[0], tokens[-1]]

@@ -44,7 +44,7 @@ def verify_programs(
 ) -> dict[str, int]:
     """Judge every submission into ``out``; return counts per verdict.
 
-    ``progress`` receives the number judged. Raises `SourceError` on an invalid line.
+    ``progress`` gets 1 for each judged. Raises `SourceError` on an invalid line.
     """
     by_id = read_problems(problems)
     counts = {verdict.value: 0 for verdict in CodeVerdict}
@@ -57,12 +57,12 @@ def verify_programs(
             yield job
 
     with atomic_replace(out) as file:
-        for count, result in enumerate(judge_programs(runner, jobs(), every=every), 1):
+        for result in judge_programs(runner, jobs(), every=every):
             name, problem = waiting.popleft()
             counts[result.verdict.value] += 1
             file.write(json.dumps({"id": name, "problem": problem, **as_row(result)}).encode() + b"\n")
             if progress is not None:
-                progress(count)
+                progress(1)
     return counts
 
 

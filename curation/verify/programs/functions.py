@@ -296,6 +296,6 @@ def _ask(
         case {"broken": str(how)}:
             return CodeVerdict.BROKEN, how
     failure = failure_of(ran)
-    verdict, how = failure if failure is not None else (CodeVerdict.RTE, "it said nothing")
+    verdict, how = failure if failure is not None else (CodeVerdict.RTE, "it printed nothing")
     how = f"the test program failed: {how} {ran.stderr[-300:].decode('utf-8', 'replace')}".strip()
     return (verdict if results else CodeVerdict.BROKEN), how

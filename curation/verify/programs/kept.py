@@ -39,7 +39,7 @@ class KeptPrograms:
                 return result
             try:
                 return replace(result, artifact=self._file(digest).read_bytes())
-            except OSError:  # somebody removed it
+            except OSError:  # it was removed
                 del self._results[digest]
                 self.bytes -= size
                 return None

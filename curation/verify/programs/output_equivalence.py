@@ -74,7 +74,7 @@ class Classes:
     broken: int = 0
     why: str = ""
     _class_of: dict[int, dict[str, str]] = field(default_factory=dict)
-    _failed: set[tuple[int, str]] = field(default_factory=set)  # outputs of which the checker says nothing
+    _failed: set[tuple[int, str]] = field(default_factory=set)  # outputs that the checker failed on
 
     def find(self, outputs: Sequence[Sequence[str]], voting: Sequence[Sequence[str]]) -> None:
         """Group the outputs of each test.

@@ -92,7 +92,7 @@ class ValidatorLang(StrEnum):
     PYTHON = "python"
     CPP = "cpp"
     CHECKTESTDATA = "checktestdata"  # DOMjudge's grammar of inputs: a .ctd file
-    OTHER = "other"  # one that is not run here: its source says why
+    OTHER = "other"  # one that is not run here: its source states why
 
 
 @dataclass(frozen=True, slots=True)

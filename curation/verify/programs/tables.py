@@ -42,20 +42,20 @@ output = "/tmp/output"
 with open(output, "wb") as file:
     file.write(sys.stdin.buffer.read())
 sys.argv = ["checker_script.py", given, answer, output]
-said = io.StringIO()
+printed = io.StringIO()
 code = 0
-with contextlib.redirect_stdout(said):
+with contextlib.redirect_stdout(printed):
     try:
         runpy.run_path("checker_script.py", run_name="__main__")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
-lines = said.getvalue().split()
+lines = printed.getvalue().split()
 if code or not lines:
-    sys.exit(f"the script ended with {code} and said {said.getvalue()[:100]!r}")
+    sys.exit(f"the script ended with {code} and printed {printed.getvalue()[:100]!r}")
 try:
     points = float(lines[-1])
 except ValueError:
-    sys.exit(f"the script said {said.getvalue()[:100]!r}, no number")
+    sys.exit(f"the script printed {printed.getvalue()[:100]!r}, no number")
 sys.exit(42 if points > 0 else 43)
 """
 """A checker script gets input, expected output and output as files, and prints 1 or 0 as the last word."""

@@ -109,8 +109,8 @@ def _verdict_of(validator: Validator, result: RunResult) -> InputVerdict:
         return ACCEPTED
     words = (result.stderr or result.stdout).decode("utf-8", "replace").strip()
     if result.ending is Ending.EXITED:
-        told = words.splitlines()[-1] if validator.lang is ValidatorLang.PYTHON and words else words
-        return InputVerdict(False, f"exit code {result.exit_code}: {told[:200]}".rstrip(": "))
+        line = words.splitlines()[-1] if validator.lang is ValidatorLang.PYTHON and words else words
+        return InputVerdict(False, f"exit code {result.exit_code}: {line[:200]}".rstrip(": "))
     if result.ending is Ending.SIGNALED:
         return InputVerdict(False, f"signal {result.signal}: {words[:200]}".rstrip(": "))
     return InputVerdict(None, f"{result.ending.value} {result.note}".rstrip())

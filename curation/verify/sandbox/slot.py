@@ -148,7 +148,7 @@ class Slot:
     def __init__(self, rung: str, kind: str, tools: Path | None = None, library: Path | None = None) -> None:
         self.rung, self.kind, self.usable = rung, kind, True
         self.facts = Answer()
-        own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system nobody else sees
+        own = rung in {"landlock", "none"}  # with namespaces the scratch folder is a file system of its own
         self._folder = ScratchFolder("box") if own else None
         self.scratch = self._folder.path if self._folder is not None else ""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from curation.records import DropReason
 from curation.storage.locks import lock_folder
@@ -254,9 +253,8 @@ def test_a_folder_in_use_or_of_another_recipe_is_refused(tiny_copy: Tiny) -> Non
     assert changed_files(before, tiny_copy.folder) == set()
 
 
-@pytest.mark.parametrize("name", ["run[bold", "run[/a]"])
-def test_a_folder_name_that_looks_like_markup_is_printed_as_it_is(name: str, tiny_run: Tiny, tmp_path: Path) -> None:
-    folder = tmp_path / name
+def test_a_folder_name_that_looks_like_markup_is_printed_as_it_is(tiny_run: Tiny, tmp_path: Path) -> None:
+    folder = tmp_path / "run[bold" / "x[/a]"
     shutil.copytree(tiny_run.folder, folder)
     said = goldilocks("status", folder)
     assert said.out.startswith(f"tiny: {folder}")

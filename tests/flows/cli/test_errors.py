@@ -127,18 +127,25 @@ def test_a_training_that_met_a_full_disk_goes_on_as_it_advises(tmp_path: Path) -
     assert goldilocks("train", "--resume", out).out == f"{out / 'model'}\n"
 
 
-@pytest.mark.parametrize(("sent", "words"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")])
-def test_a_signal_ends_a_run_with_one_sentence(sent: signal.Signals, words: str, tmp_path: Path) -> None:
+def test_an_interrupt_ends_a_command_with_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer(cls=errors.Commands)
+    app.callback()(lambda: None)
+    app.command("one")(raises(KeyboardInterrupt()))
+    assert errors.ended(lambda: app(["one"])) == 128 + signal.SIGINT
+    assert capsys.readouterr().err.endswith("goldilocks: interrupted; run the same command again to go on.\n")
+
+
+def test_a_signal_ends_a_run_with_one_sentence(tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = [sys.executable, "-m", "flows.cli", "run", str(DEMO), "--set", "shard_rows=10", "--out", str(out)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as process:
         wait_until((out / "stages" / "02-statements" / "shards" / "00001.json").exists, process)
-        process.send_signal(sent)
+        process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         said = process.stderr.read()
-    assert process.returncode == 128 + sent
-    assert said.splitlines()[-1] == f"goldilocks: {words}; run the same command again to go on."
+    assert process.returncode == 128 + signal.SIGTERM
+    assert said.splitlines()[-1] == "goldilocks: ended by SIGTERM; run the same command again to go on."
     assert "Traceback" not in said
 
 

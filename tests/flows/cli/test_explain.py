@@ -135,7 +135,7 @@ def test_control_characters_of_rows_are_written_out(tmp_path: Path) -> None:
                 attempt["text"] += hostile
         write_jsonl(file, rows)
     said = [goldilocks("run", recipe, "--out", folder)]
-    names = [problem_id(statement + hostile) for statement in statements[1:]]
+    names = [problem_id(TINY[key][0] + hostile) for key in ("strong only", "wrong label", "proof", "conflict 1")]
     said += [goldilocks("explain", folder, name, *options) for name in names for options in ((), ("--json",))]
     said += [goldilocks(command, folder) for command in ("review", "status")]
     said += [goldilocks("diff", folder, folder), goldilocks("review", folder, "--audit", "3")]

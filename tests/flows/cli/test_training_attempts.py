@@ -18,7 +18,7 @@ from training.rollouts.attempt_log import count_attempts, read_attempts
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "small"
-    train(small(steps=2), Path(), out)
+    train(small(steps=1), Path(), out)
     return out
 
 
@@ -39,5 +39,5 @@ def test_status_counts_the_kept_attempts_and_says_why_a_run_ended(trained: Path,
     )
     shutil.copytree(trained, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "model")
-    (tmp_path / "run" / "stalled.json").write_text(json.dumps({"step": 2, "message": "step 3 found nothing"}))
-    assert "  ended: step 3 found nothing" in goldilocks("status", tmp_path / "run").out.splitlines()
+    (tmp_path / "run" / "stalled.json").write_text(json.dumps({"step": 1, "message": "step 2 found nothing"}))
+    assert "  ended: step 2 found nothing" in goldilocks("status", tmp_path / "run").out.splitlines()

@@ -143,7 +143,7 @@ class Supervisor:
         watch.kill_rest(self.whole)
         if not self.plan.apart:
             with contextlib.suppress(OSError):
-                folder.empty(self.folder, float("inf"))  # nobody waits
+                folder.empty(self.folder, float("inf"))  # no caller waits
                 os.rmdir(self.folder)
         os._exit(77)
 

@@ -41,7 +41,7 @@ GONE = (FileNotFoundError, ProcessLookupError, PermissionError, ValueError, Inde
 
 
 class Proc:
-    """Where the kernel tells of processes: /proc, or one from outside that `launcher` has left open, ``descriptor``.
+    """The kernel's figures on processes: /proc, or an outer folder that `launcher` has left open, ``descriptor``.
 
     The one from outside calls them by other numbers, ``there``.
     """
@@ -118,7 +118,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def sees_children() -> bool:
-    """Return whether /proc tells a process's memory and children here; else what a program starts cannot be held."""
+    """Return whether /proc has a process's memory and children here; else what a program starts cannot be held."""
     pid = os.getpid()
     try:
         (thread,) = _threads(pid)
@@ -186,7 +186,7 @@ def resident_kb(pid: int) -> int:
 
 
 def proportional_kb(pid: int) -> int:
-    """Return the KiB of a process, those that it shares counted by its share; all resident ones where that is not told.
+    """Return the KiB of a process, those that it shares counted by its share; all resident ones if that is unknown.
 
     After a fork nearly all is shared.
     """
@@ -424,7 +424,7 @@ class Watch:
                 continue
 
     def wait(self, pid: int, ended: int, control: int) -> dict[str, Any] | None:
-        """Wait until the program has ended, which ``ended`` tells, and return what it used.
+        """Wait until ``ended`` reports that the program has ended, and return what it used.
 
         None when the judge is gone; the program is killed then.
         """

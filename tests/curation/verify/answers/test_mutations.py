@@ -27,8 +27,8 @@ def outcome(reference: str, answer: str, lang: str) -> Outcome:
 
 
 def test_changed_references_are_refused() -> None:
-    changed = [(lang, one) for reference, lang in own_references() for one in mutations(reference, seed=0)]
-    assert len(changed) > 1500
+    changed = [(lang, one) for reference, lang in own_references()[::4] for one in mutations(reference, seed=0)]
+    assert len(changed) > 350
     accepted = [one for lang, one in changed if outcome(one.reference, one.changed, lang) is Outcome.CORRECT]
     assert [one for one in accepted if is_same_answer(one.reference, one.changed) is None] == []
 
@@ -40,7 +40,7 @@ def test_rewritten_references_are_accepted() -> None:
 
 
 def test_comparing_is_reflexive_and_symmetric() -> None:
-    for reference, lang in own_references()[::3]:
+    for reference, lang in own_references()[::6]:
         assert outcome(reference, f" $ {reference} $ ", lang) is Outcome.CORRECT
         for one in mutations(reference, seed=1):
             if "." in one.reference + one.changed or "%" in reference:

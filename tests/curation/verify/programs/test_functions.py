@@ -14,7 +14,6 @@ import pytest
 from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.functions import _judge_call
 from curation.verify.programs.judge import judge_programs
-from curation.verify.programs.linked import prototype
 from curation.verify.programs.problem import CodeProblem, CodeVerdict, FunctionCall, FunctionTests, Submission
 from curation.verify.programs.tools import Runner
 from curation.verify.sandbox import Ending, RunResult
@@ -133,13 +132,6 @@ def test_cpp_functions(runner: Runner, code: str, right: bool) -> None:
     assert (verdict(runner, CPP, code, CodeLang.CPP) is CodeVerdict.AC) is right
 
 
-def test_a_prototype_is_what_the_declaration_leaves_open() -> None:
-    assert (
-        prototype("int g(){ return 1; }\nint f(int x){\n  for (;;)\n  {\n") == "int g(){ return 1; }\nint f(int x);\n"
-    )
-    assert prototype("int f(int x);") == "int f(int x);"
-
-
 def rows(name: str) -> list[dict[str, Any]]:
     path = DATA / name
     if not path.is_file():
@@ -148,16 +140,14 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def test_canonical_solutions_pass(runner: Runner) -> None:
-    """A part of each benchmark; tests/benchmarks/bench_programs.py judges them whole."""
+    """A part of each benchmark; `tests/benchmarks/bench_programs.py` judges them whole."""
     jobs = [
         human_eval(row)
         for row in rows("humaneval.jsonl")
         if row["task_id"] in {f"HumanEval/{n}" for n in (0, 32, 38, 50, 83)}
     ]
     both = rows("humaneval_x_python_cpp.jsonl")
-    jobs += [
-        human_eval(row) for row in both if row["task_id"] in {"Python/32", "Python/10", "CPP/10", "CPP/22", "CPP/38"}
-    ]
+    jobs += [human_eval(row) for row in both if row["task_id"] in {"Python/32", "CPP/22"}]
     jobs += [mbpp(row) for row in rows("mbpp_sanitized.jsonl") if row["task_id"] in {2, 56, 82, 126, 596, 737, 794}]
     for (problem, _), result in zip(jobs, judge_programs(runner, jobs), strict=True):
         assert result.verdict is CodeVerdict.AC, (problem.id, result)
@@ -226,7 +216,7 @@ def test_no_submission_can_choose_to_be_broken(runner: Runner, way: str) -> None
     loops = "n = f(1)\nfor i in range(n if isinstance(n, int) else 0): pass\nassert n + 1 == f(n) == 2\n"
     calls = FunctionTests("f", (FunctionCall((1,), 2.5),), tolerance=1e-6)
     tests = calls if way == "calls" else FunctionTests("f", program=loops)
-    problem = CodeProblem("chosen", function=tests, cpu_s=1.0)
+    problem = CodeProblem("chosen", function=tests, cpu_s=0.3)
     jobs = [(problem, Submission(CodeLang.PYTHON, row["code"])) for row in BREAKING]
     for row, result in zip(BREAKING, judge_programs(runner, jobs), strict=True):
         assert result.verdict not in {CodeVerdict.BROKEN, CodeVerdict.AC}, (row["name"], result)
@@ -234,7 +224,7 @@ def test_no_submission_can_choose_to_be_broken(runner: Runner, way: str) -> None
 
 
 def test_calls_without_end_are_the_submissions(runner: Runner) -> None:
-    endless = CodeProblem("endless", function=FunctionTests("f", program="while f(1): pass"), cpu_s=1.0)
+    endless = CodeProblem("endless", function=FunctionTests("f", program="while f(1): pass"), cpu_s=0.3)
     assert verdict(runner, endless, "def f(a): return 1") is CodeVerdict.TLE
 
 

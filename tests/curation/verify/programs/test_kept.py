@@ -5,17 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from curation.verify.programs.extraction import CodeLang
 from curation.verify.programs.kept import KeptPrograms
-from curation.verify.programs.problem import Submission
-from curation.verify.programs.tools import Program, Runner
 from curation.verify.sandbox import CompileResult, Ending, RunResult
 
 RAN = RunResult(Ending.EXITED, 0, None, b"o", b"e", 0.1, 0.1, 10)
-BIG = """#include <cstdio>
-char space[8 << 20] = {{{0}}};
-int main() {{ printf("%d\\n", space[0]); }}
-"""
 
 
 def compiled(size: int) -> CompileResult:
@@ -49,15 +42,3 @@ def test_one_that_was_removed_is_compiled_again() -> None:
     (Path(kept._folder.path) / "a").unlink()
     assert (kept.get("a"), kept.bytes) == (None, 0)
     kept.close()
-
-
-def test_large_programs_stay_on_disk() -> None:
-    """12 of 29 MB each took 348 MB of the judge's memory."""
-    with Runner(1) as runner:
-        tools = runner.tools
-        tools.kept.max_bytes = 20 << 20
-        for number in range(4):
-            for _ in range(2):
-                program = tools.prepare(Submission(CodeLang.CPP, BIG.format(number + 1)))
-                assert isinstance(program, Program)
-        assert 16 << 20 <= on_disk(tools.kept) <= 20 << 20

@@ -19,7 +19,7 @@ QUICK = Limits(cpu_s=1.0, wall_s=3.0)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what uses the box on each of its rungs in turn."""
     if "box" in metafunc.fixturenames:
-        first, *others = getattr(metafunc.function, "rungs", USUAL)
+        first, *others = getattr(metafunc.function, "rungs", getattr(metafunc.module, "RUNGS", USUAL))
         marks = () if getattr(metafunc.function, "quick", False) else pytest.mark.slow
         rungs = [first, *(pytest.param(rung, marks=marks) for rung in others)]
         metafunc.parametrize("box", rungs, indirect=True, scope="session")

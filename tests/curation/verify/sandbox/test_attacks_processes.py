@@ -63,7 +63,8 @@ def test_the_cpu_time_of_all_counts(forking: Runner) -> None:
     left = "import os\nif os.fork() == 0:\n    if os.fork() == 0:\n        while True: pass\n    os._exit(0)\nos.wait()\nimport time; time.sleep(600)"
     many = "import os, time\nfor _ in range(40):\n    if not os.fork():\n        while time.process_time() < 0.1: pass\n        os._exit(0)\n    os.wait()"
     for source in (waited, left, many):
-        assert forking(source).ending is Ending.CPU_LIMIT, source
+        ran = forking(source, Limits(cpu_s=0.5, wall_s=20.0, memory_mb=200))
+        assert ran.ending is Ending.CPU_LIMIT, source
 
 
 HELD = "import os, time\n{before}\nfor _ in range({count}):\n    if not os.fork():\n        {inside}\n        time.sleep({held})\n        os._exit(0)\nfor _ in range({count}): os.wait()\nprint('done')"
@@ -182,7 +183,7 @@ def test_many_daemons_end_and_none_harms_its_judge(box: Sandbox, forking: Runner
 @on(*ISOLATING)
 def test_a_fork_bomb_stays_small_and_ends_with_its_test(forking: Runner, name: str) -> None:
     source = NAMED.format(name=name) + "while True:\n    try: os.fork()\n    except OSError: pass"
-    ran = forking(source, Limits(cpu_s=1, wall_s=10, memory_mb=200))
+    ran = forking(source, Limits(cpu_s=1, wall_s=10, memory_mb=200, processes=32))
     assert ran.ending in {Ending.CPU_LIMIT, Ending.SIGNALED, Ending.MEMORY_LIMIT}, ran
     assert _alive(name) == []
 

@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 
 from curation.verify.sandbox import Ending, Limits, RunResult, Sandbox
-from tests.curation.verify.sandbox.rungs import ISOLATING, Runner, on
+from tests.curation.verify.sandbox.rungs import ISOLATING, STRONGEST, Runner, on
+
+RUNGS = (STRONGEST,)
+"""What ends these programs is the same on every rung."""
 
 LIMITS = Limits(cpu_s=1.0, wall_s=1.0, memory_mb=200, output_bytes=1 << 20, file_mb=16)
 WORDS = {
