@@ -19,6 +19,7 @@ from curation.thinking import ThinkingTags
 from training.config import (
     CollectorSettings,
     ComputeSettings,
+    CurriculumSettings,
     DoubtSettings,
     LoraSettings,
     ObjectiveSettings,
@@ -27,7 +28,6 @@ from training.config import (
     RewardSettings,
 )
 from training.engines.verl.settings import VerlSettings
-from training.rollouts.curriculum.settings import CurriculumSettings
 from training.stored.settings import StoredSettings
 
 AttemptStoring = Literal["none", "texts", "tokens"]
@@ -302,8 +302,6 @@ class TrainRecipe(NamedModels):
             raise ValueError(fault)
         if self.stored is not None and (fault := _unsuited(self.stored, self.objective)) is not None:
             raise ValueError(fault)
-        if self.lora is not None and (fault := _unsuited_to_lora(self.objective)) is not None:
-            raise ValueError(fault)
         if self.evaluation.keep_best and self.evaluation.data is None:
             raise ValueError("evaluation.keep_best = true needs held-out problems; give evaluation.data")
         unsuited = self.objective.unsuited(self.collector.group_size)
@@ -392,13 +390,4 @@ def _unsuited(stored: StoredSettings, objective: ObjectiveSettings) -> str | Non
         return f"stored.general has no reward, so it needs objective.kind = sft, not {objective.kind}; leave it out"
     if stored.max_distance is not None and objective_of(objective).second_pass is None:
         return f"stored.max_distance needs an objective with a second pass (soft); {objective.kind} has none"
-    return None
-
-
-def _unsuited_to_lora(objective: ObjectiveSettings) -> str | None:
-    """Return why an objective cannot train adapters."""
-    from training.objectives.registry import needs_of
-
-    if needs_of(objective).reference_ema is not None:
-        return "a reference that follows the policy has all weights, and [lora] trains adapters; leave one of them out"
     return None

@@ -9,8 +9,8 @@ components.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
+from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from curation.response_formats import BOXED
 from curation.thinking import THINK, ThinkingTags, split_response
@@ -24,19 +24,6 @@ FORMAT, CORRECTNESS = 0.1, 0.9
 
 COMPONENTS = ("format", "correctness", "length", "language", "own")
 """Names of the components of a `Reward`; `own` is the sum of the user's (`training.own_rewards`)."""
-
-
-class LanguageConsistency(Protocol):
-    """The result of comparing texts by language."""
-
-    @property
-    def consistent(self) -> bool: ...
-
-
-class LanguageChecker(Protocol):
-    """Decides whether three texts are in one language, ignoring LaTeX and code."""
-
-    def __call__(self, problem: str, thoughts: str, answer: str, *, strict: bool) -> LanguageConsistency: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +86,11 @@ class Reward:
         return {name: float(getattr(self, name)) for name in (*COMPONENTS, "total")}
 
 
-def compute_reward(
-    inputs: RewardInputs, settings: RewardSettings, check_language: LanguageChecker | None = None
-) -> Reward:
+def compute_reward(inputs: RewardInputs, settings: RewardSettings) -> Reward:
     """Compute the reward of a rollout (paper, section 2.2).
 
-    Args:
-        check_language: needed unless ``settings.language`` is 0.
-
     Raises:
-        ValueError: a needed verdict, share of tests or language checker is missing.
+        ValueError: a needed verdict or share of tests is missing.
         RewardError: a user's own component fails.
     """
     failure = format_error(inputs.text, inputs.domain, inputs.tags, inputs.finish)
@@ -130,7 +112,7 @@ def compute_reward(
         format=FORMAT,
         correctness=CORRECTNESS * share,
         length=length_penalty(inputs.tokens, settings),
-        language=settings.language if settings.language and _is_one_language(inputs, check_language) else 0.0,
+        language=settings.language if settings.language and _is_one_language(inputs) else 0.0,
         own=own_reward(settings.components, inputs.problem, inputs.text, correct, inputs.row),
         correct=correct,
     )
@@ -177,15 +159,13 @@ def format_error(
     return f"no {answer} after {tags.close}" if tags.are_used else f"no {answer}"
 
 
-def _is_one_language(judged: RewardInputs, check_language: LanguageChecker | None) -> bool:
+def _is_one_language(judged: RewardInputs) -> bool:
     """Return whether problem, thoughts and answer are in one language (paper, section 2.2: all three must be).
 
     A part without words, such as empty thoughts or a formula alone, has no language, so there is no bonus. A model that
     does not think aloud has two parts. Passages inside a part are not looked at.
     """
-    if check_language is None:
-        raise ValueError("the language reward needs `check_language`; pass it or set language = 0")
     parts = split_response(judged.tags.house_form(judged.text))
     answer = parts.answer or ""
     thoughts = parts.thoughts if judged.tags.are_used else answer
-    return check_language(judged.problem, thoughts, answer, strict=True).consistent
+    return consistent(judged.problem, thoughts, answer, strict=True).consistent

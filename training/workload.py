@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 from curation.config import StatedCosts
 from curation.records import ConfigError
-from training.config import CollectorSettings
+from training.config import CollectorSettings, StageSettings
 from training.recipe import TrainRecipe
-from training.rollouts.curriculum.settings import StageSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,9 +131,7 @@ def _live(run: ShownRun) -> dict[str, Any]:
 
 def _picture(request: Request) -> Response:
     run = shown_run(request)
-    folders = (run.folder / "curated" / "plots", run.folder / "plots")
-    name = request.path_params["name"]
-    folder: Path = next((folder for folder in folders if folder.is_dir()), folders[0])
+    name, folder = request.path_params["name"], run.folder / "curated" / "plots"
     return FileResponse(inside(folder, name) if name.endswith(".png") else inside(folder, ".none"))
 
 

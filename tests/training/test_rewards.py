@@ -6,7 +6,6 @@ from typing import Literal
 
 import pytest
 
-from curation.languages.mixing import consistent
 from curation.records import Domain, Outcome
 from curation.thinking import THINK, ThinkingTags
 from training.config import RewardSettings
@@ -84,12 +83,12 @@ def test_the_end_of_a_finished_rollout_closes_an_open_block() -> None:
 
 
 def test_the_amounts_of_the_paper() -> None:
-    full = compute_reward(judged(), SETTINGS, consistent)
+    full = compute_reward(judged(), SETTINGS)
     assert (full.format, full.correctness, full.length, full.language) == (0.1, 0.9, 0.0, 0.1)
     assert full.total == pytest.approx(1.1)
-    assert compute_reward(judged(outcome=Outcome.WRONG), SETTINGS, consistent).total == pytest.approx(0.2)
-    assert compute_reward(judged(problem=FRENCH), SETTINGS, consistent).total == pytest.approx(1.0)
-    late = compute_reward(judged(outcome=Outcome.WRONG, tokens=5000, problem=FRENCH), SETTINGS, consistent)
+    assert compute_reward(judged(outcome=Outcome.WRONG), SETTINGS).total == pytest.approx(0.2)
+    assert compute_reward(judged(problem=FRENCH), SETTINGS).total == pytest.approx(1.0)
+    late = compute_reward(judged(outcome=Outcome.WRONG, tokens=5000, problem=FRENCH), SETTINGS)
     assert late.total == pytest.approx(0.0)
     assert late.components() == pytest.approx(
         {"format": 0.1, "correctness": 0.0, "length": -0.1, "language": 0.0, "own": 0.0, "total": 0.0}
@@ -119,7 +118,7 @@ def test_a_kept_form_needs_a_verdict() -> None:
 
 
 def test_no_answer_is_wrong_and_not_excluded() -> None:
-    found = compute_reward(judged(outcome=Outcome.NO_ANSWER), SETTINGS, consistent)
+    found = compute_reward(judged(outcome=Outcome.NO_ANSWER), SETTINGS)
     assert (found.correctness, found.excluded) == (0.0, False)
 
 
@@ -146,10 +145,8 @@ def test_the_length_penalty(tokens: int, penalty: float) -> None:
 )
 def test_one_language(problem: str, text: str, bonus: float) -> None:
     one = judged(text, problem=problem)
-    assert compute_reward(one, SETTINGS, consistent).language == bonus
+    assert compute_reward(one, SETTINGS).language == bonus
     assert compute_reward(one, RewardSettings(language=0.0)).language == 0.0
-    with pytest.raises(ValueError, match="check_language"):
-        compute_reward(one, SETTINGS)
 
 
 def test_programs_by_all_tests_or_by_their_share() -> None:

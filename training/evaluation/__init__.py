@@ -1,1 +1,1 @@
-"""What is measured and shown while a policy trains: pass@1, metrics."""
+"""What is measured and shown while a policy trains: pass@1 and metrics."""

@@ -7,7 +7,7 @@ pass@k and maj@k; both are counted. What recorded attempts lack is unknown, neve
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from training.evaluation.estimators import (
     paired_difference,
     pass_at_k,
 )
-from training.rewards import LanguageChecker, format_error
+from training.rewards import format_error
 
 SCORES = pl.Schema(
     {
@@ -55,7 +55,7 @@ class Format:
 
     tags: ThinkingTags = THINK
     response_format: str = BOXED
-    check_language: LanguageChecker | None = None
+    check_language: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,14 @@ from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, Statistic
 from training.objectives.objective import Objective
-from training.objectives.presets import AIPO_PRESETS, PresetSettings
+from training.objectives.presets import AIPO_PRESETS, GroupCreditSettings
 from training.objectives.step_statistics import counted, mean_of
 
 RATIO_CAP = 5.0
 """rho, the largest importance weight of a token; 2 to 10 in LlamaRL."""
 
 
-class AipoSettings(PresetSettings):
+class AipoSettings(GroupCreditSettings):
     """AIPO, and CISPO as a preset."""
 
     kind: Literal["aipo"] = Field("aipo", description="`aipo`: capped importance weights.")

@@ -72,6 +72,16 @@ class CreditInputs:
     has_text: Sequence[bool] = ()
     """[sequences] whether a reference text follows it; empty: there is none at all."""
 
+    def only(self, rows: Tensor) -> CreditInputs:
+        """Return these sequences' rewards, lengths, groups, answers and truncations."""
+        rewards, answers, truncated = (
+            [values[row] for row in rows.tolist()] if values else ()
+            for values in (self.rewards, self.answers, self.truncated)
+        )
+        return CreditInputs(
+            rewards, self.lengths[rows], self.groups[rows], answers, truncated, max_tokens=self.max_tokens
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class GroupCredit:
@@ -114,7 +124,6 @@ class ObjectiveNeeds:
     Attributes:
         uses_reference: the recipe's reference, or the run's first model.
         generator_logprobs: if False, attempts may lack them.
-        reference_ema: the decay of a moving reference; None: it is frozen.
         scores_answers: the second pass scores reference texts.
         second_pass: whether it runs with these settings.
         teacher: the recipe's, or the run's first model, shown a correct attempt.
@@ -123,7 +132,6 @@ class ObjectiveNeeds:
     entropy_gradient: bool = False
     uses_reference: bool = False
     generator_logprobs: bool = True
-    reference_ema: float | None = None
     scores_answers: bool = False
     second_pass: bool = True
     teacher: Literal["model", "attempts"] | None = None

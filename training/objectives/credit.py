@@ -6,25 +6,13 @@ gradient is (n-1)/n of the mean reward's.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal
 
 import torch
-from pydantic import Field, model_validator
 from torch import Tensor
 
 from training.objectives.base import CreditInputs, GroupCredit
-from training.objectives.presets import (
-    Diversity,
-    GroupCreditSettings,
-    LossAggregation,
-    Normalisation,
-    PresetSettings,
-    SetCredit,
-)
-from training.objectives.set_credit import MAX_SUBSETS, best_of_k_credit, set_gains
+from training.objectives.presets import Diversity, GroupCreditSettings, LossAggregation, Normalisation
 from training.rewards import COMPONENTS, Reward
 from training.rollouts.rollout_scheduler import GroupDecision
 
@@ -35,43 +23,6 @@ REWARD_TOLERANCE = 1e-9
 """Rewards that differ by no more are equal: their components are added in floating point."""
 
 NONE_CORRECT = "none_correct"
-
-
-class SetCreditSettings(PresetSettings):
-    """How far the rollouts of a group teach: each for itself, or for what k of them are worth together."""
-
-    credit: Literal["reward", "pass_at_k", "majority"] = Field(
-        "reward",
-        description="`reward`: a rollout's reward minus its group's mean (paper); `pass_at_k`, "
-        "`majority`: its contribution to the best reward, or the vote, of `k` (arXiv "
-        "2503.19595, 2505.15201).",
-    )
-    k: int = Field(8, ge=1, description="Rollouts of `pass_at_k` and `majority`.")
-
-    @property
-    def set_credit(self) -> tuple[SetCredit, int] | None:
-        """Return `credit` and `k`; None for `reward`."""
-        return None if self.credit == "reward" else (self.credit, self.k)
-
-    @model_validator(mode="after")
-    def _has_meaning(self) -> Any:
-        if self.variant.advantage_normalisation in ("mean", "components") and self.credit != "reward":
-            name = self.variant.advantage_normalisation
-            raise ValueError(f"advantage_normalisation = {name} has no meaning with credit = {self.credit}; change one")
-        return self
-
-    def unsuited(self, group_size: int, /) -> str | None:
-        """Return why groups of this size do not suit the credit."""
-        if self.credit == "reward":
-            return None
-        if self.k > group_size:
-            return f"objective.k = {self.k} is more than collector.group_size = {group_size}; lower k or raise it"
-        if self.credit == "majority" and math.comb(group_size, self.k) > MAX_SUBSETS:
-            return (
-                f"objective.credit = majority goes over {math.comb(group_size, self.k)} subsets of k = {self.k} of "
-                f"collector.group_size = {group_size} rollouts, more than {MAX_SUBSETS}; lower one of them"
-            )
-        return None
 
 
 def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: int = 2) -> GroupDecision:
@@ -90,14 +41,8 @@ def filter_group(rewards: Sequence[Reward], diversity: Diversity, min_judged: in
 
 
 def decide_group(rewards: Sequence[Reward], settings: GroupCreditSettings) -> GroupDecision:
-    """Return whether a group is trained on, by `filter_group`; `pass_at_k` also needs credit."""
-    credit, k = settings.set_credit or ("reward", 2)
-    diversity = "correctness" if credit == "majority" else settings.variant.group_filter
-    decision = filter_group(rewards, diversity, max(2, k))
-    if decision.drop_reason is not None or credit != "pass_at_k":
-        return decision
-    gains = best_of_k_credit([reward.total for reward in rewards if not reward.excluded], k)
-    return replace(decision, drop_reason="no_credit") if abs(gains).max() <= REWARD_TOLERANCE else decision
+    """Return whether a group is trained on, by the preset's filter."""
+    return filter_group(rewards, settings.variant.group_filter)
 
 
 def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> GroupCredit:
@@ -106,10 +51,9 @@ def group_credit(sequences: CreditInputs, settings: GroupCreditSettings) -> Grou
     names = COMPONENTS if normalisation == "components" else ("total",)
     rewards = [[float(getattr(reward, name)) for name in names] for reward in sequences.rewards]
     values = torch.tensor(rewards, dtype=torch.float64).reshape(-1, len(names))
-    credited = settings.set_credit
-    if credited is not None:
-        values = set_gains(sequences, *credited)[:, None]
-    gains = advantages(values, sequences.groups, normalisation, is_centred=credited is not None)
+    gains = settings.set_gains(sequences)
+    values = values if gains is None else gains[:, None]
+    gains = advantages(values, sequences.groups, normalisation, is_centred=gains is not None)
     return GroupCredit(gains, group_weights(sequences, settings))
 
 

@@ -6,12 +6,15 @@
 For y_t ~ pi its gradient is that of KL(pi | T) at this prefix (MiniLLM, arXiv 2306.08543; GKD, 2306.13649). With
 `attempts`, T is the run's first model, shown a correct attempt (OPSD, arXiv 2601.18734).
 
-Tokens without a teacher's score count in the denominators.
+Tokens without a teacher's score count in the denominators. With `unsolved`, an objective with credit within groups
+learns from the teacher alone in groups without a correct rollout.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -20,11 +23,22 @@ from torch import Tensor
 
 from training.config import ObjectiveSettings
 from training.objectives.base import CreditInputs, GroupCredit, ObjectiveInputs, ObjectiveNeeds, Statistic
-from training.objectives.credit import filter_group, token_weights
+from training.objectives.credit import (
+    NONE_CORRECT,
+    filter_group,
+    group_credit,
+    group_means,
+    group_weights,
+    token_weights,
+)
 from training.objectives.objective import Objective
-from training.objectives.teacher import teacher_term
+from training.objectives.set_credit import SetCreditSettings, set_decision
+from training.objectives.step_statistics import counted, mean_of
 from training.rewards import Reward
 from training.rollouts.rollout_scheduler import GroupDecision
+
+RATIO_CAP = 5.0
+"""Largest importance weight of a token, as in `aipo`."""
 
 
 class DistilSettings(ObjectiveSettings):
@@ -34,6 +48,15 @@ class DistilSettings(ObjectiveSettings):
     teacher: Literal["model", "attempts"] = Field(
         "model",
         description="`model`: the recipe's `teacher`; `attempts`: the first model, shown a correct stored attempt.",
+    )
+
+
+class TaughtSettings(SetCreditSettings):
+    """Credit within groups, and a teacher for groups without a correct rollout."""
+
+    unsolved: Literal["drop", "model", "attempts"] = Field(
+        "drop",
+        description="Groups without a correct rollout: dropped, or distilled as by `distil.teacher`.",
     )
 
 
@@ -48,6 +71,24 @@ def distil_credit(sequences: CreditInputs, _: DistilSettings) -> GroupCredit:
     return GroupCredit(torch.zeros_like(weights), weights, torch.ones(len(weights), dtype=torch.bool))
 
 
+def teacher_term(inputs: ObjectiveInputs) -> tuple[Tensor, dict[str, Statistic]]:
+    """Return a term (0-d) with the gradient of KL(policy | teacher) at each prefix, and its statistics.
+
+    ``teacher_kl`` estimates that KL; ``taught_share`` is the share of tokens with a teacher's score.
+    """
+    counts, index = counted(inputs), inputs.sequence_index
+    scores = inputs.teacher_logprobs
+    if scores is None:
+        scores = torch.full_like(inputs.generator_logprobs, math.nan)
+    known = counts & ~scores.isnan()
+    policy = inputs.logprobs.detach()
+    excess = torch.where(known, policy - scores, 0.0)
+    ratio = torch.where(known, policy - inputs.generator_logprobs, 0.0).clamp(max=math.log(RATIO_CAP)).exp()
+    weight = inputs.token_weights.to(ratio.dtype)[index]
+    term = (weight * ratio * excess * torch.where(known, inputs.logprobs, 0.0)).sum()
+    return term, {"teacher_kl": mean_of(ratio * excess, known), "taught_share": mean_of(known, counts)}
+
+
 def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dict[str, Statistic]]:
     """Return `teacher_term` as the loss of one micro-batch (0-d)."""
     return teacher_term(inputs)
@@ -56,6 +97,25 @@ def distil_loss(inputs: ObjectiveInputs, _: DistilSettings) -> tuple[Tensor, dic
 def distil_needs(settings: DistilSettings) -> ObjectiveNeeds:
     """Return the kind of teacher."""
     return ObjectiveNeeds(teacher=settings.teacher)
+
+
+def taught_decision(rewards: Sequence[Reward], settings: TaughtSettings) -> GroupDecision:
+    """Return whether a group is trained on, with `unsolved` also if none is correct."""
+    decision = set_decision(rewards, settings)
+    is_taught = settings.unsolved != "drop" and decision.drop_reason == NONE_CORRECT
+    return replace(decision, drop_reason=None) if is_taught else decision
+
+
+def taught_credit(sequences: CreditInputs, settings: TaughtSettings) -> GroupCredit:
+    """Return `group_credit`; taught groups have advantages of 0 and do not affect the others."""
+    if settings.unsolved == "drop":
+        return group_credit(sequences, settings)
+    correct = torch.tensor([float(reward.correct) for reward in sequences.rewards], dtype=torch.float64)
+    taught = group_means(correct, sequences.groups) == 0
+    gains, solved = torch.zeros_like(correct), (~taught).nonzero().flatten()
+    if len(solved):
+        gains[solved] = group_credit(sequences.only(solved), settings).advantages
+    return GroupCredit(gains, group_weights(sequences, settings), taught)
 
 
 DISTIL = Objective(DistilSettings, distil_loss, distil_credit, distil_decision, distil_needs)

@@ -18,11 +18,11 @@ from pydantic import Field
 from torch import Tensor
 
 from training.objectives.base import ObjectiveInputs, ObjectiveNeeds, Statistic
+from training.objectives.distil import TaughtSettings, taught_credit, taught_decision, teacher_term
 from training.objectives.objective import Objective
 from training.objectives.presets import GRPO_PRESETS, Normalisation
 from training.objectives.reference_kl import per_sequence, reference_kl
 from training.objectives.step_statistics import counted, mean_of
-from training.objectives.teacher import TaughtSettings, taught_credit, taught_decision, teacher_term
 
 MAX_KL_RATIO = 10.0
 """Largest importance ratio by which the KL term weighs a sequence."""
@@ -47,12 +47,6 @@ class GrpoSettings(TaughtSettings):
     )
     entropy_coef: float = Field(0.0, ge=0, description="Weight of an entropy bonus. Paper: none; 7e-4 in its ablation.")
     kl_coef: float = Field(0.0, ge=0, description="Weight of KL(policy | reference). Paper: none.")
-    reference_ema: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="EMA decay of a reference that follows the policy; frozen if missing.",
-    )
 
 
 def grpo_loss(inputs: ObjectiveInputs, settings: GrpoSettings) -> tuple[Tensor, dict[str, Statistic]]:
@@ -95,7 +89,6 @@ def grpo_needs(settings: GrpoSettings) -> ObjectiveNeeds:
     return ObjectiveNeeds(
         bool(settings.entropy_coef),
         bool(settings.kl_coef),
-        reference_ema=settings.reference_ema,
         teacher=None if settings.unsolved == "drop" else settings.unsolved,
     )
 

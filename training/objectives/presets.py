@@ -8,12 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
+from torch import Tensor
 
 from training.config import ObjectiveSettings
+from training.objectives.base import CreditInputs
 
 Normalisation = Literal["minibatch", "group", "mean", "components", "none"]
 Diversity = Literal["reward", "correctness", "none"]
-SetCredit = Literal["pass_at_k", "majority"]
 LossAggregation = Literal["group", "batch", "sequence", "constant"]
 
 
@@ -60,17 +61,14 @@ GRPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
         "eps_low": 3e-4,
         "eps_high": 4e-4,
     },
-    # arXiv 1912.09729: c = 3
-    "dual_clip": {"max_log_ratio": math.log(3)},
-    # arXiv 2602.02710
-    "maxrl": {"advantage_normalisation": "mean"},
+    "dual_clip": {"max_log_ratio": math.log(3)},  # arXiv 1912.09729: c = 3
+    "maxrl": {"advantage_normalisation": "mean"},  # arXiv 2602.02710
     # arXiv 2601.05242: each reward normalised in its group, the sum normalised over the batch
     "gdpo": {"advantage_normalisation": "components"},
 }
 
 AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # arXiv 2505.24034
-    "llama_rl": {"advantage_normalisation": "none"},
+    "llama_rl": {"advantage_normalisation": "none"},  # arXiv 2505.24034
     # MiniMax-M1, arXiv 2506.13585: no lower bound; its upper one is not printed, so that of `llama_rl` stays
     "cispo": {"advantage_normalisation": "group"},
 }
@@ -79,27 +77,13 @@ AIPO_PRESETS: Mapping[str, Mapping[str, Any]] = {
 class GroupCreditSettings(ObjectiveSettings):
     """How far the rollouts of a group teach: by default a reward minus its group's mean, as in the paper."""
 
-    @property
-    def variant(self) -> Variant:
-        """Return the values that no setting changes."""
-        return Variant()
-
-    @property
-    def set_credit(self) -> tuple[SetCredit, int] | None:
-        """Return the credited set and its size k; None: single rollouts."""
-        return None
-
-
-class PresetSettings(GroupCreditSettings):
-    """Settings that a preset fills in if the recipe does not set them."""
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
-    preset: str = "paper"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """By the setting `preset`, if the objective has it: the values of other settings and of `variant`."""
 
     @model_validator(mode="before")
     @classmethod
     def _filled_in(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
+        if not isinstance(values, dict) or "preset" not in cls.model_fields:
             return values
         name = values.get("preset", cls.model_fields["preset"].default)
         preset = cls.presets.get(name, {}) if isinstance(name, str) else {}
@@ -108,5 +92,9 @@ class PresetSettings(GroupCreditSettings):
     @property
     def variant(self) -> Variant:
         """Return the preset's `Variant`; settings of the same name take precedence."""
-        values = {**self.presets[self.preset], **vars(self)}
+        values = {**self.presets.get(getattr(self, "preset", ""), {}), **vars(self)}
         return Variant(**{field.name: values[field.name] for field in fields(Variant) if field.name in values})
+
+    def set_gains(self, _: CreditInputs, /) -> Tensor | None:
+        """Return [sequences] gains that replace rewards and need no centring, or None."""
+        return None

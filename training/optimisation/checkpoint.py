@@ -23,7 +23,7 @@ import torch
 
 from curation.records import StoreError
 from curation.storage.stages import atomic_write
-from training.optimisation.model import save_model
+from training.optimisation.model import MARK, flush, save_model
 from training.optimisation.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 CHECKPOINT_FORMAT = 3
 """Layout of a checkpoint; another one is refused."""
-
-MARK = "DONE.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +91,13 @@ class PendingCheckpoint:
             self._trainer.write_adapters(self._aside / "adapter", self._adapters)
         (self._aside / MARK).write_text(json.dumps({"step": self.step}) + "\n", encoding="utf-8")
         for path in [*self._aside.rglob("*"), self._aside]:
-            _flush(path)
+            flush(path)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._aside.rename(self._folder)
-        _flush(self._folder.parent)
+        flush(self._folder.parent)
         for old in whole_checkpoints(self._run)[: -self._keep]:
             shutil.rmtree(old, ignore_errors=True)
         return self._folder
-
-
-def save_checkpoint(
-    run: Path,
-    step: int,
-    trainer: Trainer,
-    state: Mapping[str, Any],
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    keep: int,
-) -> Path:
-    """Write a checkpoint and return its folder."""
-    return PendingCheckpoint(run, step, trainer, state, tokenizer, keep=keep).finish()
 
 
 def last_checkpoint(run: Path) -> Checkpoint | None:
@@ -230,11 +215,3 @@ def _copies(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def whole_checkpoints(run: Path) -> list[Path]:
     """Return a run's complete checkpoints, oldest first."""
     return sorted(path.parent for path in (run / "checkpoints").glob(f"step-*/{MARK}"))
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -20,7 +20,6 @@ from torch import Tensor
 
 from curation.records import GoldilocksError
 from training.config import ComputeSettings
-from training.optimisation.hang_watch import HANG_S, HangWatch
 
 RankTask = Callable[[Any, Any], Any]
 """What all processes do at once: takes an iterator over this rank's shares, and the value that all get."""
@@ -31,9 +30,11 @@ _NOT_MADE = "not made"
 CPU_THREADS = 1
 """Threads of torch on a CPU: with more of them sums are rounded in another order."""
 
-PROCESS_GROUP_TIMEOUT = timedelta(days=7)
-"""How long the others wait for rank 0, which may have to wait for a slow batch. Within a task it is `HangWatch` that
-ends a wait."""
+TASK_TIMEOUT = timedelta(minutes=15)
+"""How long ranks wait for one another within a task; then torch ends them, as one hangs."""
+
+ANNOUNCEMENT_TIMEOUT = timedelta(days=7)
+"""How long the others wait for rank 0's next task, which may have to wait for a slow batch."""
 
 
 class RankRounds(Protocol):
@@ -52,7 +53,7 @@ class ShareNotMade(GoldilocksError):
 class DistributedContext:
     """This process among the trainer's; each of several uses the GPU of its local rank."""
 
-    def __init__(self, compute: ComputeSettings, hang_s: float = HANG_S) -> None:
+    def __init__(self, compute: ComputeSettings) -> None:
         self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
         cuda = compute.device.startswith("cuda")
@@ -63,14 +64,15 @@ class DistributedContext:
         else:
             torch.set_num_threads(CPU_THREADS)
         self.sharded = self.world_size > 1 or compute.dtype != "float32"
-        self.watch = HangWatch(self.rank, hang_s if self.world_size > 1 else 0.0)
         self._owner = self.sharded and not dist.is_initialized()
         if self._owner:
             backend = "cpu:gloo,cuda:nccl" if cuda else "gloo"
             if self.world_size > 1:
-                dist.init_process_group(backend, timeout=PROCESS_GROUP_TIMEOUT)
+                dist.init_process_group(backend, timeout=TASK_TIMEOUT)
             else:
                 dist.init_process_group(backend, store=torch._C._distributed_c10d.HashStore(), rank=0, world_size=1)
+        if self.world_size > 1:
+            self._announcements = dist.new_group(backend="gloo", timeout=ANNOUNCEMENT_TIMEOUT)
 
     @property
     def loading_device(self) -> str:
@@ -82,7 +84,7 @@ class DistributedContext:
     @cached_property
     def background_group(self) -> dist.ProcessGroup | None:
         """Return a process group for work next to tasks; all ranks first access it together."""
-        return dist.new_group(backend="gloo", timeout=PROCESS_GROUP_TIMEOUT) if self.sharded else None
+        return dist.new_group(backend="gloo", timeout=ANNOUNCEMENT_TIMEOUT) if self.sharded else None
 
     @property
     def is_rank_zero(self) -> bool:
@@ -98,20 +100,18 @@ class DistributedContext:
             if self.world_size == 1:
                 return tasks[name](None if made is None else (shares[0] for shares in made), value)
             count = None if rounds is None else len(rounds)
-            dist.broadcast_object_list([(name, count, value)], src=0)
-            with self.watch.task(name):
-                return tasks[name](None if count is None else self._scattered(name, count, made), value)
+            dist.broadcast_object_list([(name, count, value)], src=0, group=self._announcements)
+            return tasks[name](None if count is None else self._scattered(name, count, made), value)
 
     def follow(self, tasks: Mapping[str, RankTask]) -> None:
         """Run the tasks that rank 0 announces until it closes."""
         while True:
             message: list[Any] = [None]
-            dist.broadcast_object_list(message, src=0)
+            dist.broadcast_object_list(message, src=0, group=self._announcements)
             name, count, value = message[0]
             if name == _STOP:
                 return
-            with self.watch.task(name):
-                tasks[name](None if count is None else self._scattered(name, count), value)
+            tasks[name](None if count is None else self._scattered(name, count), value)
 
     def _scattered(self, name: str, count: int, made: Iterator[list[Any]] | None = None) -> Iterator[Any]:
         """Yield this rank's share of each round.
@@ -133,7 +133,7 @@ class DistributedContext:
     def close(self) -> None:
         """Leave the process group; on rank 0, end the others' `follow` first."""
         if self.world_size > 1 and self.is_rank_zero:
-            dist.broadcast_object_list([(_STOP, None, None)], src=0)
+            dist.broadcast_object_list([(_STOP, None, None)], src=0, group=self._announcements)
         if self._owner:
             dist.destroy_process_group()
             self._owner = False
@@ -151,11 +151,6 @@ class DistributedContext:
         values: list[Any] | None = [None] * self.world_size if self.is_rank_zero else None
         dist.gather_object(value, values, dst=0)
         return values or []
-
-    def barrier(self) -> None:
-        """Wait until all ranks are here."""
-        if self.world_size > 1:
-            dist.barrier()
 
 
 def end_process(status: int) -> NoReturn:

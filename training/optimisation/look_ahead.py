@@ -6,7 +6,6 @@ A failure is raised where its round is taken; the thread ends with the block.
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -18,15 +17,12 @@ from itertools import islice
 import torch
 
 from training.config import PackingSettings
-from training.optimisation.balancing import deal_samples
-from training.optimisation.collating import SampleArrays, gather
+from training.optimisation.balancing import distribute_micro_batches
+from training.optimisation.collating import collate
 from training.optimisation.packing import MicroBatch, TrainingSample, plan_micro_batches
 
 LOOK_AHEAD = 2
 """Rounds that may be ready before they are taken: enough, since collating one takes less time than training on one."""
-
-Share = MicroBatch | bytes
-"""A rank's part of a round: the micro-batch, or the pickled `SampleArrays` that it is made of."""
 
 
 class Collation:
@@ -39,15 +35,17 @@ class Collation:
     """
 
     def __init__(self, samples: Sequence[TrainingSample], settings: PackingSettings, ranks: int) -> None:
-        self._samples, self._settings, self._ranks = samples, settings, ranks
-        self.shares = deal_samples(samples, plan_micro_batches(samples, settings), ranks, settings)
+        self._samples = samples
+        planned = plan_micro_batches(samples, settings)
+        lengths, prompts = [one.length for one in samples], [tuple(one.prompt_ids) for one in samples]
+        self.shares = distribute_micro_batches(planned, lengths, ranks, settings.micro_batch_tokens, prompts)
 
     def __len__(self) -> int:
         """Return the number of rounds."""
         return len(self.shares[0])
 
     @contextmanager
-    def made(self) -> Iterator[Iterator[list[Share]]]:
+    def made(self) -> Iterator[Iterator[list[MicroBatch]]]:
         """Return an iterator over rounds of one share per rank, made on a thread.
 
         Raises:
@@ -59,7 +57,7 @@ class Collation:
         finally:
             thread.shutdown(cancel_futures=True)
 
-    def _ahead(self, thread: ThreadPoolExecutor) -> Iterator[list[Share]]:
+    def _ahead(self, thread: ThreadPoolExecutor) -> Iterator[list[MicroBatch]]:
         left = iter(range(len(self)))
         pending = deque(thread.submit(self._round, number) for number in islice(left, LOOK_AHEAD))
         while pending:
@@ -67,25 +65,22 @@ class Collation:
             pending.extend(thread.submit(self._round, number) for number in islice(left, 1))
             yield shares
 
-    def _round(self, number: int) -> list[Share]:
-        arrays = [self._gathered(share[number]) for share in self.shares]
-        if self._ranks == 1:
-            return [one.micro_batch() for one in arrays]
-        return [pickle.dumps(one, pickle.HIGHEST_PROTOCOL) for one in arrays]
+    def _round(self, number: int) -> list[MicroBatch]:
+        return [self._collated(share[number]) for share in self.shares]
 
-    def _gathered(self, indices: Sequence[int]) -> SampleArrays:
+    def _collated(self, indices: Sequence[int]) -> MicroBatch:
         samples = [self._samples[index] for index in indices]
         if not samples:
             shortest = min(self._samples, key=lambda sample: sample.length)
             unmarked = [False] * len(shortest.response_ids)
             samples = [replace(shortest, advantage=0.0, token_weight=0.0, mask=unmarked)]
-        return gather(samples, tuple(indices))
+        return collate(samples, tuple(indices))
 
 
 class Arrivals:
     """Iterate over a rank's micro-batches on its device; ``waited_s`` is the time spent waiting."""
 
-    def __init__(self, shares: Iterator[Share], device: torch.device) -> None:
+    def __init__(self, shares: Iterator[MicroBatch], device: torch.device) -> None:
         self._shares, self._device, self.waited_s = shares, device, 0.0
 
     def __iter__(self) -> Iterator[MicroBatch]:
@@ -95,13 +90,6 @@ class Arrivals:
     def __next__(self) -> MicroBatch:
         """Return the next micro-batch."""
         begun = time.perf_counter()
-        share = next(self._shares)
-        part = share if isinstance(share, MicroBatch) else _unpickled(share).micro_batch()
-        moved = part.to(self._device)
+        moved = next(self._shares).to(self._device)
         self.waited_s += time.perf_counter() - begun
         return moved
-
-
-def _unpickled(share: bytes) -> SampleArrays:
-    arrays: SampleArrays = pickle.loads(share)
-    return arrays

@@ -152,20 +152,3 @@ def estimate_memory(
         logits=16.0 * max(logit_elements, shape.vocab_size),
         head=8.0 * shape.vocab_size * shape.hidden_size if dtype_bytes < 4 and not lora_rank else 0.0,
     )
-
-
-def memory_table(
-    lengths: tuple[int, ...] = (8192, 16_384, 40_960), ranks: tuple[int, ...] = (1, 8, 32), lora_rank: int = 0
-) -> str:
-    """Return Markdown of estimates for `MODEL_SHAPES`, in GiB per GPU."""
-    lines = [
-        "| model | GPUs | " + " | ".join(f"{length:,} tokens" for length in lengths) + " |",
-        "|---|---|" + "---|" * len(lengths),
-    ]
-    for name, shape in MODEL_SHAPES.items():
-        for count in ranks:
-            cells = [
-                f"{estimate_memory(shape, count, length, lora_rank=lora_rank).total / GIB:.0f}" for length in lengths
-            ]
-            lines.append(f"| {name} | {count} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)

@@ -17,7 +17,7 @@ import torch
 from curation.config import LiveModel
 from curation.policies.checkpoints import folder_revision
 from curation.prompts.asked import write_asked
-from curation.records import PolicyError, StoreError
+from curation.records import PolicyError
 from curation.response_formats import BOXED
 from training.optimisation.checkpoint_names import (
     checkpoint_source,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Dtype = Literal["float32", "bfloat16", "float16"]
-AttentionImplementation = Literal["sdpa", "eager", "flex_attention", "flash_attention_2"]
 
 MARK = "DONE.json"
 
@@ -43,7 +42,6 @@ def load_model(
     *,
     dtype: Dtype = "float32",
     device: str = "cpu",
-    attention: AttentionImplementation = "sdpa",
     training: bool = False,
 ) -> PreTrainedModel:
     """Return the causal language model of a local folder, or the text part of a multimodal one.
@@ -56,7 +54,7 @@ def load_model(
     disable_progress_bar()
     require_model(folder)
     try:
-        model = load_causal_model(folder, getattr(torch, dtype), attention, empty=device == "meta")
+        model = load_causal_model(folder, getattr(torch, dtype), empty=device == "meta")
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         raise PolicyError(f"{folder}: transformers cannot load this model: {error}") from error
     if training and getattr(model.config, "quantization_config", None) is not None:
@@ -152,7 +150,7 @@ def save_model(
     digest = folder_revision(temporary)
     (temporary / MARK).write_text(json.dumps({"revision": digest}) + "\n", encoding="utf-8")
     for path in [*temporary.iterdir(), temporary]:
-        _flush(path)
+        flush(path)
     _swap_in(temporary, folder)
     return digest
 
@@ -166,31 +164,18 @@ def _copy_processors(model: PreTrainedModel, folder: Path) -> None:
                 shutil.copyfile(source.folder / name, folder / name)
 
 
-def published_revision(folder: Path) -> str:
-    """Return the revision in the folder's mark.
-
-    Raises:
-        StoreError: it cannot be read, so the folder may be incomplete.
-    """
-    try:
-        return str(json.loads((folder / MARK).read_text(encoding="utf-8"))["revision"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"{folder}: no readable {MARK}, so the model in it may not be whole; publish it again"
-        ) from error
-
-
 def _swap_in(temporary: Path, folder: Path) -> None:
     old = folder.parent / f".old-{folder.name}-{os.getpid()}"
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
         folder.rename(old)
     temporary.rename(folder)
-    _flush(folder.parent)
+    flush(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Wait until a file or folder is on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -111,11 +111,6 @@ class MicroBatch:
     sample_indices: tuple[int, ...]
     max_seqlen: int
 
-    @property
-    def num_tokens(self) -> int:
-        """Return the number of tokens that the model reads."""
-        return len(self.input_ids)
-
     def to(self, device: torch.device | str) -> MicroBatch:
         """Return a copy on another device; to a GPU it is asynchronous."""
         pinned = torch.device(device).type == "cuda" and self.input_ids.device.type == "cpu"

@@ -1,6 +1,6 @@
 """Score micro-batches with an objective's reference policy, by the policy's own code.
 
-Invariant: a resumed run has the same reference (`ReferencePolicy.revision`), which without ``ema`` never changes.
+Invariant: a resumed run has the same reference (`ReferencePolicy.revision`), which never changes.
 """
 
 from __future__ import annotations
@@ -15,36 +15,26 @@ from curation.policies.checkpoints import folder_revision
 from curation.records import ConfigError
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.model import load_model, require_model
+from training.optimisation.model import load_model
 from training.optimisation.packing import MicroBatch
 from training.optimisation.sharding import shard
 from training.recipe import TrainRecipe
 
 
 class ReferencePolicy:
-    """A frozen model, or a moving average of the policy, on every rank.
+    """A frozen model on every rank.
 
     Args:
         recipe: temperature, precision.
         vocabulary: size of the policy's; None skips the check.
-        ema: share of its own weights kept at each step; None: frozen.
 
     Raises:
         PolicyError: there is no model in the folder.
         ConfigError: it has another vocabulary.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        recipe: TrainRecipe,
-        ranks: DistributedContext,
-        vocabulary: int | None,
-        ema: float | None = None,
-    ) -> None:
-        require_model(folder)
-        dtype = recipe.compute.dtype if ema is None else "float32"  # a small step is lost in bf16
-        model = load_model(folder, dtype=dtype, device=ranks.loading_device).requires_grad_(False)
+    def __init__(self, folder: Path, recipe: TrainRecipe, ranks: DistributedContext, vocabulary: int | None) -> None:
+        model = load_model(folder, dtype=recipe.compute.dtype, device=ranks.loading_device).requires_grad_(False)
         config: Any = model.config
         if vocabulary is not None and config.vocab_size != vocabulary:
             raise ConfigError(
@@ -52,19 +42,9 @@ class ReferencePolicy:
                 "take one of the policy's family, or leave `reference` out"
             )
         self.revision = folder_revision(folder) if ranks.is_rank_zero else ""
-        self.ema = ema
         self.policy = PackedPolicy(model, recipe.temperature)
         if ranks.sharded:
             shard(self.policy, ranks, getattr(torch, recipe.compute.dtype), keep_ends=False, received=True)
-
-    @torch.no_grad()
-    def follow(self, policy: torch.nn.Module) -> None:
-        """Move towards the policy after an optimiser step; all ranks call it together."""
-        if self.ema is None:
-            return
-        own = dict(self.policy.named_parameters())
-        for name, value in policy.named_parameters():
-            own[name].lerp_(value.detach(), 1 - self.ema)
 
     @torch.no_grad()
     def logprobs(self, micro_batch: MicroBatch) -> Tensor:

@@ -12,8 +12,8 @@ from torch.distributed.tensor import DTensor
 from training.config import PackingSettings
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation, Share
-from training.optimisation.packing import TrainingSample
+from training.optimisation.look_ahead import Arrivals, Collation
+from training.optimisation.packing import MicroBatch, TrainingSample
 
 _FLIPPED = 53
 """`PolicyScorer.flip_weights`: one column in so many. A prime: it falls differently in tensors of the usual sizes."""
@@ -76,7 +76,7 @@ class PolicyScorer:
         self._ranks.run_on_all_ranks(f"{self._name}_flip_weights", self.tasks, None, None)
 
     @torch.no_grad()
-    def _logprobs(self, shares: Iterator[Share], value: tuple[float, bool]) -> dict[int, Tensor]:
+    def _logprobs(self, shares: Iterator[MicroBatch], value: tuple[float, bool]) -> dict[int, Tensor]:
         """Return on rank 0 all ranks' log-probabilities by sample."""
         temperature, plain = value
         before, self._policy.temperature = self._policy.temperature, temperature
@@ -86,7 +86,6 @@ class PolicyScorer:
                 values = self._policy(part, plain=plain).logprobs.cpu()
                 for place, index in enumerate(part.sample_indices):
                     logprobs[index] = values[part.sequence_index == place]
-                self._ranks.watch.moved_on()
         finally:
             self._policy.temperature = before
             if isinstance(self._policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes

@@ -1,14 +1,17 @@
-"""Shard a policy over ranks with FSDP2."""
+"""Shard a policy over ranks with FSDP2, with rank 0's weights sent to all of them a module at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.receiving import WeightReceiver
 from training.optimisation.text_part import decoder_of
 
 
@@ -41,3 +44,48 @@ def shard(
     if receiver is not None:
         receiver.receive(policy)
     fully_shard(policy, **options, reshard_after_forward=None if keep_ends else True)
+
+
+class WeightReceiver:
+    """Sends rank 0's tensors to all ranks, where ``root`` is on ``meta``; all ranks call it together."""
+
+    def __init__(self, root: nn.Module, ranks: DistributedContext) -> None:
+        self._ranks = ranks
+        self._names = {id(module): name for name, module in root.named_modules()}
+        numbers: dict[int, int] = {}
+        own = {
+            name: (numbers.setdefault(id(holder[key]), len(numbers)), holder[key].dtype)
+            for name, holder, key in _places(root)
+        }
+        message: list[Any] = [own if ranks.is_rank_zero else None]
+        dist.broadcast_object_list(message, src=0)
+        self._announced: dict[str, tuple[int, torch.dtype]] = message[0]  # tied tensors share a number
+
+    def receive(self, module: nn.Module) -> None:
+        """Send a module's unsharded tensors from rank 0, still tied."""
+        given: dict[int, Tensor] = {}
+        for name, holder, key in _places(module, self._names[id(module)]):
+            if isinstance(holder[key], DTensor):
+                continue
+            number, dtype = self._announced[name]
+            if number not in given:
+                given[number] = self._sent(holder[key], dtype)
+            holder[key] = given[number]
+
+    def _sent(self, value: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return rank 0's tensor on the computing device."""
+        if self._ranks.is_rank_zero:
+            value.data = value.detach().to(self._ranks.device).contiguous()
+        else:
+            own = torch.empty(value.shape, dtype=dtype, device=self._ranks.device)
+            value = nn.Parameter(own, value.requires_grad) if isinstance(value, nn.Parameter) else own
+        dist.broadcast(value.detach(), src=0)
+        return value
+
+
+def _places(root: nn.Module, prefix: str = "") -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield the name, holding dictionary and key of each tensor, plain attributes included."""
+    for module_name, module in root.named_modules(prefix=prefix):
+        for holder in (module._parameters, module._buffers, vars(module)):
+            for key in [key for key, value in holder.items() if isinstance(value, Tensor)]:
+                yield f"{module_name}.{key}", holder, key

@@ -24,7 +24,7 @@ _LOGITS: dict[str, tuple[tuple[str, ...], Callable[[Tensor, float], Tensor]]] = 
 }
 
 
-def load_causal_model(folder: Path, dtype: torch.dtype, attention: str, *, empty: bool = False) -> PreTrainedModel:
+def load_causal_model(folder: Path, dtype: torch.dtype, *, empty: bool = False) -> PreTrainedModel:
     """Return the causal language model of a folder, or the text part of a larger model.
 
     With ``empty`` its tensors have no memory.
@@ -37,8 +37,8 @@ def load_causal_model(folder: Path, dtype: torch.dtype, attention: str, *, empty
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
     text_config = config.get_text_config(decoder=True)
     kind = _published_class(config) if text_config is not config else AutoModelForCausalLM
-    if getattr(text_config, "attn_logit_softcapping", None) or not _knows_sdpa(config):
-        attention = "eager" if attention == "sdpa" else attention  # sdpa has neither soft-capping nor sinks
+    is_plain = not getattr(text_config, "attn_logit_softcapping", None) and _knows_sdpa(config)
+    attention = "sdpa" if is_plain else "eager"  # sdpa has neither soft-capping nor sinks
     if empty:
         build = kind.from_config if kind is AutoModelForCausalLM else kind._from_config
         with torch.device("meta"):

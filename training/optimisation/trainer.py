@@ -34,7 +34,7 @@ from training.objectives.step_statistics import (
 from training.optimisation.balancing import waiting_share
 from training.optimisation.distributed import DistributedContext, RankTask
 from training.optimisation.logprobs import PackedPolicy
-from training.optimisation.look_ahead import Arrivals, Collation, Share
+from training.optimisation.look_ahead import Arrivals, Collation
 from training.optimisation.lora import Adapters, is_adapter
 from training.optimisation.model import checkpoint_layers, load_model
 from training.optimisation.nonfinite import nonfinite_gradient
@@ -242,12 +242,8 @@ class Trainer:
         self.ranks.run_on_all_ranks("save", self._work, None, str(folder))
         return self._saving
 
-    def save(self, folder: Path) -> None:
-        """Write weights and optimiser state of all ranks."""
-        self.begin_save(folder).result()
-
     def load(self, folder: Path, steps_taken: int) -> None:
-        """Load what `save` wrote after ``steps_taken`` optimiser steps, with any number of ranks."""
+        """Load what `begin_save` wrote after ``steps_taken`` optimiser steps, with any number of ranks."""
         self.ranks.run_on_all_ranks("load", self._work, None, (str(folder), steps_taken))
 
     def _waited_since_last_step(self) -> float:
@@ -255,7 +251,7 @@ class Trainer:
         return waited
 
     def _step(
-        self, shares: Iterator[Share], value: tuple[ObjectiveSettings, int]
+        self, shares: Iterator[MicroBatch], value: tuple[ObjectiveSettings, int]
     ) -> tuple[float, float, dict[str, Measure]]:
         objective, self.steps_taken = value
         rate = self._recipe.optim.learning_rate_at(self.steps_taken)
@@ -268,7 +264,6 @@ class Trainer:
             part_loss, part_statistics = self._scored(part, objective)
             torch.autograd.backward(part_loss * self.ranks.world_size)  # sharding averages over ranks
             loss += part_loss.detach()
-            self.ranks.watch.moved_on()
             statistics = part_statistics if statistics is None else added(statistics, part_statistics)
         assert statistics is not None
         self._waited_s += parts.waited_s
@@ -278,13 +273,11 @@ class Trainer:
         if not torch.isfinite(norm):
             raise TrainingError(nonfinite_gradient(self.steps_taken, float(norm), total, measured))
         self.optimiser.step()
-        if self.reference is not None:
-            self.reference.follow(self.policy)
         self.steps_taken += 1
         return total, float(norm), measured
 
     @torch.no_grad()
-    def _sequence_sums(self, shares: Iterator[Share], of_answers: bool) -> dict[int, float]:
+    def _sequence_sums(self, shares: Iterator[MicroBatch], of_answers: bool) -> dict[int, float]:
         """Return on rank 0 each sample's summed log-ratios to the reference, or log-probabilities of its answer."""
         if self.reference is None and not of_answers:
             raise ValueError("the objective's second pass needs a reference policy, and the trainer has none")
@@ -300,7 +293,6 @@ class Trainer:
             zeros = torch.zeros(len(part.advantages), dtype=torch.float64, device=excess.device)
             own = zeros.index_add(0, part.sequence_index, excess).tolist()
             sums |= dict(zip(part.sample_indices, own, strict=True))
-            self.ranks.watch.moved_on()
         self._waited_s += parts.waited_s
         if isinstance(self.policy, FSDPModule):  # it keeps what it gathered for a backward pass, which never comes
             self.policy.reshard()
@@ -363,8 +355,6 @@ class Trainer:
             optim_state_dict=state["optimiser"],
             options=self._saved_parts(),
         )
-        if self.reference is not None and "reference" in state:
-            self.reference.policy.load_state_dict(state["reference"])
 
     def _saved_state(self) -> dict[str, Any]:
         """Return the state for a checkpoint, without frozen weights."""
@@ -373,16 +363,10 @@ class Trainer:
         model, optimiser = get_state_dict(self.policy, self.optimiser, options=self._saved_parts())
         if self.adapters is not None:
             model = {name: value for name, value in model.items() if is_adapter(name)}
-        return {"model": model, "optimiser": optimiser, **self._moving_reference()}
+        return {"model": model, "optimiser": optimiser}
 
     def _saved_parts(self) -> Any:
         from torch.distributed.checkpoint.state_dict import StateDictOptions
 
         alone = self.adapters is not None
         return StateDictOptions(ignore_frozen_params=alone, strict=not alone)
-
-    def _moving_reference(self) -> dict[str, Any]:
-        """Return the weights of a reference that follows the policy."""
-        if self.reference is None or self.reference.ema is None:
-            return {}
-        return {"reference": self.reference.policy.state_dict()}

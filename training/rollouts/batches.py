@@ -133,12 +133,6 @@ def check_logprobs(
     Raises:
         PolicyError: they exceed ``max_share``.
     """
-    impossible = _count_impossible(groups)
-    impossible.require_at_most(max_share)
-    return impossible
-
-
-def _count_impossible(groups: Sequence[RolloutGroup[Rollout]]) -> ImpossibleTokens:
     rollouts = [rollout for group in groups for _, rollout in group.rollouts]
     tokens = sum(rollout.tokens for rollout in rollouts)
     impossible = [
@@ -148,7 +142,9 @@ def _count_impossible(groups: Sequence[RolloutGroup[Rollout]]) -> ImpossibleToke
         return ImpossibleTokens(0, tokens)
     rollout, places = impossible[0]
     count = sum(len(places) for _, places in impossible)
-    return ImpossibleTokens(count, tokens, rollout.completion.logprobs[places[0]], rollout.problem)
+    found = ImpossibleTokens(count, tokens, rollout.completion.logprobs[places[0]], rollout.problem)
+    found.require_at_most(max_share)
+    return found
 
 
 def batch_metrics(groups: Sequence[RolloutGroup[Rollout]], version: int) -> dict[str, float]:

@@ -6,12 +6,10 @@ Such tokens are left out of the loss; leaving out their rollouts would bias the 
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from curation.records import PolicyError
 
@@ -26,14 +24,9 @@ MAX_IMPOSSIBLE_SHARE = 0.05
 paper."""
 
 
-def float_array(values: Sequence[float]) -> NDArray[np.float64]:
-    """Return floats as an array, faster than `numpy.asarray`."""
-    return np.frombuffer(struct.pack(f"{len(values)}d", *values))
-
-
 def impossible_positions(logprobs: Sequence[float]) -> list[int]:
     """Return the positions of impossible log-probabilities."""
-    values = float_array(logprobs)
+    values = np.asarray(logprobs, np.float64)
     if not len(values) or (
         values.min() >= LOWEST_LOGPROB and values.max() <= HIGHEST_LOGPROB
     ):  # neither is true of NaN

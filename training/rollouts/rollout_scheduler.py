@@ -185,14 +185,9 @@ class RolloutScheduler(Generic[T]):
         self._dropped[reason] += 1
         self._close_if_complete(group)
 
-    def next_batch(self, *, partial: bool = False) -> RolloutBatch[T] | None:
-        """Return the next batch, or None while it must wait for groups.
-
-        Args:
-            partial: return what is ready, at the end of the data.
-        """
-        room = self.settings.n_batch // self.settings.group_size
-        groups = self._ready[:room] if partial else self._select_groups(room)
+    def next_batch(self) -> RolloutBatch[T] | None:
+        """Return the next batch, or None while it must wait for groups."""
+        groups = self._select_groups(self.settings.n_batch // self.settings.group_size)
         if not groups:
             return None
         numbers = {group.number for group in groups}
@@ -220,9 +215,8 @@ class RolloutScheduler(Generic[T]):
             raise ValueError(f"version {self.version + 1} before batch {self.version} was handed out")
         self.version += 1
 
-    def drop_outstanding(self, reason: str) -> tuple[RolloutRequest, ...]:
-        """Drop all that is not in a batch; return the requests to abort."""
-        aborted = tuple(sorted(self._running, key=lambda request: (request.group, request.index)))
+    def drop_outstanding(self, reason: str) -> None:
+        """Drop all that is not in a batch."""
         for group in self._groups.values():
             self._dropped[reason] += group.issued - len(group.failed)
         for ready_group in self._ready:
@@ -231,7 +225,6 @@ class RolloutScheduler(Generic[T]):
         for collection in (self._groups, self._ready, self._requeued, self._running, self._judging):
             collection.clear()
         self._filling = None
-        return aborted
 
     def state(self, encode: Callable[[T], Any]) -> dict[str, Any]:
         """Return the state between two batches as JSON.

@@ -20,7 +20,7 @@ from curation.records import Outcome, PolicyError
 from curation.thinking import THINK, ThinkingTags
 from curation.verify.math_judge import Verdict
 from training.config import RewardSettings
-from training.rewards import FORMAT, LanguageChecker, Reward, RewardInputs
+from training.rewards import FORMAT, Reward, RewardInputs
 from training.rollouts.impossible import impossible_positions
 from training.rollouts.judging import assess
 from training.rollouts.tasks import TrainingTask
@@ -108,14 +108,13 @@ class RolloutRunner:
         prompt: Prompt,
         verifiers: Verifiers,
         rewards: RewardSettings,
-        check_language: LanguageChecker | None,
         seed: int,
         tags: ThinkingTags = THINK,
     ) -> None:
         self.rewards, self.tags = rewards, tags
         self._reader = ResponseReader(tokenizer, tags)
         self._tokenizer, self._prompt, self._verifiers = tokenizer, prompt, verifiers
-        self._check_language, self._seed = check_language, seed
+        self._seed = seed
         self._prompts: dict[str, tuple[int, ...]] = {}
         self.generated, self.last_generated_at = 0, time.monotonic()
 
@@ -177,7 +176,7 @@ class RolloutRunner:
             finish=completion.finish,
             row=task.id,
         )
-        found = await assess(ask, inputs, self.rewards, self._check_language)
+        found = await assess(ask, inputs, self.rewards)
         return Rollout(task.id, completion, found.reward, found.outcome, found.method, found.answer)
 
     def _before_reference(self, task: TrainingTask, reference: str, completion: TokenCompletion) -> Rollout:

@@ -10,23 +10,21 @@ from training.config import CollectorSettings
 from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.rollouts import Rollout
 
-FORMAT, CUT_OFF, EXCLUDED, FAILED = "format: ", "cut off", "verifier: ", "generation failed"
-CORRECT, WRONG = "correct", "wrong"
-
 STALLED = "stalled.json"
 """In the folder of a run that ended so: the step and the message; gone once the run is resumed."""
 
 _SHOWN_FATES = 5
 """Kinds of fates that a sentence lists; the rest is summed up."""
 
-_ADVICE = (
-    (FAILED, "look at the generators' log"),
-    (CUT_OFF, "raise `max_tokens`, or shorten what the prompt asks for"),
-    (EXCLUDED, "the verifier could not judge; look at what it was given"),
-    (FORMAT, "the form that rewards ask for is not kept; look at the model's chat template, `prompt` and the tags"),
-    (CORRECT, "the problems are too easy for this policy; `goldilocks refresh` their set, or give harder ones"),
-    (WRONG, "the problems are too hard for this policy, or their references are wrong; give easier ones"),
-)
+_ADVICE = {
+    "generation failed": "look at the generators' log",
+    "cut off": "raise `max_tokens`, or shorten what the prompt asks for",
+    "verifier": "the verifier could not judge; look at what it was given",
+    "format": "the form that rewards ask for is not kept; look at the model's chat template, `prompt` and the tags",
+    "correct": "the problems are too easy for this policy; `goldilocks refresh` their set, or give harder ones",
+    "wrong": "the problems are too hard for this policy, or their references are wrong; give easier ones",
+}
+"""What to do, by the kind of the commonest fate. A fate is a kind, perhaps with details: `format: no <think>`."""
 
 
 def stall_thresholds(collector: CollectorSettings) -> tuple[int, int]:
@@ -39,12 +37,12 @@ def fate_of(rollout: Rollout) -> str:
     """Return a finished rollout's fate in a few words."""
     reward = rollout.reward
     if reward.excluded_by is not None:
-        return f"{EXCLUDED}{reward.excluded_by}"
+        return f"verifier: {reward.excluded_by}"
     if reward.correct:
-        return CORRECT
+        return "correct"
     if rollout.completion.finish == "length":
-        return CUT_OFF
-    return f"{FORMAT}{reward.format_error}" if reward.format_error is not None else WRONG
+        return "cut off"
+    return f"format: {reward.format_error}" if reward.format_error is not None else "wrong"
 
 
 class StallMonitor:
@@ -75,8 +73,8 @@ class StallMonitor:
 
     def record_failure(self, problem: str, error: str) -> None:
         """Count a failed generation."""
-        self._fates[FAILED] += 1
-        self._examples.setdefault(FAILED, f"problem {problem}: {excerpt(error)}")
+        self._fates["generation failed"] += 1
+        self._examples.setdefault("generation failed", f"problem {problem}: {excerpt(error)}")
         self._speak_if_due()
 
     def record_group(self, rollouts: Sequence[Rollout], decision: GroupDecision) -> None:
@@ -97,26 +95,21 @@ class StallMonitor:
         """Return the counts by fate, advice on the commonest kind, and an example."""
         if not self._fates:
             return "no attempt was made; the problems that are drawn may all be retired or excluded."
-        commonest, count = self._commonest()
+        kinds: Counter[str] = Counter()
+        for fate, number in self._fates.items():
+            kinds[_kind(fate)] += number
+        ((kind, count),) = kinds.most_common(1)
+        commonest = next(fate for fate, _ in self._fates.most_common() if _kind(fate) == kind)
         fates = self._fates.most_common()
         shown = [f"{fate} {number:,}" for fate, number in fates[:_SHOWN_FATES]]
         if rest := sum(number for _, number in fates[_SHOWN_FATES:]):
             shown.append(f"others {rest:,}")
         groups = ", ".join(f"{reason} {number:,}" for reason, number in self._groups.most_common()) or "none finished"
-        advice = next(text for beginning, text in _ADVICE if commonest.startswith(beginning))
         return (
             f"{self.attempts:,} attempts without a group to train on. Attempts: {', '.join(shown)}; groups: {groups}. "
-            f"Commonest ({100 * count / self.attempts:.0f} %): {commonest}: {advice}. "
+            f"Commonest ({100 * count / self.attempts:.0f} %): {commonest}: {_ADVICE[kind]}. "
             f"One of them, {self._examples[commonest]}"
         )
-
-    def _commonest(self) -> tuple[str, int]:
-        """Return the commonest kind's most frequent fate, and the kind's count."""
-        kinds: Counter[str] = Counter()
-        for fate, number in self._fates.items():
-            kinds[next(beginning for beginning, _ in _ADVICE if fate.startswith(beginning))] += number
-        kind, count = kinds.most_common(1)[0]
-        return next(fate for fate, _ in self._fates.most_common() if fate.startswith(kind)), count
 
     def _speak_if_due(self) -> None:
         if not self._has_spoken and self.attempts >= self._warn_after:
@@ -128,3 +121,7 @@ class StallMonitor:
         self._groups.clear()
         self._examples.clear()
         self._has_spoken = False
+
+
+def _kind(fate: str) -> str:
+    return fate.partition(":")[0]

@@ -72,7 +72,7 @@ def load_tasks(data: DataSettings, split: Split, folder: Path) -> dict[str, Trai
     elif data.kind == "latent":
         source = _latent_tasks(data, folder)
     else:
-        source = _curated_tasks(data, split, folder)
+        source = _curated_tasks(data, folder)
     tasks: dict[str, TrainingTask] = {}
     for task in source:
         if task.id in tasks:
@@ -88,14 +88,12 @@ def _embedded_tasks(data: EmbeddedData, split: Split) -> Iterator[TrainingTask]:
         yield TrainingTask(PromptRequest(item.id, item.statement, Domain.MATH, item.lang), str(item.answer))
 
 
-def _curated_tasks(data: CuratedData, split: Split, folder: Path) -> Iterator[TrainingTask]:
+def _curated_tasks(data: CuratedData, folder: Path) -> Iterator[TrainingTask]:
     for name in data.folders:
         curated = folder / Path(name).expanduser()
         files = sorted((curated / "data").glob("*.parquet"))
         if not files:
             raise SourceError(f"{curated}: no data/*.parquet; give the folder of a curated set, such as RUN/curated.")
-        if split is not Split.HELD_OUT:
-            _refuse_prefixes(files)
         judges = needed_judges(curated)
         frames = {file: _with_statements(_read(file, _DROPPED, _MEASURED), file) for file in files}
         code = [
@@ -109,17 +107,6 @@ def _curated_tasks(data: CuratedData, split: Split, folder: Path) -> Iterator[Tr
                 yield replace(_task_from_row(row, programs.get(row["id"]), file), judges=judges)
         if data.hard:
             yield from (replace(task, judges=judges) for task in _hard_tasks(curated))
-
-
-def _refuse_prefixes(files: Sequence[Path]) -> None:
-    """Refuse an old set measured with the start of a solution."""
-    for file in files:
-        frame = _read(file, ("id",), ("prefix",))
-        if "prefix" in frame.columns and (count := frame["prefix"].drop_nulls().len()):
-            raise SourceError(
-                f"{file}: problems were measured with the begin of a solution, their `prefix` ({count:,}), and no "
-                "trainer gives it any more; without it they are harder than the set states: publish the set anew."
-            )
 
 
 def _hard_tasks(curated: Path) -> Iterator[TrainingTask]:
@@ -212,16 +199,10 @@ def _read(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> p
     Raises:
         StoreError: the file is not as published.
     """
-    require_hash(file, _published_hash(file))
+    mark = read_json(file.parents[1] / ".published.json") or {}
+    require_hash(file, mark.get("files", {}).get(f"{file.parent.name}/{file.name}"))
     try:
         has = pl.read_parquet_schema(file)
         return pl.read_parquet(file, columns=[*columns, *(name for name in optional if name in has)], glob=False)
     except (pl.exceptions.ColumnNotFoundError, pl.exceptions.ComputeError) as error:
         raise SourceError(f"{file}: no table of a curated set ({error}); publish the set again.") from error
-
-
-def _published_hash(file: Path) -> str | None:
-    """Return the published hash of a set's file, or None."""
-    mark = read_json(file.parents[1] / ".published.json") or {}
-    stated = mark.get("files", {}).get(f"{file.parent.name}/{file.name}")
-    return stated if isinstance(stated, str) else None  # a mark of before gives sizes

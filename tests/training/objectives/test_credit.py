@@ -16,9 +16,9 @@ from pydantic import ValidationError
 
 from tests.training.optimisation.test_trainer import recipe
 from training.objectives.base import CreditInputs
-from training.objectives.credit import advantages, decide_group, filter_group, group_credit
+from training.objectives.credit import advantages, filter_group, group_credit
 from training.objectives.grpo import GrpoSettings
-from training.objectives.set_credit import best_of_k_credit, majority_credit
+from training.objectives.set_credit import best_of_k_credit, majority_credit, set_decision
 from training.rewards import Reward
 
 RIGHT = Reward(format=0.1, correctness=0.9, correct=True)
@@ -58,7 +58,7 @@ def test_a_vote_takes_answers_by_their_text_and_correct_ones_by_their_verdict() 
     ],
 )
 def test_groups_without_credit_are_dropped(rewards: list[Reward], changes: dict[str, Any], reason: str | None) -> None:
-    decision = decide_group(rewards, settings(**{"credit": "pass_at_k", **changes}))
+    decision = set_decision(rewards, settings(**{"credit": "pass_at_k", **changes}))
     assert decision.drop_reason == reason
     assert decision.exclusion_reasons == tuple(reward.excluded_by for reward in rewards)
 

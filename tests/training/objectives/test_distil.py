@@ -25,9 +25,15 @@ from training.engines.embedded.run import train
 from training.evaluation.metrics import read_metrics
 from training.objectives.base import CreditInputs, ObjectiveInputs
 from training.objectives.credit import group_credit
-from training.objectives.distil import DistilSettings, distil_loss
+from training.objectives.distil import (
+    RATIO_CAP,
+    DistilSettings,
+    distil_loss,
+    taught_credit,
+    taught_decision,
+    teacher_term,
+)
 from training.objectives.grpo import GrpoSettings, grpo_loss
-from training.objectives.teacher import RATIO_CAP, taught_credit, taught_decision, teacher_term
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
 from training.optimisation.reference import ReferencePolicy
@@ -160,13 +166,13 @@ def test_the_model_as_its_own_teacher_reads_a_correct_attempt(teacher: Path) -> 
     made = small()
     tasks, tokenizer = load_tasks(made.data, Split.TRAIN, Path()), load_tokenizer(WEIGHTS)
     with Verifiers(tuple(tasks.values()), 1, made.rewards) as verifiers:
-        rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, None, 0, made.tags)
+        rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, 0, made.tags)
         writer = TokenWriter(tokenizer, folder_stop_tokens(WEIGHTS, tokenizer), made.tags)
         with pytest.raises(ConfigError, match="the chat template drops what follows"):  # the shipped model's does
             asyncio.run(shown_prompts(stored_sources([teacher]), tasks, rollouts, writer, 0))
         assert isinstance(tokenizer.chat_template, str)
         tokenizer.chat_template = tokenizer.chat_template.replace(".split('\\n\\n')[0]", "")
-        rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, None, 0, made.tags)
+        rollouts = RolloutRunner(tokenizer, made.solving_prompt, verifiers, made.rewards, 0, made.tags)
         prompts = asyncio.run(shown_prompts(stored_sources([teacher]), tasks, rollouts, writer, 0))
     assert 0 < len(prompts) <= len(tasks)
     for name, prompt in prompts.items():

@@ -11,10 +11,34 @@ import torch
 from torch import Tensor
 
 from tests.training.objectives.ranks import alone, on_two_ranks, require_same
-from tests.training.objectives.test_grpo import gradient, random_minibatch
+from tests.training.objectives.test_grpo import gradient
 from training.objectives.base import CreditInputs, ObjectiveInputs, ScoredGroups
+from training.objectives.credit import token_weights
 from training.objectives.soft import SoftSettings, soft_advantages, soft_credit, soft_decision, soft_loss
 from training.rewards import Reward
+
+
+def random_minibatch(seed: int, count: int) -> ObjectiveInputs:
+    chance = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, 7, (count,), generator=chance)
+    groups = torch.randint(0, 3, (count,), generator=chance)
+    tokens = int(lengths.sum())
+
+    def noise(size: int) -> Tensor:
+        return torch.randn(size, generator=chance, dtype=torch.float64)
+
+    return ObjectiveInputs(
+        logprobs=(noise(tokens) - 2).requires_grad_(),
+        generator_logprobs=noise(tokens) * 0.5 - 2,
+        sequence_index=torch.repeat_interleave(torch.arange(count), lengths),
+        advantages=noise(count),
+        token_weights=token_weights(lengths, groups, "group"),
+        mask=torch.rand(tokens, generator=chance) > 0.2,
+        entropy=noise(tokens),
+        reference_logprobs=noise(tokens) - 2,
+        on_policy=torch.rand(tokens, generator=chance) > 0.5,
+    )
+
 
 ARMS = 5
 REFERENCE = torch.tensor([0.5, -0.3, 0.9, -1.0, 0.1], dtype=torch.float64).log_softmax(-1)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from curation.policies.checkpoints import folder_revision
 from curation.records import PolicyError, StoreError
 from tests.training.optimisation.test_trainer import samples, solo
 from training.embedded_model import WEIGHTS
@@ -21,15 +20,14 @@ from training.optimisation.checkpoint import (
     PendingCheckpoint,
     last_checkpoint,
     restore_trainer,
-    save_checkpoint,
 )
-from training.optimisation.model import MARK, load_model, load_tokenizer, published_revision, save_model
+from training.optimisation.model import MARK, load_model, load_tokenizer, save_model
 from training.optimisation.trainer import Trainer
 
 
 def saved(trainer: Trainer, run: Path, step: int, state: dict[str, Any] | None = None, keep: int = 2) -> Path:
     tokenizer = load_tokenizer(WEIGHTS)
-    return save_checkpoint(run, step, trainer, state or {"logs": {}}, tokenizer, keep=keep)
+    return PendingCheckpoint(run, step, trainer, state or {"logs": {}}, tokenizer, keep=keep).finish()
 
 
 def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
@@ -42,7 +40,6 @@ def test_a_restored_trainer_goes_on_bit_by_bit(tmp_path: Path) -> None:
     exported, trained = load_model(found.folder / "hf").state_dict(), first.full_state_dict()
     assert all(torch.equal(exported[name], value) for name, value in trained.items())
     assert not any(torch.equal(trained[name], value) for name, value in read_weights(WEIGHTS).items())
-    assert published_revision(found.folder / "hf") == folder_revision(found.folder / "hf")
     restore_trainer(found, second)
     figures = [trainer.step(samples(seed=2), GrpoSettings()) for trainer in (first, second)]
     assert figures[0].loss == figures[1].loss
@@ -122,7 +119,7 @@ def test_publishing_again_replaces_the_folder_and_leaves_nothing_aside(
     second = save_model(
         load_model(other_model), load_tokenizer(other_model), tmp_path / "model", extra_files={"README.md": "new\n"}
     )
-    assert first != second == published_revision(tmp_path / "model")
+    assert first != second == json.loads((tmp_path / "model" / MARK).read_text())["revision"]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert not (tmp_path / "model" / "stray.txt").exists()
     assert (tmp_path / "model" / "README.md").read_text() == "new\n"
@@ -136,9 +133,6 @@ def test_what_is_not_whole_is_refused(random_model: Path, tmp_path: Path) -> Non
     save_model(load_model(random_model), tokenizer, folder)
     with pytest.raises(PolicyError, match="no chat template"):
         load_tokenizer(folder)
-    (folder / MARK).unlink()
-    with pytest.raises(StoreError, match="publish it again"):
-        published_revision(folder)
     (folder / "model.safetensors").unlink()
     with pytest.raises(PolicyError, match="cannot load this model"):
         load_model(folder)

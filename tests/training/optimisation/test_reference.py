@@ -1,4 +1,4 @@
-"""The KL term in use: 0 before the first step, against a fixed or a following reference, and over a resume."""
+"""The KL term in use: 0 before the first step and over a resume."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from curation.records import ConfigError, StoreError
 from tests.training.optimisation.test_trainer import recipe, samples, solo
 from training.embedded_model import WEIGHTS
 from training.objectives.grpo import GrpoSettings
-from training.optimisation.checkpoint import last_checkpoint, restore_trainer, save_checkpoint
+from training.optimisation.checkpoint import PendingCheckpoint, last_checkpoint, restore_trainer
 from training.optimisation.collating import pack_samples
 from training.optimisation.distributed import DistributedContext
 from training.optimisation.model import load_tokenizer
@@ -25,7 +25,7 @@ def held(folder: Path = WEIGHTS, **objective: Any) -> tuple[Trainer, ReferencePo
     trainer = solo(objective=objective, optim={"warmup_steps": 0, "learning_rate": 1e-4})
     made, words = recipe(), trainer.model.config.vocab_size
     ranks = DistributedContext(made.compute)
-    trainer.reference = ReferencePolicy(folder, made, ranks, words, objective.get("reference_ema"))
+    trainer.reference = ReferencePolicy(folder, made, ranks, words)
     return trainer, trainer.reference
 
 
@@ -52,29 +52,9 @@ def test_a_model_of_another_vocabulary_is_refused() -> None:
         ReferencePolicy(WEIGHTS, made, DistributedContext(made.compute), 7)
 
 
-def test_a_reference_that_follows_is_the_mean_of_the_policys_past_and_comes_back_from_a_checkpoint(
-    tmp_path: Path,
-) -> None:
-    table: dict[str, Any] = {"kl_coef": 0.5, "reference_ema": 0.75}
-    settings = GrpoSettings.model_validate(table)
-    (trainer, reference), (again, restored) = held(**table), held(**table)
-    expected = weights(reference.policy)
-    for _ in range(2):
-        trainer.step(samples(), settings)
-        now = weights(trainer.policy)
-        expected = {name: 0.75 * value + 0.25 * now[name] for name, value in expected.items()}
-    found = weights(reference.policy)
-    assert all(torch.allclose(found[name], value, atol=1e-7) for name, value in expected.items())
-    assert any(not torch.equal(value, now[name]) for name, value in found.items())
-    trainer.save(tmp_path / "weights")
-    again.load(tmp_path / "weights", trainer.steps_taken)
-    assert all(torch.equal(found[name], value) for name, value in weights(restored.policy).items())
-    assert trainer.step(samples(), settings).loss == again.step(samples(), settings).loss
-
-
 def test_a_checkpoint_of_another_reference_is_refused(tmp_path: Path, random_model: Path) -> None:
     trainer, _ = held(kl_coef=0.5)
-    save_checkpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1)
+    PendingCheckpoint(tmp_path, 1, trainer, {}, load_tokenizer(WEIGHTS), keep=1).finish()
     checkpoint = last_checkpoint(tmp_path)
     assert checkpoint is not None
     with pytest.raises(StoreError, match="reference"):

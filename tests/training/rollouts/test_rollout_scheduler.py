@@ -72,17 +72,6 @@ def test_a_batch_waits_for_a_group_that_is_due() -> None:
     assert step(scheduler) == [0]
 
 
-def test_the_end_of_the_data_gives_a_smaller_batch() -> None:
-    scheduler = scheduler_of(3, group_size=2, n_async=8, n_batch=4, n_minibatch=2)
-    finish(scheduler, start(scheduler))
-    assert step(scheduler) == [0, 1]
-    assert scheduler.next_batch() is None
-    batch = scheduler.next_batch(partial=True)
-    assert batch is not None
-    assert [[group.number for group in part] for part in batch.minibatches(scheduler.settings)] == [[2]]
-    assert scheduler.next_batch(partial=True) is None
-
-
 SIZES = st.builds(
     lambda group, in_batch, places, staleness: CollectorSettings(
         group_size=group,

@@ -112,12 +112,6 @@ def test_what_cannot_be_judged_is_refused(tmp_path: Path) -> None:
     for message, rows in refused:
         with pytest.raises(SourceError, match=message):
             load_tasks(curated(tmp_path / message, *rows), Split.TRAIN, tmp_path)
-    data = curated(tmp_path / "prefixes", solved)  # problems that are told in part are no problems without that part
-    file = tmp_path / "prefixes" / "data" / "0.parquet"
-    pl.read_parquet(file).with_columns(pl.Series("prefix", ["First, 2 + 3"])).write_parquet(file)
-    assert list(load_tasks(data, Split.HELD_OUT, tmp_path)) == ["a"]
-    with pytest.raises(SourceError, match=r"their `prefix` \(1\), and no trainer.*publish the set anew"):
-        load_tasks(data, Split.TRAIN, tmp_path)
 
 
 TASK = TrainingTask(PromptRequest("p1", "What is 2 + 2?", Domain.MATH, "en"), "4")
@@ -132,7 +126,7 @@ def judges() -> Iterator[Verifiers]:
 
 def judged(judges: Verifiers, text: str) -> Rollout:
     completion = TokenCompletion((1, 2), (5, 6, 2), (-0.1, -0.2, -0.3), (0, 0, 1), text, "stop")
-    rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, None, seed=1)
+    rollouts = RolloutRunner(load_tokenizer(WEIGHTS), PLAIN, judges, REWARDS, seed=1)
     return asyncio.run(rollouts.verify(TASK, completion, group=0))
 
 

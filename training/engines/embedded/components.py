@@ -24,7 +24,7 @@ from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import AttemptLog
 from training.rollouts.batches import TeacherPrompt, student_prompt
-from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.curriculum import CurriculumController
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask
 from training.stored.batches import StoredBatches

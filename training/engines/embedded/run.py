@@ -68,9 +68,8 @@ from training.optimisation.reference import ReferencePolicy
 from training.optimisation.teacher import require_same_tokens
 from training.optimisation.trainer import Trainer
 from training.recipe import TrainRecipe
-from training.rewards import LanguageChecker
 from training.rollouts.attempt_log import EVALUATION_ATTEMPTS, TRAINING_ATTEMPTS, AttemptLog, AttemptPurpose
-from training.rollouts.curriculum.controller import open_curriculum
+from training.rollouts.curriculum import open_curriculum
 from training.rollouts.doubtful import MAX_QUESTIONS, DoubtfulVerdicts
 from training.rollouts.rollouts import RolloutRunner
 from training.rollouts.tasks import TrainingTask, load_tasks
@@ -131,9 +130,7 @@ def _train(
     needs = needs_of(recipe.objective)
     if needs.uses_reference:
         reference_folder = folder if recipe.reference is None else resolve_model(recipe.reference_model, recipe_folder)
-        trainer.reference = ReferencePolicy(
-            reference_folder, recipe, context, trainer.model.config.vocab_size, needs.reference_ema
-        )
+        trainer.reference = ReferencePolicy(reference_folder, recipe, context, trainer.model.config.vocab_size)
     if needs.teacher is not None:
         teacher_folder = folder if recipe.teacher is None else resolve_model(recipe.teacher_model, recipe_folder)
         require_same_tokens(teacher_folder, folder)
@@ -240,9 +237,8 @@ def _run_rank_zero(
         verifiers = stack.enter_context(
             Verifiers((*tasks.values(), *held_out), verifier_workers(), recipe.rewards, own_judges)
         )
-        check_language = _language_checker() if recipe.rewards.language else None
         prompt, rewards = recipe.solving_prompt, curriculum.rewards
-        rollouts = RolloutRunner(tokenizer, prompt, verifiers, rewards, check_language, recipe.seed, recipe.tags)
+        rollouts = RolloutRunner(tokenizer, prompt, verifiers, rewards, recipe.seed, recipe.tags)
         metrics_logger = MetricsLogger(
             out,
             logs["metrics"],
@@ -422,9 +418,3 @@ def _attempt_log(
     kept_parts = checkpoint.state.get("attempt_parts", []) if checkpoint is not None else []
     prompt = recipe.solving_prompt.version
     return AttemptLog(out, recipe.attempt_store, purposes, policy, prompt, verifiers, kept_parts, recipe.tags)
-
-
-def _language_checker() -> LanguageChecker:
-    from curation.languages.mixing import consistent
-
-    return consistent

@@ -18,7 +18,7 @@ from training.objectives.registry import objective_of
 from training.optimisation.checkpoint import JsonlLog
 from training.recipe import TrainRecipe
 from training.rewards import COMPONENTS, Reward
-from training.rollouts.curriculum.controller import open_curriculum
+from training.rollouts.curriculum import open_curriculum
 from training.rollouts.rollout_scheduler import GroupDecision
 from training.rollouts.tasks import TrainingTask
 

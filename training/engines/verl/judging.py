@@ -16,26 +16,25 @@ from curation.scoring.scorer import Scorer, ScoringSettings
 from curation.thinking import OPEN
 from curation.verify.math_judge import Verdict
 from training.recipe import TrainRecipe
-from training.rewards import LanguageChecker, Reward, RewardInputs
+from training.rewards import Reward, RewardInputs
 from training.rollouts.judging import assess
 from training.rollouts.rollouts import derive_seed
 from training.rollouts.verifiers import TESTS_PER_GROUP, verifier_workers
 
 
 class RewardComputer:
-    """Compute a process's rewards; ``check_language`` is needed if languages are rewarded."""
+    """Compute a process's rewards."""
 
     def __init__(
         self,
         recipe: TrainRecipe,
         tokenizer: Any,
         stop_ids: Collection[int],
-        check_language: LanguageChecker | None = None,
         scorer: Scorer | None = None,
     ) -> None:
         self._recipe, self._rewards, self._tags = recipe, recipe.rewards, recipe.tags
         self._reader, self._tokenizer = ResponseReader(tokenizer, recipe.tags), tokenizer
-        self._stop_ids, self._check_language = frozenset(stop_ids), check_language
+        self._stop_ids = frozenset(stop_ids)
         self.scorer = scorer or Scorer(scoring_settings(recipe))
         self._threads = ThreadPoolExecutor(max(2 * verifier_workers(), 2), "reward")
 
@@ -62,7 +61,7 @@ class RewardComputer:
             finish=finish,
             row=str(table["id"]),
         )
-        found = await assess(ask, inputs, self._rewards, self._check_language)
+        found = await assess(ask, inputs, self._rewards)
         outcome = found.outcome.value if found.outcome is not None else None
         told = {"outcome": outcome, "method": found.method, "answer": found.answer, "finish": finish}
         return found.reward, {**told, "tokens": len(response_ids)}

@@ -15,7 +15,7 @@ from typing import Any
 
 from curation.storage.stages import atomic_write
 from training.recipe import TrainRecipe
-from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.curriculum import CurriculumController
 
 STATE = "goldilocks.json"
 """Our state in a folder of verl's checkpoints."""

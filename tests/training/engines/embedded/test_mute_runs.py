@@ -19,7 +19,7 @@ from training.generation.generators import Generator, TorchGenerator, Weights
 from training.optimisation.trainer import TrainingError
 from training.recipe import TrainRecipe
 from training.rollouts.attempt_log import count_attempts, read_attempts
-from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.curriculum import CurriculumController
 from training.rollouts.tasks import load_tasks
 
 

@@ -19,7 +19,7 @@ from tests.training.students import student
 from training.embedded_model import WEIGHTS
 from training.engines.embedded.run import train
 from training.evaluation.metrics import STEP_METRICS, read_metrics
-from training.optimisation.model import load_model, published_revision
+from training.optimisation.model import load_model
 from training.recipe import CuratedData, TrainRecipe
 
 STEPS = 4
@@ -100,7 +100,6 @@ def test_tensorboard_holds_the_same_and_attempts_as_text(done: Path) -> None:
 
 
 def test_the_model_was_trained(done: Path) -> None:
-    assert published_revision(done / "model")
     before = load_model(WEIGHTS).state_dict()
     after = load_model(done / "model").state_dict()
     assert not torch.equal(before["model.norm.weight"], after["model.norm.weight"])

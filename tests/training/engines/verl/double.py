@@ -47,9 +47,9 @@ def _stub_verl() -> None:
 def train(folder: Path, values: dict[str, Any]) -> None:
     from training.engines.verl.plugin.callbacks import CurriculumCheckpoint
     from training.engines.verl.plugin.ledger import open_ledger
-    from training.rollouts.curriculum import triggers
+    from training.rollouts import curriculum
 
-    triggers.PLATEAU_WINDOW = 4
+    curriculum.PLATEAU_WINDOW = 4
     settings = values["trainer"]
     checkpoints = Path(settings["default_local_dir"])
     latest = checkpoints / "latest_checkpointed_iteration.txt"

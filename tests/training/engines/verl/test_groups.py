@@ -12,7 +12,7 @@ from tests.training.students import student
 from training.engines.verl.groups import GroupLedger, JudgedRollout, told_of
 from training.recipe import TrainRecipe
 from training.rewards import Reward
-from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts.curriculum import CurriculumController
 from training.rollouts.tasks import TrainingTask
 
 RIGHT, WRONG = Reward(0.1, 0.9, correct=True), Reward(0.1)

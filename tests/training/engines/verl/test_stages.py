@@ -18,8 +18,8 @@ from training.engines.verl.environment import VARIABLE
 from training.engines.verl.run import train
 from training.engines.verl.stages import LATEST, STATE, last_step, present_stage, remove_old
 from training.recipe import TrainRecipe
-from training.rollouts.curriculum import triggers
-from training.rollouts.curriculum.controller import CurriculumController
+from training.rollouts import curriculum as rules
+from training.rollouts.curriculum import CurriculumController
 
 STAGES = (
     {"until": "reward", "steps": 50, "lengths": 80, "n_batch": 16, "n_async": 16},
@@ -124,7 +124,7 @@ def checkpoint(out: Path, step: int, curriculum: CurriculumController | None) ->
 def test_a_folder_tells_its_stage_and_an_unfinished_checkpoint_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(triggers, "PLATEAU_WINDOW", 4)
+    monkeypatch.setattr(rules, "PLATEAU_WINDOW", 4)
     made, out = recipe(tmp_path, checkpoints={"every": 2, "keep": 3}), tmp_path / "run"
     curriculum = CurriculumController((), made.curriculum, made.rewards, made.objective, made.seed, made.collector)
     first = checkpoint(out, 2, curriculum)

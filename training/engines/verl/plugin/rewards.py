@@ -8,7 +8,6 @@ from typing import Any
 from verl.experimental.reward_loop.reward_manager import register
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
-from curation.languages.mixing import consistent
 from curation.policies.chat_templates import folder_stop_tokens
 from curation.scoring.record import MARK
 from training.engines.verl.configuration import NAME
@@ -28,8 +27,7 @@ class GoldilocksRewards(RewardManagerBase):
         super().__init__(config, tokenizer, compute_score)
         recipe = run_facts().recipe
         stops = folder_stop_tokens(Path(config.actor_rollout_ref.model.path), tokenizer)
-        check_language = consistent if recipe.rewards.language else None
-        self._rewards = RewardComputer(recipe, tokenizer, stops.ids, check_language)
+        self._rewards = RewardComputer(recipe, tokenizer, stops.ids)
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """Return ``reward_score`` and ``reward_extra_info`` of one rollout."""

@@ -1,9 +1,10 @@
-"""The curriculum in the loop: moves with reasons, stages in order, problems that return, and a state that goes on."""
+"""The curriculum: pools by pass rate, draws, plateaus, stages in order, and a state that goes on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,20 @@ from pydantic import ValidationError
 
 from curation.records import Domain
 from tests.training.optimisation.test_trainer import recipe
-from training.config import CollectorSettings, RewardSettings
+from training.config import CollectorSettings, CurriculumSettings, RewardSettings
 from training.embedded_model.problems import Split
 from training.objectives.grpo import GrpoSettings
 from training.recipe import CuratedData
-from training.rollouts.curriculum import triggers
-from training.rollouts.curriculum.controller import CurriculumController
-from training.rollouts.curriculum.pools import Pool
-from training.rollouts.curriculum.settings import CurriculumSettings
+from training.rollouts import curriculum
+from training.rollouts.curriculum import (
+    CurriculumController,
+    PassWeights,
+    Pool,
+    StepMeans,
+    length_plateau,
+    pool_gate,
+    reward_plateau,
+)
 from training.rollouts.tasks import load_tasks
 
 PAPER: list[dict[str, Any]] = [
@@ -31,18 +38,92 @@ PAPER: list[dict[str, Any]] = [
 REWARDS = RewardSettings(max_length=12384, length_cache=4000)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triggers, "PLATEAU_WINDOW", 4)
-    monkeypatch.setattr(triggers, "PATIENCE", 0)
-    monkeypatch.setattr(triggers, "LENGTH_MIN_GAIN", 0.02)
+    monkeypatch.setattr(curriculum, "PLATEAU_WINDOW", 4)
+    monkeypatch.setattr(curriculum, "PATIENCE", 0)
+    monkeypatch.setattr(curriculum, "LENGTH_MIN_GAIN", 0.02)
 
 
-def controller(table: dict[str, Any], problems: int = 4, **more: Any) -> CurriculumController:
+def controller(table: dict[str, Any], problems: int | list[str] = 4, **more: Any) -> CurriculumController:
     settings = CurriculumSettings.model_validate(table)
-    names = [f"p{number}" for number in range(problems)]
+    names = problems if isinstance(problems, list) else [f"p{number}" for number in range(problems)]
     sizes = CollectorSettings(group_size=16, n_async=2048, n_batch=2048)
     return CurriculumController(names, settings, REWARDS, GrpoSettings(), 1, sizes, **more)
+
+
+@pytest.mark.parametrize(
+    ("pool", "correct", "judged", "new"),
+    [
+        (Pool.ACTIVE, 16, 16, Pool.RETIRED),
+        (Pool.ACTIVE, 14, 16, None),  # on the edge: it stays
+        (Pool.ACTIVE, 0, 32, Pool.DEFERRED),
+        (Pool.ACTIVE, 0, 2, None),  # too few attempts to say anything
+        (Pool.DEFERRED, 5, 16, Pool.ACTIVE),
+        (Pool.RETIRED, 8, 16, Pool.ACTIVE),
+        (Pool.DEFERRED, 0, 16, None),
+    ],
+)
+def test_a_problem_changes_its_pool_when_its_pass_rate_is_sure(
+    pool: Pool, correct: int, judged: int, new: Pool | None
+) -> None:
+    found = pool_gate("p", pool, PassWeights(correct, judged - correct))
+    assert (found.new if found else None) is new
+
+
+def test_an_attempt_of_one_half_life_ago_counts_half() -> None:
+    one = controller({}, 1)
+    one.record_group("p0", 0, 4, 8)
+    one.record_group("p0", 50, 8, 8)
+    assert one.state()["weights"] == {"p0": [10.0, 2.0, 50]}
+
+
+def curve(values: list[float], noise: float, pass_rate: float = 0.5, limited: float = 0.2) -> list[StepMeans]:
+    """A noisy curve of rewards, and of lengths 10,000 times as large."""
+    draw = random.Random(3)
+    noisy = [value + draw.gauss(0, noise) for value in values]
+    return [StepMeans(value, 10_000 * value, pass_rate, limited) for value in noisy]
+
+
+PLATEAU = [0.6] * 40
+
+
+def test_rewards_are_flat_on_a_plateau_above_the_floor_only() -> None:
+    assert str(reward_plateau(curve(PLATEAU, 0.01))).startswith("reward flat: ")
+    for other in (
+        curve([0.3 + 0.0009 * step for step in range(40)], 0.0005),  # a slow climb
+        curve([0.6 - 0.01 * step for step in range(40)], 0.01),
+        curve(PLATEAU, 0.01, pass_rate=0.02),
+        curve(PLATEAU[:3], 0.01),
+    ):
+        assert reward_plateau(other) is None
+
+
+def test_a_length_is_flat_by_its_share_of_the_mean_if_the_limit_binds() -> None:
+    assert length_plateau(curve([0.9] * 30, 0.005)) is not None
+    assert length_plateau(curve([0.9] * 30, 0.005, limited=0.01)) is None
+    assert length_plateau(curve([0.5 + 0.02 * step for step in range(30)], 0.005)) is None
+    assert length_plateau(curve([0.9] * 3, 0)) is None
+
+
+def test_deferred_problems_come_in_on_a_plateau_and_then_wait() -> None:
+    one = controller({}, 10, deferred=["p7", "p8", "p9"])
+    came = {}
+    for step in range(1, 101):
+        if changes := one.after_step(step, 0.6, 100.0, pass_rate=0.5)[1]:
+            came[step] = [(change.setting, change.old, change.new) for change in changes]
+    assert came == {20: [("active", 7, 9)], 60: [("active", 9, 10)]}
+
+
+def test_no_pool_is_a_dead_end() -> None:
+    names = [f"{kind}{number}" for kind, count in (("a", 10), ("r", 3), ("d", 4)) for number in range(count)]
+    one = controller({}, names, deferred=[name for name in names if name[0] == "d"])
+    one.pools.update({name: Pool.RETIRED for name in names if name[0] == "r"})
+    drawn = [one.draw_problem() for _ in range(1000)]
+    # at the thousandth both are due: one waits for the next draw
+    assert Counter(name[0] for name in drawn) == {"a": 931, "d": 49, "r": 20}
+    assert set(drawn) == set(names)
+    assert len(set([name for name in drawn if name[0] == "a"][:10])) == 10
 
 
 def present(one: CurriculumController) -> tuple[int, int, int]:
@@ -50,6 +131,7 @@ def present(one: CurriculumController) -> tuple[int, int, int]:
     return allowed, one.collector.n_batch, one.collector.n_async
 
 
+@pytest.mark.usefixtures("short_window")
 def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     one = controller({"stages": PAPER}, deferred=["p2", "p3"])
     assert one.pools["p3"] is Pool.DEFERRED
@@ -76,6 +158,7 @@ def test_the_papers_table_is_walked_through_as_its_curves_flatten() -> None:
     assert one.after_step(14, 0.6, 6000)[1] == []  # the last one ends with the run
 
 
+@pytest.mark.usefixtures("short_window")
 def test_a_stage_with_longer_responses_waits_until_the_limit_binds() -> None:
     one = controller({"stages": [{"until": "reward", "lengths": 16384}, {"lengths": 24576}]})
     free = [change for step in range(1, 9) for change in one.after_step(step, 0.6, 2000, limited=0.0)[1]]
@@ -135,25 +218,14 @@ def test_stages_that_cannot_be_meant_are_refused(changes: dict[str, Any], said: 
         recipe(**changes)
 
 
-PROBLEMS = [f"p{number}" for number in range(12)]
-
-
-DEFAULT = CurriculumSettings()
-
-
-def course(problems: Sequence[str] = PROBLEMS, settings: CurriculumSettings | None = DEFAULT) -> CurriculumController:
-    rewards = RewardSettings(max_length=125, length_cache=25)
-    return CurriculumController(problems, settings, rewards, GrpoSettings(eps_high=0.27), seed=3)
-
-
 def test_rows_that_a_refresh_drew_come_in_and_a_resumed_run_draws_the_same_ones() -> None:
-    first = course()
+    first = controller({}, 12)
     for step in range(1, 4):
         for problem in [first.draw_problem() for _ in range(4)]:
             first.record_group(problem, step, 16, 16)
         first.after_step(step, 0.5, 50.0)
-    refreshed = [*PROBLEMS[6:], *(f"level 3, seed {seed}" for seed in range(40, 46))]
-    runs = [course(refreshed) for _ in range(3)]
+    refreshed = [*(f"p{number}" for number in range(6, 12)), *(f"level 3, seed {seed}" for seed in range(40, 46))]
+    runs = [controller({}, refreshed) for _ in range(3)]
     for run in runs[:2]:
         run.restore(json.loads(json.dumps(first.state())))
     drawn = [[run.draw_problem() for _ in range(7)] for run in runs[:2]]

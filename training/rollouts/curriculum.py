@@ -1,0 +1,391 @@
+"""The curriculum: a sampler over pools of problems, and gates that move problems and change settings.
+
+Problems are active, deferred (too hard) or retired (too easy). With rollouts weighed by ``0.5 ** (age / HALF_LIFE)``,
+the posterior of a pass rate is Beta(1 + correct, 1 + wrong); a problem enters a pool that holds `CONFIDENCE` of it. A
+curve is flat if a line through its last `PLATEAU_WINDOW` values gains little, and its slope is below 2 standard errors
+(paper, section 5.2).
+
+Invariants: draws depend only on the seed and the draws before. Of k draws, each passive pool gets floor(k * share), or
+one less. A restored `state` continues the same run.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import fmean, linear_regression
+from typing import TYPE_CHECKING, Any
+
+from training.config import CollectorSettings, CurriculumSettings, ObjectiveSettings, RewardSettings, StageSettings
+
+if TYPE_CHECKING:
+    from training.recipe import TrainRecipe
+    from training.rollouts.tasks import TrainingTask
+
+BAND = (0.05, 0.875)
+"""Pass rates between which a problem is active: below it is deferred, above it retired."""
+
+CONFIDENCE = 0.8
+"""Probability that a pass rate is outside the band before its problem leaves the active pool, and inside before it
+comes back."""
+
+HALF_LIFE = 50.0
+"""Training steps after which a rollout counts half."""
+
+MIN_ROLLOUTS = 4.0
+"""Weighted rollouts below which a problem stays in its pool."""
+
+CURVE_STEPS = 512
+"""Steps of each curve that are kept; windows are shorter."""
+
+PLATEAU_WINDOW = 20
+"""Steps over which a curve is called flat."""
+
+REWARD_MIN_GAIN = 0.02
+"""Gain of the mean reward over the window below which it is flat."""
+
+LENGTH_MIN_GAIN = 0.05
+"""Gain of the mean length over the window, as a share of it, below which it is flat."""
+
+LIMITED_SHARE = 0.05
+"""Share of responses that reach the length penalty, or are cut, from which the limit on the length binds."""
+
+PATIENCE = 20
+"""Steps after the window in which no further deferred problems come in."""
+
+HARDER_SHARE = 0.25
+"""Deferred problems that come in on a reward plateau, as a share of the active ones."""
+
+
+class Pool(StrEnum):
+    """The pool of a problem, by its pass rate."""
+
+    ACTIVE = "active"
+    DEFERRED = "deferred"
+    RETIRED = "retired"
+
+
+PASSIVE_SHARES = {Pool.RETIRED: 0.02, Pool.DEFERRED: 0.05}
+"""Share of the groups that are drawn from the passive pools."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolChange:
+    """A problem's change of pool, and why."""
+
+    problem: str
+    old: Pool
+    new: Pool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """A change of the run, and why.
+
+    Example: ``SettingChange("active", 400, 500, "reward flat: +0.012 over 20 steps")``
+    """
+
+    setting: str
+    old: float
+    new: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassWeights:
+    """Weights of a problem's correct and wrong rollouts at a step."""
+
+    correct: float = 0.0
+    wrong: float = 0.0
+    step: int = 0
+
+    def at(self, step: int) -> PassWeights:
+        """Return the weights at a later step."""
+        kept = 0.5 ** (max(0, step - self.step) / HALF_LIFE)
+        return PassWeights(kept * self.correct, kept * self.wrong, step)
+
+    @property
+    def pass_rate(self) -> float:
+        """Return the posterior's mean."""
+        return (1 + self.correct) / (2 + self.correct + self.wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class StepMeans:
+    """Means of what a step sampled; ``limited`` is the share that reached the length penalty or was cut."""
+
+    reward: float
+    length: float
+    pass_rate: float
+    limited: float
+
+
+def pool_gate(problem: str, pool: Pool, now: PassWeights) -> PoolChange | None:
+    """Return the problem's new pool and why, or None."""
+    count = now.correct + now.wrong
+    if count < MIN_ROLLOUTS:
+        return None
+    import mpmath
+
+    edges = (0, *BAND, 1)
+    for new, low, high in zip((Pool.DEFERRED, Pool.ACTIVE, Pool.RETIRED), edges, edges[1:], strict=False):
+        mass = float(mpmath.betainc(1 + now.correct, 1 + now.wrong, low, high, regularized=True))
+        if new is not pool and mass >= CONFIDENCE:
+            reason = f"pass rate {now.pass_rate:.2f} on {count:.1f} attempts, {mass:.0%} sure that it is {new}"
+            return PoolChange(problem, pool, new, reason)
+    return None
+
+
+def flat_gain(values: Sequence[float], min_gain: float) -> float | None:
+    """Return the gain of the last `PLATEAU_WINDOW` values if they are flat, or None."""
+    ys, n = values[-PLATEAU_WINDOW:], PLATEAU_WINDOW
+    if len(ys) < n:
+        return None
+    slope, begin = linear_regression(range(n), ys)
+    residual = sum((y - begin - slope * x) ** 2 for x, y in enumerate(ys))
+    error = math.sqrt(residual / (n - 2) / (n * (n * n - 1) / 12))
+    gain = slope * (n - 1)
+    return gain if abs(gain) < min_gain and (abs(slope) < 2 * error or slope == 0) else None
+
+
+def reward_plateau(curve: Sequence[StepMeans]) -> str | None:
+    """Return how flat the rewards are, at a mean pass rate within the band; None if they are not."""
+    gain = flat_gain([step.reward for step in curve], REWARD_MIN_GAIN)
+    if gain is None or fmean(step.pass_rate for step in curve[-PLATEAU_WINDOW:]) <= BAND[0]:
+        return None
+    return f"reward flat: {gain:+.3f} over {PLATEAU_WINDOW} steps"
+
+
+def length_binds(curve: Sequence[StepMeans]) -> bool:
+    """Return whether the length limit shortened recent responses."""
+    return fmean(step.limited for step in curve[-PLATEAU_WINDOW:]) >= LIMITED_SHARE
+
+
+def length_plateau(curve: Sequence[StepMeans]) -> str | None:
+    """Return how flat the lengths are if the limit binds, or None."""
+    lengths = [step.length for step in curve[-PLATEAU_WINDOW:]]
+    if not lengths or not length_binds(curve) or flat_gain(lengths, LENGTH_MIN_GAIN * fmean(lengths)) is None:
+        return None
+    return f"length flat at {fmean(lengths):.0f} over {PLATEAU_WINDOW} steps"
+
+
+def stage_end(stage: StageSettings, taken: int, curve: Sequence[StepMeans], *, grows: bool) -> str | None:
+    """Return why the stage ends now, or None.
+
+    Args:
+        taken: steps of this stage.
+        curve: since it began.
+        grows: the next stage allows longer responses, so plateaus count only if the limit binds.
+    """
+    if stage.steps is not None and taken >= stage.steps:
+        return f"{taken} steps"
+    if grows and curve and not length_binds(curve):
+        return None
+    gates = {"reward": reward_plateau, "length": length_plateau}
+    return gates[stage.until](curve) if stage.until in gates else None
+
+
+class CurriculumController:
+    """Pools, draws and gates of a run.
+
+    Args:
+        settings: None: pools never change.
+        deferred: problems that are too hard at first; others are active.
+    """
+
+    def __init__(
+        self,
+        problems: Iterable[str],
+        settings: CurriculumSettings | None,
+        rewards: RewardSettings,
+        objective: ObjectiveSettings,
+        seed: int,
+        collector: CollectorSettings | None = None,
+        deferred: Iterable[str] = (),
+    ) -> None:
+        self.pools = dict.fromkeys(problems, Pool.ACTIVE) | dict.fromkeys(deferred, Pool.DEFERRED)
+        self.rewards, self.objective = rewards, objective
+        self.collector = collector if collector is not None else CollectorSettings()
+        self._settings, self._seed = settings, seed
+        self._drawn = dict.fromkeys(Pool, 0)
+        self._weights: dict[str, PassWeights] = {}
+        self._judged: set[str] = set()
+        self._curve: list[StepMeans] = []
+        self._added_at: int | None = None
+        self._members: Mapping[Pool, tuple[str, ...]] | None = None
+        self._stage = self._stage_began = 0
+        if settings is not None and settings.stages:
+            self.begin_stage(0)
+
+    @property
+    def stage(self) -> tuple[int, int]:
+        """Return the current stage, from 0, and the last step before it."""
+        return self._stage, self._stage_began
+
+    def pool_sizes(self) -> dict[str, int]:
+        """Return the number of problems in each pool."""
+        pools = list(self.pools.values())
+        return {pool.value: pools.count(pool) for pool in Pool}
+
+    def draw_problem(self) -> str:
+        """Draw the next problem and return its id.
+
+        Raises:
+            ValueError: there is no problem.
+        """
+        if self._members is None:
+            problems = sorted(self.pools.items())
+            self._members = {pool: tuple(name for name, own in problems if own is pool) for pool in Pool}
+        number = sum(self._drawn.values()) + 1
+        due = [pool for pool, share in PASSIVE_SHARES.items() if int(number * share) > self._drawn[pool]]
+        for pool in (*due, Pool.ACTIVE, Pool.DEFERRED, Pool.RETIRED):
+            if members := self._members[pool]:
+                turn, position = divmod(self._drawn[pool], len(members))
+                self._drawn[pool] += 1
+                return _shuffled(members, f"{self._seed}:{pool}:{turn}")[position]
+        raise ValueError("no problem in any pool")
+
+    def record_group(self, problem: str, step: int, correct: int, judged: int) -> None:
+        """Record a group's judged and correct rollouts."""
+        if self._settings is None or not judged:
+            return
+        before = self._weights.get(problem, PassWeights()).at(step)
+        self._weights[problem] = PassWeights(before.correct + correct, before.wrong + judged - correct, step)
+        self._judged.add(problem)
+
+    def after_step(
+        self,
+        step: int,
+        reward: float,
+        length: float,
+        *,
+        pass_rate: float = 1.0,
+        limited: float = 1.0,
+        may_end_stage: bool = True,
+    ) -> tuple[list[PoolChange], list[SettingChange]]:
+        """Apply and return the changes of pools and settings after a step, from 1.
+
+        Args:
+            reward: mean total reward of what was sampled since the last step.
+            length: its mean length in tokens.
+            pass_rate: its share of correct rollouts.
+            limited: its share of rollouts that reached the length penalty or were cut.
+            may_end_stage: False if sizes change at checkpoints only.
+        """
+        settings = self._settings
+        if settings is None:
+            return [], []
+        self._curve = [*self._curve, StepMeans(reward, length, pass_rate, limited)][-CURVE_STEPS:]
+        found = [pool_gate(name, self.pools[name], self._weights[name].at(step)) for name in sorted(self._judged)]
+        moves = [move for move in found if move is not None]
+        self._move((move.problem, move.new) for move in moves)
+        self._judged.clear()
+        changes = self._next_stage(step, settings) if may_end_stage else []
+        return moves, changes + self._add_deferred(step)
+
+    def begin_stage(self, number: int, reason: str = "") -> list[SettingChange]:
+        """Apply a stage's settings; return the changes."""
+        assert self._settings is not None
+        stage, self._stage = self._settings.stages[number], number
+        changes = [SettingChange("stage", number, number + 1, reason)]
+        cache = self.rewards.effective_length_cache
+        if stage.lengths is not None:
+            changes.append(SettingChange("length", self.rewards.max_length - cache, stage.lengths, reason))
+            lengths = {"max_length": stage.lengths + cache, "length_cache": cache}
+            self.rewards = self.rewards.model_copy(update=lengths)
+        for name, size in (("n_batch", stage.n_batch), ("n_async", stage.n_async)):
+            if size is not None:
+                changes.append(SettingChange(name, getattr(self.collector, name), size, reason))
+        self._resize(stage.n_batch or self.collector.n_batch, stage.n_async or self.collector.n_async)
+        hard = [problem for problem, pool in self.pools.items() if pool is Pool.DEFERRED] if stage.hard else []
+        return changes + self._activate(hard, reason)
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as JSON."""
+        return {
+            "pools": {problem: pool.value for problem, pool in self.pools.items() if pool is not Pool.ACTIVE},
+            "drawn": {pool.value: count for pool, count in self._drawn.items()},
+            "weights": {name: [one.correct, one.wrong, one.step] for name, one in self._weights.items()},
+            "judged": sorted(self._judged),
+            "curve": [[one.reward, one.length, one.pass_rate, one.limited] for one in self._curve],
+            "added_at": self._added_at,
+            "lengths": [self.rewards.max_length, self.rewards.length_cache],
+            "stage": [self._stage, self._stage_began],
+            "sizes": [self.collector.n_batch, self.collector.n_async],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a `state`, without problems that left the data."""
+        self.pools = {problem: Pool(state["pools"].get(problem, Pool.ACTIVE)) for problem in self.pools}
+        self._drawn = {Pool(pool): count for pool, count in state["drawn"].items()}
+        self._weights = {problem: PassWeights(*row) for problem, row in state["weights"].items()}
+        self._judged = set(state["judged"]) & set(self.pools)
+        self._curve = [StepMeans(*row) for row in state["curve"]]
+        self._added_at = state["added_at"]
+        self._members = None
+        self._stage, self._stage_began = state["stage"]
+        self._resize(*state["sizes"])
+        max_length, length_cache = state["lengths"]
+        self.rewards = self.rewards.model_copy(update={"max_length": max_length, "length_cache": length_cache})
+
+    def _next_stage(self, step: int, settings: CurriculumSettings) -> list[SettingChange]:
+        """Begin the next stage if this one ends; return the changes."""
+        if self._stage + 1 >= len(settings.stages):
+            return []
+        taken = step - self._stage_began
+        present, following = settings.stages[self._stage : self._stage + 2]
+        allowed = self.rewards.max_length - self.rewards.effective_length_cache
+        grows = following.lengths is not None and following.lengths > allowed
+        reason = stage_end(present, taken, self._curve[-taken:], grows=grows)
+        if reason is None:
+            return []
+        self._stage_began = step
+        return self.begin_stage(self._stage + 1, reason)
+
+    def _add_deferred(self, step: int) -> list[SettingChange]:
+        """Activate the deferred problems with the highest pass rates on a reward plateau; return the change."""
+        has_waited = self._added_at is None or step - self._added_at >= PLATEAU_WINDOW + PATIENCE
+        reason = reward_plateau(self._curve) if has_waited else None
+        if reason is None:
+            return []
+        active = self.pool_sizes()[Pool.ACTIVE]
+        deferred = [problem for problem, pool in self.pools.items() if pool is Pool.DEFERRED]
+        rates = {problem: self._weights.get(problem, PassWeights()).at(step).pass_rate for problem in deferred}
+        ranked = sorted(rates, key=lambda problem: (-rates[problem], problem))
+        changes = self._activate(ranked[: max(1, round(active * HARDER_SHARE))], reason)
+        self._added_at = step if changes else self._added_at
+        return changes
+
+    def _activate(self, problems: Sequence[str], reason: str) -> list[SettingChange]:
+        active = self.pool_sizes()[Pool.ACTIVE]
+        self._move((problem, Pool.ACTIVE) for problem in problems)
+        return [SettingChange("active", active, active + len(problems), reason)] if problems else []
+
+    def _move(self, pools: Iterable[tuple[str, Pool]]) -> None:
+        self.pools.update(pools)
+        self._members = None
+
+    def _resize(self, n_batch: int, n_async: int) -> None:
+        """Change the sizes; a changed batch has one minibatch."""
+        changes: dict[str, Any] = {"n_batch": n_batch, "n_async": n_async}
+        if n_batch != self.collector.n_batch:
+            changes["n_minibatch"] = None
+        self.collector = self.collector.model_copy(update=changes)
+
+
+@functools.lru_cache(maxsize=8)
+def _shuffled(names: tuple[str, ...], seed: str) -> list[str]:
+    return sorted(names, key=lambda name: hashlib.blake2b(f"{seed}:{name}".encode()).digest())
+
+
+def open_curriculum(recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
+    """Return the controller of a recipe's run."""
+    deferred = [task.id for task in tasks.values() if task.deferred]
+    return CurriculumController(
+        tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, deferred
+    )

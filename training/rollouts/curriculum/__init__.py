@@ -1,1 +1,0 @@
-"""The curriculum: which problems are trained on, and what changes when learning slows."""
