@@ -112,8 +112,6 @@ class Join(Settings):
         return self
 
 
-_GENERATOR = re.compile(r".+:[A-Za-z_][A-Za-z0-9_]*")
-
 REASONING_GYM = "reasoning_gym"
 """Package whose tasks are generators."""
 
@@ -156,13 +154,19 @@ class Source(Settings):
         "dataset",
         description="`jsonl` (also a .json list), `parquet` and `csv`, also compressed; `dataset`: a "
         "Hugging Face name or folder; `kattis`: a folder of problem packages; "
-        "`procedural`: rows of a generator (docs/how-to/sources.md); `python`: rows of your own function. Both run "
-        "with your rights. By the ending of `path` if missing.",
+        "`procedural`: rows of `generator`; `python`: rows of your own function, which "
+        "runs with your rights. By the ending of `path` if missing.",
     )
     path: Url = Field(
         description="File, glob or folder relative to the recipe's, URL as "
-        "`s3://bucket/rows-*.jsonl`, or hub name; for `procedural` the generator, `reasoning_gym:TASK` or "
-        "`my_file.py:make`; for `python` the function, as `rows.py:rows`."
+        "`s3://bucket/rows-*.jsonl`, or hub name; for `procedural` the `generator`; for "
+        "`python` the function, as `rows.py:rows`."
+    )
+    generator: str | None = Field(
+        None,
+        pattern=r"^.+:[A-Za-z_][A-Za-z0-9_]*$",
+        description="Generator of a procedural source, which runs with your rights: "
+        "`reasoning_gym:TASK`, or `my_file.py:make` (docs/how-to/sources.md).",
     )
     levels: Annotated[int, Field(ge=1)] | tuple[dict[str, Any], ...] | None = Field(
         None,
@@ -227,15 +231,15 @@ class Source(Settings):
     @classmethod
     def _of_path(cls, table: Any) -> Any:
         """Give a source that has no name or kind those of its path."""
-        if not isinstance(table, Mapping) or not isinstance(path := table.get("path"), str):
-            return table
-        if table.get("kind") == "procedural":
-            columns = table.get("columns", {})
+        if isinstance(table, Mapping) and table.get("kind") == "procedural":
+            generator, columns = str(table.get("generator", "")), table.get("columns", {})
             if isinstance(columns, Mapping):
                 columns = {"statement": "statement", "answer": "answer", **columns}
-            module, _, task = path.rpartition(":")
+            module, _, task = generator.rpartition(":")
             named = {"name": task} if module == REASONING_GYM else {}
-            table = {**named, **table, "columns": columns}
+            table = {"path": generator, **named, **table, "columns": columns}
+        if not isinstance(table, Mapping) or not isinstance(path := table.get("path"), str):
+            return table
         table = {"kind": kind_of(path), **table}
         if "name" in table:
             return table
@@ -250,7 +254,7 @@ class Source(Settings):
         levels = 1 if self.levels is None else self.levels
         parameters = ({},) * levels if isinstance(levels, int) else levels
         sizes = (self.rows_per_level or ROWS_PER_LEVEL, self.reserve_per_level or 0, self.first_seed or 0)
-        return Made(self.path, parameters, *sizes)
+        return Made(self.generator or "", parameters, *sizes)
 
     @property
     def domain(self) -> Literal["math", "code"]:
@@ -286,16 +290,16 @@ class Source(Settings):
     def _require_levels(self) -> None:
         """Refuse a procedural source that cannot be meant, and settings of one elsewhere."""
         if self.kind != "procedural":
-            names = ("levels", "rows_per_level", "reserve_per_level", "first_seed")
+            names = ("generator", "levels", "rows_per_level", "reserve_per_level", "first_seed")
             own = next((name for name in names if getattr(self, name) is not None), None)
             if own is not None:
                 raise ValueError(f'`{own}` belongs to a source of `kind = "procedural"`')
             return
-        if not _GENERATOR.fullmatch(self.path):
-            raise ValueError("`path` of a source of kind `procedural` is its generator, as in `my_file.py:make`")
+        if self.generator is None or self.path != self.generator:
+            raise ValueError("a source of kind `procedural` has a `generator`, as `my_file.py:make`, and no `path`")
         if self.code is not None:
             raise ValueError("a source of kind `procedural` makes problems with an answer; it has no `code` table")
         if self.levels == ():
             raise ValueError("`levels` is empty; give at least one level")
-        if isinstance(self.levels, int) and self.path.startswith(f"{REASONING_GYM}:") and self.levels > 1:
+        if isinstance(self.levels, int) and self.generator.startswith(f"{REASONING_GYM}:") and self.levels > 1:
             raise ValueError("a task of reasoning_gym has its levels as parameters: `levels = [{ min_terms = 2 }]`")

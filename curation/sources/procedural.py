@@ -96,7 +96,7 @@ def _maker(made: Made, folder: Path) -> tuple[Make, str]:
     """Return the generator and its code's version."""
     package, _, task = made.generator.rpartition(":")
     if package == REASONING_GYM:
-        require_extra("procedural", f"path = {made.generator!r}")
+        require_extra("procedural", f"generator = {made.generator!r}")
         return partial(_of_reasoning_gym, task), package_version("reasoning-gym")
     plugin = load_plugin(made.generator, folder)
     if not callable(plugin.value):

@@ -84,7 +84,7 @@ workers = 1
 [[sources]]
 kind = "procedural"
 name = "sums"
-path = "sums.py:make"
+generator = "sums.py:make"
 levels = {{levels}}
 rows_per_level = {ROWS}
 reserve_per_level = {RESERVE}

@@ -59,7 +59,7 @@ def modules() -> Measured:
     return Measured(len(_below(*PACKAGES)))
 
 
-@gate("settings", Limit("<=", 260), until="part 10")
+@gate("settings", Limit("<=", 260))
 def settings() -> Measured:
     """Return how many distinct keys take a value in a recipe or in a trainer's recipe.
 

@@ -15,7 +15,7 @@ import functools
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean, linear_regression
 from typing import TYPE_CHECKING, Any
@@ -196,6 +196,7 @@ class CurriculumController:
     Args:
         settings: None: pools never change.
         deferred: problems that are too hard at first; others are active.
+        levels: of procedural problems. One with fewer than `MIN_ROLLOUTS` of its own is in its level's pool.
     """
 
     def __init__(
@@ -207,6 +208,7 @@ class CurriculumController:
         seed: int,
         collector: CollectorSettings | None = None,
         deferred: Iterable[str] = (),
+        levels: Mapping[str, str] | None = None,
     ) -> None:
         self.pools = dict.fromkeys(problems, Pool.ACTIVE) | dict.fromkeys(deferred, Pool.DEFERRED)
         self.rewards, self.objective = rewards, objective
@@ -218,6 +220,7 @@ class CurriculumController:
         self._curve: list[StepMeans] = []
         self._added_at: int | None = None
         self._members: Mapping[Pool, tuple[str, ...]] | None = None
+        self._levels = levels or {}
         self._stage = self._stage_began = 0
         if settings is not None and settings.stages:
             self.begin_stage(0)
@@ -284,6 +287,9 @@ class CurriculumController:
         found = [pool_gate(name, self.pools[name], self._weights[name].at(step)) for name in sorted(self._judged)]
         moves = [move for move in found if move is not None]
         self._move((move.problem, move.new) for move in moves)
+        level_moves = self._level_moves(step)
+        self._move((move.problem, move.new) for move in level_moves)
+        moves += level_moves
         self._judged.clear()
         changes = self._next_stage(step, settings) if may_end_stage else []
         return moves, changes + self._add_deferred(step)
@@ -347,6 +353,20 @@ class CurriculumController:
         self._stage_began = step
         return self.begin_stage(self._stage + 1, reason)
 
+    def _level_moves(self, step: int) -> list[PoolChange]:
+        """Return the changes of problems without evidence of their own, by the pass rates of levels judged now."""
+        found: list[PoolChange] = []
+        for level in sorted({self._levels[name] for name in self._judged if name in self._levels}):
+            names = [name for name in self.pools if self._levels.get(name) == level]
+            own = {name: self._weights.get(name, PassWeights()).at(step) for name in names}
+            pooled = PassWeights(sum(one.correct for one in own.values()), sum(one.wrong for one in own.values()), step)
+            gates = {pool: pool_gate(level, pool, pooled) for pool in Pool}
+            for name in names:
+                change = gates[self.pools[name]]
+                if change is not None and own[name].correct + own[name].wrong < MIN_ROLLOUTS:
+                    found.append(replace(change, problem=name, reason=f"{level}: {change.reason}"))
+        return found
+
     def _add_deferred(self, step: int) -> list[SettingChange]:
         """Activate the deferred problems with the highest pass rates on a reward plateau; return the change."""
         has_waited = self._added_at is None or step - self._added_at >= PLATEAU_WINDOW + PATIENCE
@@ -386,6 +406,7 @@ def _shuffled(names: tuple[str, ...], seed: str) -> list[str]:
 def open_curriculum(recipe: TrainRecipe, tasks: Mapping[str, TrainingTask]) -> CurriculumController:
     """Return the controller of a recipe's run."""
     deferred = [task.id for task in tasks.values() if task.deferred]
+    levels = {task.id: task.level for task in tasks.values() if task.level is not None and not task.deferred}
     return CurriculumController(
-        tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, deferred
+        tasks, recipe.curriculum, recipe.rewards, recipe.objective, recipe.seed, recipe.collector, deferred, levels
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from curation.verify.programs.problem import CodeProblem
 
 _DROPPED = ("id", "group", "domain", "statement", "answer", "lang", "meta")
-_MEASURED = ("judged", "correct", "policy", "raw_answer", "accepted")
+_MEASURED = ("judged", "correct", "policy", "raw_answer", "accepted", "source")
 """Columns that a set may lack."""
 
 LATENT_REASONS = ("proof", "textual_answer", "unverifiable_answer")
@@ -34,7 +34,8 @@ class TrainingTask:
     """A problem to train on: with a reference answer, a program's tests, or an unverifiable reference text.
 
     ``correct`` of ``judged`` attempts of ``policy`` are its set's, which dropped it as too hard if ``deferred``.
-    ``accepted`` answers count as the reference; ``judges`` are the user's own.
+    ``accepted`` answers count as the reference; ``judges`` are the user's own. ``level`` names the source and level of
+    a problem of a procedural source.
 
     Example: ``TrainingTask(PromptRequest("5f0c…", "What is 2 + 2?", Domain.MATH, "en"), "4")``
     """
@@ -50,6 +51,7 @@ class TrainingTask:
     raw_answer: str | None = None
     accepted: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
+    level: str | None = None
 
     @property
     def id(self) -> str:
@@ -175,7 +177,16 @@ def _task_from_row(row: Mapping[str, Any], program: CodeProblem | None, file: Pa
         policy=row.get("policy"),
         raw_answer=row.get("raw_answer"),
         accepted=tuple(row.get("accepted") or ()),
+        level=_level(row),
     )
+
+
+def _level(row: Mapping[str, Any]) -> str | None:
+    """Return the source and level of a problem of a procedural source, or None."""
+    meta = json.loads(row["meta"] or "{}")
+    if not {"level", "seed", "judged_by"} <= meta.keys():
+        return None
+    return f"{row.get('source') or 'source'}, level {meta['level']}"
 
 
 def _with_statements(rows: pl.DataFrame, file: Path) -> pl.DataFrame:

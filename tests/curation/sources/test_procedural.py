@@ -26,7 +26,7 @@ def make(level, seed, step=1):
 
 
 def made(**settings: Any) -> Source:
-    table = {"kind": "procedural", "path": "sums.py:make", "levels": 2, "rows_per_level": 3}
+    table = {"kind": "procedural", "generator": "sums.py:make", "levels": 2, "rows_per_level": 3}
     return parse_settings(Source, table | settings, "source")
 
 
@@ -68,10 +68,10 @@ def test_settings_that_cannot_be_meant() -> None:
 def test_a_task_of_reasoning_gym_makes_rows_by_its_parameters(tmp_path: Path) -> None:
     pytest.importorskip("reasoning_gym")
     levels = [{"min_terms": 2, "max_terms": 2}, {"min_terms": 5, "max_terms": 5}]
-    source = made(path="reasoning_gym:chain_sum", levels=levels)
+    source = made(generator="reasoning_gym:chain_sum", levels=levels)
     rows = read(source, tmp_path)
     assert (source.name, rows.height) == ("chain_sum", 6)
     assert rows.equals(read(source, tmp_path, batch_rows=1))
     for task, judge in (("countdown", "generator"), ("word_sequence_reversal", "generator"), ("dice", "verifier")):
-        of_task = read(made(path=f"reasoning_gym:{task}", levels=[{}], rows_per_level=1), tmp_path)
+        of_task = read(made(generator=f"reasoning_gym:{task}", levels=[{}], rows_per_level=1), tmp_path)
         assert json.loads(of_task["meta"][0])["judged_by"] == judge

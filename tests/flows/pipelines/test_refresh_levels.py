@@ -28,7 +28,7 @@ name = "levels"
 [[sources]]
 kind = "procedural"
 name = "sums"
-path = "sums.py:make"
+generator = "sums.py:make"
 levels = 4
 rows_per_level = {ROWS}
 reserve_per_level = {2 * ROWS}

@@ -108,7 +108,7 @@ def score(row, answer):
 def test_made_rows_that_the_verifier_cannot_read_are_judged_by_their_generators_scorer(tmp_path: Path) -> None:
     recipe = tmp_path / "cells.toml"
     (tmp_path / "cells.py").write_text(CELLS)
-    settings = 'kind = "procedural"\npath = "cells.py:make"\nrows_per_level = 2\nfirst_seed = 2\nlicense = "MIT"\n'
+    settings = 'kind = "procedural"\ngenerator = "cells.py:make"\nrows_per_level = 2\nfirst_seed = 2\nlicense = "MIT"\n'
     models = "[stage1]" + TINY_RECIPE.partition("[stage2]")[0].partition("[stage1]")[2]
     recipe.write_text(f'name = "cells"\nworkers = 1\n[[sources]]\nname = "cells"\n{settings}{models}')
     made = {seed: f"Draw {seed} empty cells and {seed} full ones." for seed in (2, 3)}

@@ -78,6 +78,26 @@ def test_an_attempt_of_one_half_life_ago_counts_half() -> None:
     assert one.state()["weights"] == {"p0": [10.0, 2.0, 50]}
 
 
+def test_a_problem_without_rollouts_follows_its_level_and_its_own_rollouts_decide() -> None:
+    names = [f"{level}{number}" for level in ("easy", "hard") for number in range(5)]
+    one = controller({}, names, levels={name: name[:4] for name in names})
+    for number in range(2):
+        one.record_group(f"easy{number}", 1, 16, 16)
+        one.record_group(f"hard{number}", 1, 0, 40)
+    one.record_group("hard2", 1, 10, 16)  # the level is at 1 in 10
+    moves, _ = one.after_step(1, 0.5, 100.0)
+    assert {move.problem for move in moves} == {*names[:5], "hard0", "hard1"}
+    assert "easy: pass rate 0.97 on 32.0 attempts, " in {move.problem: move.reason for move in moves}["easy4"]
+    assert [one.pools[name].value for name in names] == ["retired"] * 5 + ["deferred"] * 2 + ["active"] * 3
+    again = controller({}, names, levels={name: name[:4] for name in names})
+    again.restore(json.loads(json.dumps(one.state())))
+    for name in ("easy2", "easy3"):  # the level became harder: what has no rollouts comes back
+        again.record_group(name, 2, 2, 16)
+    again.after_step(2, 0.5, 100.0)
+    assert again.pools["easy4"] is Pool.ACTIVE
+    assert again.pools["easy0"] is Pool.RETIRED
+
+
 def curve(values: list[float], noise: float, pass_rate: float = 0.5, limited: float = 0.2) -> list[StepMeans]:
     """A noisy curve of rewards, and of lengths 10,000 times as large."""
     draw = random.Random(3)
