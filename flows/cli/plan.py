@@ -34,7 +34,6 @@ from flows.run.run_folder import PARTS, Run, difficulty_stage, new_run, stage_mo
 from flows.run.sampling_session import sampling_requests
 from flows.run.training import load_train_recipe, training_warnings
 from flows.stages.judging import open_judge
-from flows.stages.translation import translation_lines
 
 if TYPE_CHECKING:
     from training.workload import Workload
@@ -51,14 +50,16 @@ def show_plan(
     if as_json:
         print_json({"stages": [plan.row() for plan in plans]})
         return
-    recipe = load_recipe(path, overrides)
+    run = new_run(path, overrides, out)
+    recipe = run.recipe
     titles = ("stage", "policy", "problems", "attempts", "tokens", "GPU hours", "price")
     rows = [
         [plan.stage, plan.policy, f"{plan.problems:,}", *(str(getattr(plan, name) or "unknown") for name in ESTIMATES)]
         for plan in plans
     ]
     lines = [*_stated_lines(path, recipe, plans)] if stated else []
-    lines += translation_lines(recipe)
+    asking = [stage for stage in pipeline_of(recipe).stages_of(run) if stage.asks.partition(".")[0] not in ("", *PARTS)]
+    lines += [f"not counted: {line}" for stage in asking for line in stage.describe(run)]
     trained = [recipe.grader.recipe if recipe.grader is not None else None, recipe.schedule.train]
     for name in filter(None, trained):
         lines += [f"{name}: warning: {text}" for text in training_warnings(path.parent / name, ())]

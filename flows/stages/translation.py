@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from curation.config import Recipe, TranslationSettings
+from curation.config import TranslationSettings
 from curation.difficulty import pass_rates
 from curation.policies.failure_budget import FailureBudget
 from curation.prompts import Prompt
@@ -239,11 +239,10 @@ def _counts(notes: Mapping[str, int], beginning: str) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def translation_lines(recipe: Recipe) -> Iterator[str]:
-    """Yield what the stage would do, if enabled."""
-    settings = recipe.translation
-    if settings is None:
-        return
+def _describe(run: Run) -> Iterator[str]:
+    """Yield what the stage would do."""
+    recipe, settings = run.recipe, run.recipe.translation
+    assert settings is not None
     into = ", ".join(settings.languages)
     read = f"read by {model_title(recipe, settings.reading)}"
     rates = "measured" if settings.measure else "those of the originals"
@@ -267,7 +266,7 @@ TRANSLATION = Stage(
     work=translate,
     kind=Kind.ADDITION,
     enabled=lambda run: run.recipe.translation is not None,
-    describe=lambda run: translation_lines(run.recipe),
+    describe=_describe,
     explain=_explain,
     retries=REFUSAL_RETRIES,
     asks="translation.model",

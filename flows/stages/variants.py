@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 
 import polars as pl
@@ -17,7 +18,7 @@ from curation.sources.reading import source_digest
 from curation.storage.stages import read_table
 from flows.run.policies import model_title
 from flows.run.policy_session import PolicySession
-from flows.run.run_folder import difficulty_stage
+from flows.run.run_folder import Run, difficulty_stage
 from flows.run.stage import MATH, Kind, StageRun
 from flows.stages.attempts import judge_rows
 from flows.stages.decontamination import DECONTAMINATION, benchmark_index, benchmarks_of, overlap_settings
@@ -63,4 +64,13 @@ def _checks(job: StageRun) -> Iterator[Inputs]:
         yield Inputs(lambda _: (checks,), version=judge.version, settings=made_from, tool=checks)
 
 
-VARIANTS = question_stage(STAGE, "stages/10-variants", _checks, kind=Kind.ADDITION, domains=MATH)
+_ASKED = question_stage(STAGE, "stages/10-variants", _checks, kind=Kind.ADDITION, domains=MATH)
+
+
+def _describe(run: Run) -> Iterator[str]:
+    yield from _ASKED.describe(run)
+    settings = difficulty_stage(run.recipe, run.parts[-1])
+    yield f"{STAGE}: {settings.band.attempts} attempts of {model_title(run.recipe, settings.model)} at each variant"
+
+
+VARIANTS = replace(_ASKED, describe=_describe)

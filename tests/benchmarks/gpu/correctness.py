@@ -119,7 +119,7 @@ def saved_and_loaded(device: torch.device) -> Check:
     one = trainer_of(shape, 512, device)
     one.step(first, GrpoSettings())
     with tempfile.TemporaryDirectory() as folder:
-        one.save(Path(folder) / "state")
+        one.begin_save(Path(folder) / "state").result()
         other = trainer_of(shape, 512, device)
         other.load(Path(folder) / "state", one.steps_taken)
     second = batch(shape, 512, 1, seed=2)

@@ -70,6 +70,9 @@ def test_the_plan_of_the_large_recipe_by_its_stated_figures(capsys: pytest.Captu
     first, second = stated_plan(MAGISTRAL, asked)
     assert (first.tokens_per_s, second.tokens_per_s) == (800, 800)
     assert second.attempts.mean == 545_000 * 16
+    printed = stated(MAGISTRAL, capsys, "questions.variants={ model = 'student' }")
+    assert "not counted: variants: 16 attempts of " in printed.replace("\n", " ")
+    assert "not counted: translation: 0.1 of the kept problems" in printed
 
 
 def test_every_shipped_recipe_states_what_its_sampling_takes(capsys: pytest.CaptureFixture[str]) -> None:

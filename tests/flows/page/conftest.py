@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import shutil
 from collections.abc import Iterator
@@ -70,6 +71,12 @@ class Visitor:
     def __init__(self, folder: Path, token: str | None = None, prefix: str = "") -> None:
         self.client = TestClient(make_app(folder, token, prefix), base_url="http://localhost")
         self.prefix = prefix
+
+    def second(self) -> Visitor:
+        """Another browser at the same server."""
+        other = copy.copy(self)
+        other.client = TestClient(self.client.app, base_url="http://localhost")
+        return other
 
     def get(self, path: str, **headers: str) -> Any:
         return self.client.get(self.prefix + path, headers=headers)

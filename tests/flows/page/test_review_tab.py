@@ -77,7 +77,7 @@ def test_while_a_run_works_in_the_folder_a_verdict_waits(planted_copy: Path) -> 
 
 
 def test_two_people_get_two_problems_and_nobody_the_same_one_again(planted_copy: Path) -> None:
-    ada, bob = Visitor(planted_copy), Visitor(planted_copy)
+    bob = (ada := Visitor(planted_copy)).second()
     given = []
     for _ in range(3):
         for visitor, who in ((ada, "Ada"), (bob, "Bob")):

@@ -58,7 +58,7 @@ def rolled_out(
     """Roll out one attempt at each task as a run does."""
     made = small(**student(str(folder), thinking=thinking))
     tokenizer, prompt = load_tokenizer(folder), made.solving_prompt
-    runner = RolloutRunner(tokenizer, prompt, verifiers, made.rewards, None, made.seed, made.tags)
+    runner = RolloutRunner(tokenizer, prompt, verifiers, made.rewards, made.seed, made.tags)
 
     async def run() -> list[Rollout]:
         async with TorchGenerator(folder, capacity=32) as generator:
