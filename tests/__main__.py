@@ -33,8 +33,9 @@ from tests.places import ROOT
 MAX_LANES = 4
 ROOMS = (
     ("tests/training", "tests/curation/policies"),
-    ("tests/curation/verify",),
     ("tests/flows",),
+    ("tests/flows/page", "tests/flows/serve"),
+    ("tests/curation/verify",),
     ("tests/flows/pipelines", "tests/flows/publish"),
     ("tests",),
     ("tests/flows/stages",),
