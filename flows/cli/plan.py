@@ -20,6 +20,7 @@ from curation.difficulty.planning import ESTIMATES, StagePlan, plan_stage, short
 from curation.difficulty.sampling import SampledProblem, Sampler
 from curation.policies.failure_budget import FailureBudget
 from curation.policies.vllm.placement import policy_gpus, visible_gpus
+from curation.public_urls import public_text
 from curation.records import ConfigError, Policy
 from curation.storage.attempts import AttemptStore
 from curation.storage.locks import lock_folder
@@ -59,7 +60,7 @@ def show_plan(
     ]
     lines = [*_stated_lines(path, recipe, plans)] if stated else []
     asking = [stage for stage in pipeline_of(recipe).stages_of(run) if stage.asks.partition(".")[0] not in ("", *PARTS)]
-    lines += [f"not counted: {line}" for stage in asking for line in stage.describe(run)]
+    lines += [f"not counted: {public_text(line)}" for stage in asking for line in stage.describe(run)]
     trained = [recipe.grader.recipe if recipe.grader is not None else None, recipe.schedule.train]
     for name in filter(None, trained):
         lines += [f"{name}: warning: {text}" for text in training_warnings(path.parent / name, ())]
