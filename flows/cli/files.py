@@ -212,7 +212,7 @@ def _print_line(line: str) -> None:
 
 
 def _places(columns: Sequence[str]) -> dict[str, str]:
-    """Return field → column: what ``--map`` says, else the usual names.
+    """Return field → column: by ``--map``, else by the usual names.
 
     Raises:
         ConfigError: an item is not FIELD=COLUMN, or names no field.

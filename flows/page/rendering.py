@@ -25,7 +25,7 @@ _ALIGNED = re.compile(r' style="text-align:(left|right|center)"')
 def base_of(request: Request) -> str:
     """Return the relative address of the page's root, as the browser sees it from this request.
 
-    Example: ``"../../"`` for ``/r/demo/rows``, behind whatever prefix.
+    Example: ``"../../"`` for ``/r/demo/rows``, with any prefix.
     """
     path, root = request.scope["path"], request.scope.get("root_path", "")
     inner = path[len(root) :] if root and path.startswith(root) else path

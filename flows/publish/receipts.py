@@ -71,7 +71,7 @@ _NOT_MEASURED = (
         "goldilocks publish DIR --receipt",
     ),
 )
-"""What stands in for each section whose figures take a command of their own, until they are measured."""
+"""The text of each section whose figures need a command of their own, until they are measured."""
 
 
 @dataclass(frozen=True, slots=True)

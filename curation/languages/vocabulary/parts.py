@@ -12,7 +12,7 @@ class Identification:
     tasks: tuple[str, ...]
     """What short problems are made of, and the commonest articles, prepositions and conjunctions; not a dictionary."""
     telling: tuple[str, ...]
-    """Literals that the other languages in Latin letters do not write; empty where the script tells."""
+    """Literals that no other language in Latin letters has; empty if the script is enough."""
     further: tuple[str, ...]
     """Further common literals; a text with one of either kind is not looked at more closely."""
     own_letters: str
@@ -78,12 +78,12 @@ class Units:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompts:
-    """What a model is told."""
+    """Instructions for a model."""
 
     boxed: str
     """How the final answer of a math problem must be written."""
     fenced: str
-    """How a program must be written; ``{fence}`` is the name behind the fence."""
+    """How a program must be written; ``{fence}`` is the name after the fence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
